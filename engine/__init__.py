@@ -73,5 +73,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names: what is imported here to define them is no part of the interface."""
+    """The public names: what is imported here to define them is not a part of the interface."""
     return sorted(__all__)

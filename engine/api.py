@@ -48,7 +48,7 @@ class Engine:
         """Make an engine over any runtime; ``load`` is the usual way.
 
         Args:
-            runtime: What runs the models, a ``FakeRuntime`` in tests.
+            runtime: The runtime of the models, a ``FakeRuntime`` in tests.
             options: Calibration, bounds and tenants; None takes the defaults.
 
         Raises:
@@ -85,8 +85,8 @@ class Engine:
             device: ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
                 silently.
             threads: CPU threads, 1 or more; None takes the usable processors.
-            extra: Further bundles whose roles are added. No role may be in two of them; the calibration is that of the
-                first bundle.
+            extra: Further bundles whose roles are added. No role may be in two of them; the first bundle's
+                calibration is used.
             options: Everything else; None takes the defaults.
 
         Returns:
@@ -132,15 +132,15 @@ class Engine:
 
         Args:
             response: The text to check, in English.
-            knowledge: What the response should rest on, one text or several passages.
+            knowledge: The text that the response should rest on, one text or several passages.
             history: The utterances before the response, oldest first.
             triples: Facts of a knowledge graph; without ``knowledge`` they are the knowledge.
-            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes those of the verdict, or Q²
-                alone in a bundle without a calibration.
+            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes the metrics of the verdict,
+                or Q² alone in a bundle without a calibration.
             options: Settings of metrics and verdict, and when the request is served; None takes the defaults.
 
         Returns:
-            The score. What happens to a valid request is a status of the score, never an exception.
+            The score. Its status, never an exception, says what happened to a valid request.
 
         Raises:
             InvalidRequest: An argument is not usable; the message says what is allowed.
@@ -169,7 +169,7 @@ class Engine:
 
         Args:
             request: The texts.
-            plan: What to compute, from ``plan``; None takes the default metrics and options.
+            plan: The metrics and options, from ``plan``; None takes the default metrics and options.
 
         Returns:
             A handle: ``result(timeout)`` or ``await`` waits for the score, ``cancel`` gives the request up.
@@ -237,7 +237,7 @@ class Engine:
         metric: str = "pmi",
         options: Options | None = None,
     ) -> tuple[Ranked, ...]:
-        """Order candidate responses to one turn by a metric, best first; those that did not score come last.
+        """Order candidate responses to one turn by a metric, best first; candidates without a score come last.
 
         All candidates are asked about at once, so what they share is computed once: equal calls, and for ``pmi`` the
         document and the history, which the language model reads a single time.

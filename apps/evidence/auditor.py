@@ -47,9 +47,9 @@ class Auditor:
         Args:
             score: A score of this engine.
             response: The text that was scored.
-            knowledge: What it was scored with.
-            history: What it was scored with.
-            triples: What it was scored with.
+            knowledge: The knowledge that it was scored with.
+            history: The history that it was scored with.
+            triples: The triples that it was scored with.
             scoring: The options that it was scored with.
             created: A time with a time zone; None is now.
             texts: Whether the packet has the texts; otherwise it has their digests, and quotes nothing of them.

@@ -86,11 +86,11 @@ def check_packet(packet: EvidencePacket) -> tuple[Difference, ...]:
             ("request", packet.request, digest_texts(packet.texts)),
             ("score_digest", packet.score_digest, digest_json(_comparable(packet.score))),
         ]
-    return tuple(difference for name, given, computed in pairs for difference in _compare(name, given, computed))
+    return tuple(difference for name, recorded, computed in pairs for difference in _compare(name, recorded, computed))
 
 
 def compare_settings(packet: EvidencePacket, plan: Plan, identity: Identity) -> tuple[Difference, ...]:
-    """Versions, bundles, device and calibration that are not those of the packet."""
+    """Versions, bundles, device and calibration that differ from the packet's."""
     return (
         *_compare("versions", packet.versions, _list_versions()),
         *_compare("identity", packet.identity, identity),
@@ -99,7 +99,7 @@ def compare_settings(packet: EvidencePacket, plan: Plan, identity: Identity) -> 
 
 
 def compare_scores(packet: EvidencePacket, score: Score, *, same_settings: bool) -> tuple[Difference, ...]:
-    """Where a score is not that of the packet; other settings have another signature."""
+    """Where a score differs from the packet's; other settings have another signature."""
     shown = score if packet.texts is not None else remove_texts(score)
     return (
         *_compare("score", _comparable(packet.score), _comparable(shown)),
@@ -116,7 +116,7 @@ def conclude(
 
 
 def compare_texts(packet: EvidencePacket, request: Request) -> tuple[Difference, ...]:
-    """Which texts of a request are not those of the packet."""
+    """Which texts of a request differ from the packet's."""
     return tuple(_compare("request", packet.request, digest_texts(request)))
 
 
@@ -203,20 +203,20 @@ def _list_versions() -> dict[str, str]:
     return versions
 
 
-def _compare(path: str, given: Any, computed: Any) -> Iterator[Difference]:
+def _compare(path: str, recorded: Any, computed: Any) -> Iterator[Difference]:
     """The leaves that differ, in order."""
-    yield from _compare_plain(path, msgspec.to_builtins(given), msgspec.to_builtins(computed))
+    yield from _compare_plain(path, msgspec.to_builtins(recorded), msgspec.to_builtins(computed))
 
 
-def _compare_plain(path: str, given: Any, computed: Any) -> Iterator[Difference]:
-    if isinstance(given, dict) and isinstance(computed, dict):
-        for name in (*given, *(name for name in computed if name not in given)):
-            yield from _compare_plain(f"{path}.{name}", given.get(name, _ABSENT), computed.get(name, _ABSENT))
-    elif isinstance(given, list | tuple) and isinstance(computed, list | tuple) and len(given) == len(computed):
-        for index, pair in enumerate(zip(given, computed, strict=True)):
+def _compare_plain(path: str, recorded: Any, computed: Any) -> Iterator[Difference]:
+    if isinstance(recorded, dict) and isinstance(computed, dict):
+        for name in (*recorded, *(name for name in computed if name not in recorded)):
+            yield from _compare_plain(f"{path}.{name}", recorded.get(name, _ABSENT), computed.get(name, _ABSENT))
+    elif isinstance(recorded, list | tuple) and isinstance(computed, list | tuple) and len(recorded) == len(computed):
+        for index, pair in enumerate(zip(recorded, computed, strict=True)):
             yield from _compare_plain(f"{path}[{index}]", *pair)
-    elif given != computed:
-        yield Difference(path, _show(given), _show(computed))
+    elif recorded != computed:
+        yield Difference(path, _show(recorded), _show(computed))
 
 
 _ABSENT = object()

@@ -46,7 +46,7 @@ class EvidencePacket(Record, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     score: Score
     """Without its texts, messages and explanations, unless ``texts`` are there."""
     score_digest: Digest
-    """Of the complete score, without its timings and its signature."""
+    """The digest of the complete score, without its timings and its signature."""
     texts: Request | None = None
     """What was scored, if the caller wants it in the packet."""
     digest: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")] = ""
@@ -90,8 +90,8 @@ class Difference(Record, frozen=True):
 
 VerificationStatus: TypeAlias = Literal["verified", "changed", "different", "other_texts", "other_settings", "no_texts"]
 """``verified``: the same request was scored again and everything is the same. ``changed``: the packet is not as it was
-made. ``different``: under the same settings, something else was computed. ``other_texts``: the texts are not those of
-the packet. ``other_settings``: something else was computed, and with another version, bundle or device, which may be
+made. ``different``: under the same settings, something else was computed. ``other_texts``: the texts differ from
+the packet's. ``other_settings``: something else was computed, and with another version, bundle or device, which may be
 why. ``no_texts``: the packet is as it was made; without the texts nothing was computed again."""
 
 
@@ -103,5 +103,5 @@ class Verification(Record, frozen=True):
     differences: tuple[Difference, ...] = ()
     """Differences between the results, between the texts, or inside the packet."""
     settings: tuple[Difference, ...] = ()
-    """Versions, bundles, device and calibration that are not those of the packet; also where the results are the
+    """Versions, bundles, device and calibration that differ from the packet's; also where the results are the
     same."""

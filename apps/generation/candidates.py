@@ -48,7 +48,7 @@ def rank_responses(
 ) -> list[GeneratedResponse]:
     """Return the responses with their Scores, the most faithful first.
 
-    ``requests`` are those of ``make_requests``, and ``finished`` has their outcomes under ``plan``. The order is by the
+    ``make_requests`` made ``requests``, and ``finished`` has their outcomes under ``plan``. The order is by the
     verdict's probability; without one by the first metric's value; without that by decoding score. Responses without a
     Score come last.
     """

@@ -43,7 +43,7 @@ class GenerationOptions(Record, OptionRecord, frozen=True):
     n: int = 1
     """Responses to return, 1–64, best first."""
     n_candidates: int | None = None
-    """Responses to generate, ``n``–64, of which the ``n`` best by the metrics are returned. None: generate ``n``, and
+    """Responses to generate, ``n``–64; the ``n`` best by the metrics are returned. None: generate ``n``, and
     check them only if metrics are passed."""
     seed: int = 0
     """Seed of the methods that draw (not ``greedy``, ``beam``). What is drawn depends on it and on the texts alone."""

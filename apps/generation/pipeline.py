@@ -66,7 +66,7 @@ class Generator:
             scoring: Options of the scores, and the deadline of the whole request; None takes the defaults.
 
         Returns:
-            The responses. What happens to a valid request is a status.
+            The responses. A status says what happened to a valid request.
 
         Raises:
             InvalidRequest: An argument is not usable, or the engine has no generator.
@@ -115,8 +115,8 @@ class Generator:
                 f"Generator.stream generates one response and does not check it; n={settings.options.n} and "
                 f"n_candidates={settings.options.n_candidates} were given. Leave both out, or call Generator.generate."
             )
-        sign = f"{signature(self._core.runtime.identity, (), limits)}|{format_settings(settings)}"
-        return GenerationStream(self._core.runtime, settings, sign, limits.deadline_ms)
+        request_signature = f"{signature(self._core.runtime.identity, (), limits)}|{format_settings(settings)}"
+        return GenerationStream(self._core.runtime, settings, request_signature, limits.deadline_ms)
 
     def _check(self, scoring: Options | None) -> Options:
         """The options; InvalidRequest if no bundle has the role ``generator``."""
@@ -146,11 +146,13 @@ class Generator:
 
     def _generate(self, settings: GenerationSettings, plan: Plan | None, limits: Options) -> Procedure[Generation]:
         signed = signature(self._core.runtime.identity, (), limits) if plan is None else plan.signature
-        names, sign = () if plan is None else plan.names, f"{signed}|{format_settings(settings)}"
+        names, request_signature = () if plan is None else plan.names, f"{signed}|{format_settings(settings)}"
         finished = yield self._core.run([_generate(settings)], limits, size=_count_tokens(settings))
         (sequences,) = finished.outcomes
         if isinstance(sequences, Unfinished):
-            return _make_generation(sequences.status, (), settings, names, finished.timings, sign, sequences.message)
+            return _make_generation(
+                sequences.status, (), settings, names, finished.timings, request_signature, sequences.message
+            )
         if isinstance(sequences, InvalidRequest):
             raise sequences
         responses = [_make_response(sequence, index) for index, sequence in enumerate(sequences)]
@@ -164,7 +166,7 @@ class Generator:
                 timings = add_timings(timings, checked.timings)
                 responses = candidates.rank_responses(responses, requests, checked, plan)
         best = tuple(responses[: settings.options.n])
-        return _make_generation("generated", best, settings, names, timings, sign)
+        return _make_generation("generated", best, settings, names, timings, request_signature)
 
 
 def _count_tokens(settings: GenerationSettings) -> int:
@@ -184,18 +186,18 @@ def _generate(settings: GenerationSettings) -> Steps[tuple[GeneratedSequence, ..
 
 
 class GenerationStream(Iterator[str]):
-    """The text of a response, piece by piece as it is decoded; no piece splits a character.
+    """The text of a response, part by part as it is decoded; no part splits a character.
 
-    ``result`` is the whole Generation after the last piece. ``next`` raises the model's errors. The deadline bounds the
+    ``result`` is the whole Generation after the last part. ``next`` raises the model's errors. The deadline bounds the
     time of decoding, not the time between two calls of ``next``: after it the stream ends, and the result has the
     status ``deadline`` and no response.
     """
 
     def __init__(
-        self, runtime: Runtime, settings: GenerationSettings, sign: str, deadline_ms: float | None = None
+        self, runtime: Runtime, settings: GenerationSettings, request_signature: str, deadline_ms: float | None = None
     ) -> None:
         self._settings = settings
-        self._sign = sign
+        self._sign = request_signature
         self._deadline_ms = math.inf if deadline_ms is None else deadline_ms
         self._spent_ms = 0.0
         self._result: Generation | None = None

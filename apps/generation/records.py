@@ -21,7 +21,7 @@ class GeneratedToken(Record, frozen=True):
     id: int
     start: int
     end: int
-    """Equal to ``start`` for a token that ends the response, and for one that only begins a character."""
+    """Equal to ``start`` for a token that ends the response, and for a token that only begins a character."""
     log_prob: float
     """Nats, given the knowledge, the history and the tokens before it."""
     cpmi: float | None

@@ -44,9 +44,9 @@ class Check(NamedTuple):
 
 
 def check_alone(text: str, results: Sequence[MetricResult], plan: Plan) -> Check:
-    """What ``results``, those of a text that was scored by itself, say about it as a sentence of a response.
+    """What the ``results`` of a text that was scored by itself say about it as a sentence of a response.
 
-    If one of the metrics was stopped, there is no verdict.
+    If one of the metrics was stopped, the check has no verdict.
     """
     options = plan.options
     by_name = {result.name: result for result in results}
@@ -63,9 +63,9 @@ def check_alone(text: str, results: Sequence[MetricResult], plan: Plan) -> Check
 
 
 def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
-    """What the score of the whole response says about those of its sentences, its last ones."""
+    """What the score of the whole response says about ``sentences``, its last sentences."""
     decided = score.sentences[-len(sentences) :]
-    if not decided:  # there is no verdict on the response
+    if not decided:  # the response has no verdict
         decided = tuple(SentenceVerdict(*sentence, score.verdict) for sentence in sentences)
     return [
         _stop(tuple(score.metrics.values()), sentence.verdict)

@@ -48,7 +48,7 @@ ScoreJob: TypeAlias = Job[MetricResult]
 Start: TypeAlias = Callable[[Request, float | None], ScoreJob]
 """Starts the metrics of a request, with a deadline in milliseconds; None is without a deadline."""
 Repair: TypeAlias = Callable[[str, Refine | Correct], str | None]
-"""Refines or corrects a sentence; None where there is no repair."""
+"""Refines or corrects a sentence; None where none is possible."""
 AT_ONCE = 8
 """Sentences of a stream that are checked at the same time, if so many come at once."""
 _COUNTED = re.compile(r"\w{1,16}|[^\w\s]")
@@ -92,7 +92,7 @@ class StreamCore:
         self._clock = clock
         self._opened = clock()
         self._fed: deque[tuple[int, float]] = deque()
-        """Of each piece of text that is held: where it ends, and when it came."""
+        """Where each part of the held text ends, and when it came."""
         self._half = ""
         """The first half of a surrogate pair that was cut in two."""
         self._reader = SentenceReader()
@@ -137,7 +137,7 @@ class StreamCore:
             held.pending = None
 
     def feed(self, delta: Any) -> Procedure[None]:
-        """Take a piece of text, check the sentences that it completes, and do what the policy says."""
+        """Take a part of the text, check the sentences that it completes, and do what the policy says."""
         if not isinstance(delta, str):
             raise InvalidRequest(f"delta is {type(delta).__name__}; pass a string.")
         if self.is_ended:
@@ -352,7 +352,7 @@ class StreamCore:
                 self.events.append(EarlyVerdict(event.index, event.verdict))
 
     def _redact(self, sentence: Sentence, check: Check, end: int, mark: str) -> tuple[str, bool]:
-        """What leaves of a sentence, up to ``end``, and whether it is its own words: those that are supported."""
+        """What leaves of a sentence, up to ``end``, and whether it is its own, supported words."""
         begin = min(max(self.left, sentence.start), sentence.end)
         ranges = [(max(span.start, begin), span.end) for span in check.unsupported if span.end > begin]
         has_own = check.has_verdict and bool(ranges)
@@ -399,7 +399,7 @@ class StreamCore:
         return None
 
     def _may_leave(self, check: Check) -> bool:
-        """Whether a text leaves as it is, of which ``check`` says that it is not inconsistent."""
+        """Whether a text leaves as it is when ``check`` says that it is not inconsistent."""
         if check.outcome == "unverifiable":
             return self._policy.unverifiable == "flag"
         return check.outcome == "consistent"

@@ -43,12 +43,12 @@ class Guard:
 
         Args:
             knowledge: As for ``Engine.score``.
-            policy: What happens to a sentence by its verdict, or without one. None ends the stream at every sentence
-                that is not consistent, except a sentence that states nothing.
+            policy: The action for a sentence by its verdict, or without a verdict. None ends the stream at every
+                sentence that is not consistent, except a sentence that states nothing.
             history: As for ``Engine.score``.
             triples: As for ``Engine.score``.
             metrics: As for ``Engine.score``.
-            scoring: Options of the checks; their deadline is that of each sentence's check.
+            scoring: Options of the checks; their deadline holds for each sentence's check.
 
         Returns:
             A stream that takes text with ``feed`` and says what may leave.

@@ -37,8 +37,8 @@ text nor any after it leaves. ``redact`` is ``Redact()``."""
 class Regenerate(OptionRecord, frozen=True):
     """Ask the caller for another text for the sentence, check it, and let it leave if it is consistent.
 
-    Or if it is unverifiable, and the policy lets such a sentence leave as it is. A sentence of which a part has left by
-    ``Policy.overflow`` is not replaced.
+    Or if it is unverifiable, and the policy lets such a sentence leave as it is. A sentence is not replaced if a part
+    of it has left by ``Policy.overflow``.
     """
 
     callback: Rewrite
@@ -58,14 +58,14 @@ class Refine(OptionRecord, frozen=True):
     graph: KnowledgeGraph | None = None
     """None: the triples of the stream."""
     otherwise: Otherwise = "block"
-    """What happens to the sentence when there is no repair, or it is not good enough."""
+    """What happens to the sentence when no repair is possible, or it is not good enough."""
 
 
 class Correct(OptionRecord, frozen=True):
     """Correct the sentence as ``Corrector.correct`` does, check the result, and let it leave as ``Regenerate`` does."""
 
     otherwise: Otherwise = "block"
-    """What happens to the sentence when there is no correction, or it is not good enough."""
+    """What happens to the sentence when no correction is possible, or it is not good enough."""
 
 
 Rewriting: TypeAlias = Regenerate | Refine | Correct
@@ -111,13 +111,13 @@ class Policy(OptionRecord, frozen=True):
     """Words and punctuation marks; a run of letters counts once for every 16."""
     max_held_ms: float = 30_000.0
     """Milliseconds, from when the oldest held text was fed; a check that takes longer has the outcome ``deadline``. The
-    clock is looked at when the stream is called, and by ``guard`` between two pieces of text."""
+    clock is looked at when the stream is called, and by ``guard`` between two parts of the text."""
     deadline_ms: float | None = None
     """Milliseconds for the whole stream, from when it was opened; None: no limit. Later nothing is checked."""
 
 
 def resolve(action: Action) -> Resolved:
-    """The action, of which ``redact`` is one without its mark."""
+    """The action; ``redact`` is without its mark."""
     return Redact() if action == "redact" else action
 
 

@@ -20,7 +20,7 @@ class SentenceEvent(Record, frozen=True, tag="sentence"):
     """A sentence was checked: ``text == response[start:end]``. What it says is final."""
 
     index: int
-    """Of the sentence in the response, from 0."""
+    """The number of the sentence in the response, from 0."""
     text: str
     start: int
     end: int
@@ -39,9 +39,9 @@ class EarlyVerdict(Record, frozen=True, tag="early_verdict"):
     """A sentence is inconsistent, and so is the response, whatever follows. Comes once, after that sentence's event."""
 
     index: int
-    """Of the sentence."""
+    """The number of the sentence."""
     verdict: Verdict
-    """That of the sentence."""
+    """The verdict on the sentence."""
 
 
 class Release(Record, frozen=True, tag="release"):

@@ -21,7 +21,7 @@ from .records import Event, Release
 class ResponseStream:
     """The stream of one response; ``Guard.open`` opens it.
 
-    ``feed`` takes the text piece by piece, wherever it is cut, checks each sentence when it is complete, and returns
+    ``feed`` takes the text part by part, wherever it is cut, checks each sentence when it is complete, and returns
     what happened; ``finish`` says that the text is complete. Only the text of ``Release`` events may leave. Both wait
     for the checks that they start, so the producer of the text cannot run ahead of them. ``afeed``, ``afinish``,
     ``watch`` and ``guard`` are for asyncio. One producer feeds a stream; ``close`` may be called from any thread.
@@ -65,9 +65,9 @@ class ResponseStream:
         return self._last_events
 
     def feed(self, delta: str) -> tuple[Event, ...]:
-        """Append a piece of the response, check the sentences that it completes, and return what happened, in order.
+        """Append a part of the response, check the sentences that it completes, and return what happened, in order.
 
-        An empty piece appends nothing, and looks at the clock. When the policy has ended the stream, pieces are not
+        An empty part appends nothing, and looks at the clock. When the policy has ended the stream, parts are not
         taken. Raises InvalidRequest for text that ``Engine.score`` refuses too, which is not taken, and if another
         thread is feeding the stream; StreamClosed after ``close`` and ``finish``; EngineClosed; and Overloaded, after
         which the text is held, and the next call checks it.
@@ -81,10 +81,10 @@ class ResponseStream:
         return self._last_events
 
     def finish(self) -> Score:
-        """Check what is left, and return the score of the whole response: that of ``Engine.score``.
+        """Check what is left, and return the score of the whole response, as ``Engine.score`` does.
 
         ``last_events`` has what happened, at its end a FinalEvent. If the policy has ended the stream, the score is
-        that of the text that was taken. Raises as ``feed``, and InvalidRequest if the text has no words.
+        about the text that was taken. Raises as ``feed``, and InvalidRequest if the text has no words.
         """
         self._run(self._core.finish())
         assert self._core.score is not None
@@ -99,7 +99,7 @@ class ResponseStream:
     async def watch(self, tokens: AsyncIterable[str]) -> AsyncGenerator[Event, None]:
         """Feed everything that ``tokens`` yields, finish, and yield what happens.
 
-        The next piece is taken when the one before is checked. While none comes, time passes for what is held. Ends
+        The next part is taken when the one before is checked. While none comes, time passes for what is held. Ends
         early, and closes ``tokens``, when the policy ends the stream. Who leaves the loop over it closes the stream.
         """
         iterator = aiter(tokens)
@@ -182,7 +182,7 @@ class ResponseStream:
 
 
 async def _take(iterator: AsyncIterator[str]) -> str | None:
-    """The next piece; None after the last."""
+    """The next part; None after the last."""
     try:
         return await anext(iterator)
     except StopAsyncIteration:

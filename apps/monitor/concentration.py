@@ -1,7 +1,7 @@
 """Where inconsistent responses concentrate: groups of responses, each tested against all others.
 
-There are many groups, they overlap, and of those of a length or a time one has more where another has less. So the p
-values of Fisher's exact test are corrected by the method of Benjamini and Yekutieli (2001, *Annals of Statistics* 29,
+There are many groups, they overlap, and among groups of a length or a time one has more where another has less. So the
+p values of Fisher's exact test are corrected by the method of Benjamini and Yekutieli (2001, *Annals of Statistics* 29,
 1165–1188), which bounds the expected share of groups that are named by chance whatever the tests have to do with each
 other.
 """
@@ -29,7 +29,7 @@ OTHER_TERMS = 20
 MAX_GROUPS = 50
 """Systems, sources or times that are tested: the largest ones."""
 BINS = 5
-"""Of a length."""
+"""Groups by length, at most."""
 DAYS = 2
 """From so many days on, times are grouped by day, else by hour."""
 
@@ -45,7 +45,7 @@ class _Count(NamedTuple):
 
 
 def find_groups(rows: Sequence[Observation]) -> tuple[Group, ...]:
-    """The groups of responses with a verdict; those that differ first, the largest difference first."""
+    """The groups of responses with a verdict; groups that differ come first, the largest difference first."""
     counts = [
         *_count_terms(rows),
         *_count_lengths(rows, "response length", lambda row: row.words),
@@ -66,29 +66,29 @@ def find_groups(rows: Sequence[Observation]) -> tuple[Group, ...]:
 
 
 def _count_terms(rows: Sequence[Observation]) -> Iterator[_Count]:
-    known = [row for row in rows if row.terms]
-    responses = Counter(term for row in known for term in row.terms)
-    inconsistent = Counter(term for row in known if row.is_inconsistent for term in row.terms)
-    total = len(known), sum(row.is_inconsistent for row in known)
+    rows_with_terms = [row for row in rows if row.terms]
+    responses = Counter(term for row in rows_with_terms for term in row.terms)
+    inconsistent = Counter(term for row in rows_with_terms if row.is_inconsistent for term in row.terms)
+    total = len(rows_with_terms), sum(row.is_inconsistent for row in rows_with_terms)
     for term, count in responses.most_common(MAX_TERMS):
         yield _Count("term", term, count, inconsistent[term], *total)
 
 
 def _count_names(rows: Sequence[Observation], factor: Factor, read: Callable[[Observation], str]) -> Iterator[_Count]:
-    known = [(name, row.is_inconsistent) for row in rows if (name := read(row))]
-    responses = Counter(name for name, _ in known)
-    inconsistent = Counter(name for name, is_inconsistent in known if is_inconsistent)
+    labelled = [(name, row.is_inconsistent) for row in rows if (name := read(row))]
+    responses = Counter(name for name, _ in labelled)
+    inconsistent = Counter(name for name, is_inconsistent in labelled if is_inconsistent)
     for name, count in responses.most_common(MAX_GROUPS):
-        yield _Count(factor, name, count, inconsistent[name], len(known), inconsistent.total())
+        yield _Count(factor, name, count, inconsistent[name], len(labelled), inconsistent.total())
 
 
 def _count_lengths(
     rows: Sequence[Observation], factor: Factor, read: Callable[[Observation], float | None]
 ) -> Iterator[_Count]:
-    known = [(length, row.is_inconsistent) for row in rows if (length := read(row)) is not None]
-    if not known:
+    labelled = [(length, row.is_inconsistent) for row in rows if (length := read(row)) is not None]
+    if not labelled:
         return
-    lengths, inconsistent = np.array([length for length, _ in known]), np.array([flag for _, flag in known])
+    lengths, inconsistent = np.array([length for length, _ in labelled]), np.array([flag for _, flag in labelled])
     inner = np.unique(np.quantile(lengths, np.arange(1, BINS) / BINS, method="higher"))
     inner = inner[inner > lengths.min()]
     bins = np.searchsorted(inner, lengths, side="right")
@@ -97,7 +97,7 @@ def _count_lengths(
         low, high = lengths[inside].min(), lengths[inside].max()
         name = f"{low:.0f} words" if low == high else f"{low:.0f}–{high:.0f} words"
         yield _Count(
-            factor, name, int(inside.sum()), int(inconsistent[inside].sum()), len(known), int(inconsistent.sum())
+            factor, name, int(inside.sum()), int(inconsistent[inside].sum()), len(labelled), int(inconsistent.sum())
         )
 
 

@@ -110,7 +110,7 @@ def compare_shares(label: str, reference: tuple[int, int], now: tuple[int, int])
 
 
 def _count_label(rows: Sequence[Observation], label: str) -> tuple[int, int]:
-    """How many have the label, of those that could: "inconsistent" needs a verdict."""
+    """How many have the label, of the responses that could: "inconsistent" needs a verdict."""
     counted = [row for row in rows if row.has_verdict] if label == "inconsistent" else rows
     return sum(row.label == label for row in counted), len(counted)
 

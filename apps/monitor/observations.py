@@ -30,7 +30,7 @@ class Observation(NamedTuple):
     label: str
     probability: float | None
     words: float | None
-    """Of the response; None where its text is not there."""
+    """Words of the response; None where its text is not there."""
     overlap: float | None
     """Share of them that the knowledge has."""
     knowledge_words: float | None

@@ -3,9 +3,9 @@
 A verdict that calls 70 % of the inconsistent responses so, and 25 % of the consistent ones, says "inconsistent" of a
 quarter of a traffic without a single one. With the true positive rate t, the false positive rate f and the share p that
 is called inconsistent, (p − f) / (t − f) is the estimate of Rogan and Gladen (1978, *American Journal of Epidemiology*
-107, 71–76). Its interval is that of Lang and Reiczigel (2014, *Preventive Veterinary Medicine* 113, 13–22): it counts
-the uncertainty of t and f, measured on so many responses of the calibration, as well as that of p. It holds where the
-responses are like those of the calibration: f and t are then the same.
+107, 71–76). Its interval is by Lang and Reiczigel (2014, *Preventive Veterinary Medicine* 113, 13–22): it counts
+the uncertainty of t and f, measured on so many responses of the calibration, as well as of p. It holds where the
+responses are like the calibration's: f and t are then the same.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class ErrorRates(NamedTuple):
     consistent: int
     """Responses."""
     false_positives: float
-    """Of them, called inconsistent."""
+    """How many of them are called inconsistent."""
     inconsistent: int
     true_positives: float
     is_counted: bool = True
-    """Whether the numbers of responses are known: those of a calibration of an earlier version are not."""
+    """Whether the numbers of responses are known; a calibration of an earlier version lacks them."""
 
     @property
     def false_positive_rate(self) -> float:

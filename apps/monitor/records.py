@@ -26,7 +26,7 @@ Band: TypeAlias = Literal["alike", "shifted", "different"]
 
 
 class Shift(Record, frozen=True):
-    """How far consistent responses are from those of the calibration, in one quantity (``monitor.shift``)."""
+    """How far consistent responses are from the calibration's, in one quantity (``monitor.shift``)."""
 
     quantity: Quantity
     examples: int
@@ -45,9 +45,9 @@ class CorrectedShare(Record, frozen=True):
     false_positive_rate: float
     """Share, 0–1, of the calibration's held-out consistent responses that are called inconsistent."""
     consistent: int
-    """How many those are."""
+    """How many held-out consistent responses there are."""
     true_positive_rate: float
-    """Share, 0–1, of its inconsistent ones that are called so."""
+    """Share, 0–1, of its inconsistent responses, called so."""
     inconsistent: int
 
 
@@ -58,7 +58,7 @@ class Group(Record, frozen=True):
     name: str
     responses: int
     inconsistent: int
-    """Of them, called so."""
+    """How many of them are called inconsistent."""
     share: Estimate
     others: float
     """The share among the other responses that the factor is known of."""
@@ -87,9 +87,9 @@ class ShareChange(Record, frozen=True):
     reference: float
     now: float
     difference: Estimate
-    """Newcombe's interval, from those of both shares."""
+    """Newcombe's interval, from the intervals of both shares."""
     p: float
-    """Of the two-proportion z test, two-sided."""
+    """p value of the two-proportion z test, two-sided."""
 
 
 class Look(Record, frozen=True):
@@ -106,7 +106,7 @@ class Look(Record, frozen=True):
     level: float
     """What the smaller p has to be below for an alert."""
     p: float
-    """Of Fisher's exact test that more of this look's responses are inconsistent than of the reference's."""
+    """p value of Fisher's exact test that more of this look's responses are inconsistent than of the reference's."""
     p_so_far: float
     """The same of all responses up to this look."""
     alert: bool
@@ -118,7 +118,7 @@ class Drift(Record, frozen=True):
     reference: str
     """What the reference is."""
     responses: int
-    """Of the reference, with a verdict consistent or inconsistent."""
+    """Responses of the reference with a verdict consistent or inconsistent."""
     inconsistent: int
     share: Estimate
     changes: tuple[ShareChange, ...]
@@ -165,26 +165,26 @@ class TrafficReport(Record, frozen=True):
     """ISO 8601, UTC."""
     source: str
     signatures: tuple[str, ...]
-    """Of the scores, the most frequent first."""
+    """Signatures of the scores, the most frequent first."""
     lines: int
-    """Of the input, less those of the reference."""
+    """Lines of the input, less the lines of the reference."""
     rate: float
     """The share of lines that was drawn, 0–1."""
     labels: dict[str, int]
-    """Lines by verdict; ``unscored`` are those without a score."""
+    """Lines by verdict; ``unscored`` are lines without a score."""
     problems: dict[str, int]
     """Lines without a score, by status."""
     incomplete: int
-    """Verdicts of which a feature had no value and counts as its mean."""
+    """Verdicts with a feature that had no value and counts as its mean."""
     share: Estimate | None
-    """Of the responses with a verdict consistent or inconsistent, those called inconsistent; Wilson's interval. None
-    without any."""
+    """The share called inconsistent among the responses with a verdict consistent or inconsistent; Wilson's interval.
+    None without any."""
     corrected: CorrectedShare | None
     """None where the error rates are not known; ``notes`` say why."""
     threshold: float | None
-    """Of all verdicts; None where they have several."""
+    """The threshold of all verdicts; None where they have several."""
     groups: tuple[Group, ...]
-    """Those that differ (adjusted p below 0.05) first, the largest difference first."""
+    """Groups that differ (adjusted p below 0.05) come first, the largest difference first."""
     like_calibration: tuple[QuantityShift, ...]
     """Responses called consistent, compared with the calibration's consistent ones."""
     drift: Drift | None

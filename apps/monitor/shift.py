@@ -1,7 +1,7 @@
 """How far responses are from others in a number: the population stability index.
 
-The index is Σ (p − q) · ln(p / q) over the bins of two histograms, here the deciles of the reference; the bands are
-those of credit scoring (Siddiqi 2006, ch. 10). Without any shift its expectation is not 0 but grows as the samples get
+The index is Σ (p − q) · ln(p / q) over the bins of two histograms, here the deciles of the reference; the bands come
+from credit scoring (Siddiqi 2006, ch. 10). Without any shift its expectation is not 0 but grows as the samples get
 smaller: with B bins and n and m responses it is distributed as (1/n + 1/m) · χ² with B − 1 degrees of freedom
 (Yurdakul and Naranjo 2020). A value below the 95th percentile of this distribution does not show a shift.
 """
@@ -41,12 +41,12 @@ def describe_texts(response: str, knowledge: Sequence[str]) -> dict[Quantity, fl
     words = split_words(response)
     if not words:
         return {}
-    known = {word for passage in knowledge for word in split_words(passage)}
-    return {"words": float(len(words)), "overlap": sum(word in known for word in words) / len(words)}
+    knowledge_words = {word for passage in knowledge for word in split_words(passage)}
+    return {"words": float(len(words)), "overlap": sum(word in knowledge_words for word in words) / len(words)}
 
 
 def describe_distributions(responses: Sequence[Mapping[Quantity, float]]) -> dict[Quantity, Distribution]:
-    """How each quantity is distributed over the responses; without those that are the same in all of them."""
+    """How each quantity is distributed over the responses, but for quantities that are the same in all of them."""
     described: dict[Quantity, Distribution] = {}
     for quantity in get_args(Quantity):
         distribution = describe_values(np.array([response[quantity] for response in responses if quantity in response]))

@@ -166,11 +166,11 @@ def _compare_with_calibration(verdicts: Sequence[Observation], fusion: Fusion | 
         ("words", [row.words for row in consistent]),
         ("overlap", [row.overlap for row in consistent]),
     ):
-        known = np.array([value for value in values if value is not None])
-        if quantity in distributions and len(known):
-            index, by_chance = measure_shift(distributions[quantity], known)
+        numbers = np.array([value for value in values if value is not None])
+        if quantity in distributions and len(numbers):
+            index, by_chance = measure_shift(distributions[quantity], numbers)
             name = {str(key): name for key, name in QUANTITIES.items()}[quantity]
-            shifts.append(QuantityShift(name, len(known), index, by_chance, find_band(index, by_chance)))
+            shifts.append(QuantityShift(name, len(numbers), index, by_chance, find_band(index, by_chance)))
     return tuple(shifts)
 
 

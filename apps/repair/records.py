@@ -16,9 +16,9 @@ StoppedStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed
 CorrectionStatus: TypeAlias = Literal["corrected", "clean", "refused", "unknown"] | StoppedStatus
 EditSource: TypeAlias = Literal["value", "answer", "wording", "candidate", "removal"]
 """Where the words of a correction come from. ``value``: the knowledge has this value where the response has another.
-``answer``: it answers a question about the replaced words so. ``wording``: its sentence has these words where that of
-the response, otherwise alike, has others. ``candidate``: it is of the same type and in the most similar sentence.
-``removal``: there are none."""
+``answer``: it answers a question about the replaced words so. ``wording``: its sentence has these words where the
+sentence of the response, otherwise alike, has others. ``candidate``: it is of the same type and in the most similar
+sentence. ``removal``: there are none."""
 
 
 class Critique(Record, frozen=True):
@@ -136,12 +136,12 @@ class Correction(Record, frozen=True):
     accepted: bool | None
     """Whether no sentence is inconsistent after the correction; None when nothing was changed."""
     before: Score
-    """That of the original."""
+    """The score of the original."""
     after: Score | None
-    """That of the corrected response, by the metrics that corrections are compared by; None when nothing was changed.
-    Its probability is to be compared with ``probability_before``, not with that of ``before``."""
+    """The score of the corrected response, by the metrics that corrections are compared by; None when nothing was
+    changed. Its probability is to be compared with ``probability_before``, not with the probability in ``before``."""
     probability_before: float | None
-    """Of the original being consistent, by the metrics of ``after``, 0–1."""
+    """The probability that the original is consistent, by the metrics of ``after``, 0–1."""
     timings: Timings
     signature: str
     message: str = ""

@@ -52,7 +52,7 @@ class Core:
         """Return the plan of a configuration; equal arguments get the same one.
 
         Args:
-            metrics: Names of metrics or groups; None takes those of the calibration.
+            metrics: Names of metrics or groups; None takes the metrics of the calibration.
             options: Options of the request; None takes the defaults.
 
         Raises:
@@ -61,9 +61,9 @@ class Core:
         key = _make_key(metrics, options)
         if key is not None:
             with self._lock:
-                if (known := self._plans.get(key)) is not None:
+                if (cached := self._plans.get(key)) is not None:
                     self._plans.move_to_end(key)
-                    return known[0]
+                    return cached[0]
         registered = list(METRICS.values())  # kept with the plan: the key has their identities
         plan = make_plan(
             self.runtime.roles, self.runtime.identity, self.calibration, metrics, options, self._calibration_digest
@@ -92,8 +92,8 @@ class Core:
 
         Args:
             requests: Requests whose texts are checked.
-            plan: What to compute for each.
-            deadline_ms: Milliseconds from now, in place of those of the options.
+            plan: The metrics and options of each score.
+            deadline_ms: Milliseconds from now, in place of the deadline of the options.
             is_bulk: Whether the job is served after the single requests of its priority.
             is_bounded: Whether the bound on tokens holds for it; False for a further job of an accepted request.
 
@@ -125,8 +125,8 @@ class Core:
 
         Args:
             tasks: Generators of rounds of model calls.
-            options: What they may read, and when they are served.
-            deadline_ms: Milliseconds from now, in place of those of the options.
+            options: Limits of what they may read, and when they are served.
+            deadline_ms: Milliseconds from now, in place of the deadline of the options.
             is_bulk: Whether the job is served after the single requests of its priority.
             size: Estimated tokens that models read for it; 0 is not bounded.
             is_bounded: As for ``start``.
@@ -143,7 +143,7 @@ class Core:
         )
 
     def drive(self, procedure: Procedure[T], *, on_threads: bool = True) -> Pending[T]:
-        """Start a procedure and return the handle to wait for it; the arguments are those of ``Pending``."""
+        """Start a procedure and return the handle to wait for it; ``Pending`` describes the arguments."""
         return Pending(procedure, self.scheduler.cancel, on_threads=on_threads)
 
     def score(
@@ -155,7 +155,7 @@ class Core:
         is_bulk: bool = False,
         is_bounded: bool = True,
     ) -> Pending[Score]:
-        """Start one request; the handle's result is its score. The arguments are those of ``start``."""
+        """Start one request; the handle's result is its score. ``start`` describes the arguments."""
         job = self.start([request], plan, deadline_ms, is_bulk=is_bulk, is_bounded=is_bounded)
         return self.drive(_fold(request, plan, job), on_threads=False)
 

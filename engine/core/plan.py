@@ -31,7 +31,7 @@ class Plan:
     options: Options
     calibration: Calibration | None
     signature: str
-    """Of every score that the plan gives."""
+    """The signature of every score that the plan gives."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,9 +51,9 @@ def make_plan(
 
     Args:
         roles: Roles of the bundle.
-        identity: What runs the models, for the signature.
+        identity: The bundle and runtime that run the models, for the signature.
         calibration: How values are read; None where none was fitted.
-        metrics: Names of metrics or groups; None takes those of the calibration.
+        metrics: Names of metrics or groups; None takes the metrics of the calibration.
         options: Options of the requests; None takes the defaults.
         calibration_digest: ``calibration.digest()``, where it is known; computing it takes half a millisecond.
 

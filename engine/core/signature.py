@@ -50,8 +50,8 @@ def signature(
     )
 
 
-def _changes(given: dict[str, Any], default: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in given.items():
+def _changes(values: dict[str, Any], default: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
         usual = default.get(name) if isinstance(default, dict) else None
         if name in _NOT_DECISIVE or value == usual:
             continue

@@ -67,7 +67,7 @@ def select(names: Sequence[str], roles: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """InvalidRequest for a name that is no metric of any bundle, and no group."""
+    """InvalidRequest for a name that is neither a metric of any bundle nor a group."""
     for name in names:
         if name not in GROUPS:
             _require_known(name, (name,))
@@ -76,9 +76,9 @@ def check_names(names: Iterable[str]) -> None:
 def _require_known(name: str, roles: Iterable[str]) -> Metric:
     metric = find(name)
     if metric is None or (is_detector(name) and name not in roles):
-        known = (*METRICS, *sorted(filter(is_detector, roles)))
+        names = (*METRICS, *sorted(filter(is_detector, roles)))
         raise InvalidRequest(
-            f"Unknown metric {name!r}{suggest(name, known)}; known are {', '.join(known)}, and {', '.join(GROUPS)}."
+            f"Unknown metric {name!r}{suggest(name, names)}; known are {', '.join(names)}, and {', '.join(GROUPS)}."
         )
     return metric
 

@@ -18,7 +18,7 @@ Vectors: TypeAlias = NDArray[np.float32]
 
 
 class TokenTable(NamedTuple):
-    """The token vectors of several passages, and where those of each sentence are."""
+    """The token vectors of several passages, and where the vectors of each sentence are."""
 
     vectors: Vectors
     """[T, D], each of length 1."""

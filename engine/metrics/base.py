@@ -84,7 +84,7 @@ class Refutes(NamedTuple):
     feature: str
     """Its key in ``Metric.features``."""
     probability: float
-    """Of a sentence being consistent that has it, at most."""
+    """The highest probability that a sentence with it is consistent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,8 @@ class Metric:
     None: it points at whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
     precision: Literal[0, 1, 2] = 0
     """How precisely its evidence points: 0 at sentences, 1 at words that may be the wrong ones (an answer, a word that
-    the knowledge lacks), 2 at those that are. A sentence with words marked at one level marks none at a lower one."""
+    the knowledge lacks), 2 at words that are wrong. A sentence with words marked at one level marks none at a lower
+    one."""
     spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
     """The spans of a scored result that count as evidence."""
     features: Callable[[Any], Mapping[str, float]] = no_features
@@ -128,7 +129,7 @@ class Metric:
     """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
     the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
     refutes: Refutes | None = None
-    """What is no evidence among other but proof; None: nothing is."""
+    """The number that is proof rather than evidence; None: no number is."""
     evidence: tuple[str, ...] = ()
     """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
     another metric (Q² without inference, UPMI) have none."""

@@ -1,7 +1,8 @@
 """BERTScore: match every token of response and knowledge with the nearest of the other, by contextual vectors.
 
-Source: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT"; the numbers are those of the authors'
-package bert-score 0.3.13. The file reads in the order of the data: texts → token vectors → matches → means → rescaling.
+Source: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT"; the numbers equal the numbers of the
+authors' package bert-score 0.3.13. The file reads in the order of the data: texts → token vectors → matches → means →
+rescaling.
 
 Several passages are embedded one by one, and the response is matched with the tokens of all of them.
 """
@@ -127,7 +128,7 @@ def match_words(text: str, response: Embedded, matched: Numbers) -> tuple[Matche
     similarity = matched[text_tokens]
     out = []
     for word in words(text):
-        # Tokens are in the order of the text, so those that touch a word are neighbours.
+        # Tokens are in the order of the text, so the tokens that touch a word are neighbours.
         first = int(np.searchsorted(ranges[:, 1], word.start, side="right"))
         last = int(np.searchsorted(ranges[:, 0], word.end, side="left"))
         if first < last:

@@ -1,8 +1,8 @@
 """Citations: which sentences of the knowledge support each sentence of the response?
 
 Every sentence of the response is compared with every sentence of the knowledge by content words and token vectors, and
-the inference model reads it with the nearest ones (docs/adr, nr 22). The calls are those of BERTScore, and in part
-those of end-to-end inference, so beside these metrics few are computed again.
+the inference model reads it with the nearest ones (docs/adr, nr 22). BERTScore makes the same calls, and end-to-end
+inference some of them, so beside these metrics few are computed again.
 """
 
 from __future__ import annotations
@@ -59,10 +59,12 @@ def citations(
     claims = [claim for claim in (yield from find_claims(request, options)) if content_words(claim.text)]
     if not claims:
         return nothing_to_verify("citations")
-    known = yield from _read_knowledge(request.knowledge)
+    knowledge_sentences = yield from _read_knowledge(request.knowledge)
     texts = [_prepare(passage, options.bertscore) for passage in request.knowledge]
     response, *passages = yield [Embed(request.response.strip()), *map(Embed, texts)]
-    nearest = yield from _find_nearest(request, claims, known, response, passages, options.citations, model)
+    nearest = yield from _find_nearest(
+        request, claims, knowledge_sentences, response, passages, options.citations, model
+    )
     answers = yield [
         Classify("nli", (_write_premise(nearby.source, request.knowledge),), claim.text)
         for claim, candidates in zip(claims, nearest, strict=True)
@@ -84,14 +86,14 @@ def citations(
 
 
 def _read_knowledge(passages: Sequence[str]) -> Steps[list[KnowledgeSentence]]:
-    known: list[KnowledgeSentence] = []
+    knowledge_sentences: list[KnowledgeSentence] = []
     for index, passage in enumerate(passages):
         for sentence in read_sentences(passage):
             source = PassageSentence(index, sentence)
-            known.append(KnowledgeSentence(source, frozenset(content_words(sentence.text))))
-            if len(known) % SENTENCES_AT_ONCE == 0:
+            knowledge_sentences.append(KnowledgeSentence(source, frozenset(content_words(sentence.text))))
+            if len(knowledge_sentences) % SENTENCES_AT_ONCE == 0:
                 yield []  # others have a turn, and a request that was stopped ends here
-    return known
+    return knowledge_sentences
 
 
 def _prepare(passage: str, settings: BertScoreOptions) -> str:
@@ -115,7 +117,7 @@ def _weigh_words(content: Set[str], counts: Mapping[str, int]) -> dict[str, floa
 def _find_nearest(
     request: Request,
     claims: Sequence[Sentence],
-    known: Sequence[KnowledgeSentence],
+    knowledge_sentences: Sequence[KnowledgeSentence],
     response: Embedded,
     passages: Sequence[Embedded],
     settings: CitationOptions,
@@ -125,9 +127,9 @@ def _find_nearest(
     table = TokenTable.join(
         passages,
         [_count_indent(passage) for passage in request.knowledge],
-        [item.source for item in known],
+        [item.source for item in knowledge_sentences],
     )
-    counts = Counter(word for item in known for word in item.content)
+    counts = Counter(word for item in knowledge_sentences for word in item.content)
     nearest: list[list[Nearby]] = []
     compared = 0
     for claim in claims:
@@ -141,11 +143,11 @@ def _find_nearest(
                 float(similarity),
                 sum(weight for word, weight in weights.items() if word in item.content) / total,
             )
-            for item, similarity in zip(known, similarities, strict=True)
+            for item, similarity in zip(knowledge_sentences, similarities, strict=True)
         ]
         nearby.sort(key=lambda item: -model.rank(item.similarity, item.overlap))
         nearest.append(nearby[: settings.candidates])
-        compared += len(known)
+        compared += len(knowledge_sentences)
         if compared >= SENTENCES_AT_ONCE:
             compared = 0
             yield []

@@ -42,8 +42,8 @@ def keep_overlapping(spans: Sequence[TextSpan], claims: Sequence[Sentence]) -> t
     """Those spans that overlap one of the sentences."""
     ordered = sorted(spans, key=lambda span: span.start)
     overlaps = find_overlaps([(span.start, span.end) for span in ordered], claims)
-    kept = {span for span, of_span in zip(ordered, overlaps, strict=True) if of_span}
-    return tuple(span for span in spans if span in kept)
+    overlapping = {span for span, of_span in zip(ordered, overlaps, strict=True) if of_span}
+    return tuple(span for span in spans if span in overlapping)
 
 
 def join_claims(request: Request, claims: Sequence[Sentence]) -> str:

@@ -1,7 +1,7 @@
 """FeQA: questions about the response's phrases, answered from the knowledge; the mean token F1 of the answers.
 
 Source: Durmus et al. 2020, in the form of the Neural Path Hunter paper, whose document is the history and the triples
-as text. Unlike Q², every question counts, also one that the response itself does not answer. As in the code of Durmus
+as text. Unlike Q², every question counts, even if the response itself does not answer it. As in the code of Durmus
 et al., noun phrases of stop words alone are not asked about, and F1 counts every word, articles too.
 """
 

@@ -1,6 +1,6 @@
 """BLEU, ROUGE-L and METEOR of response and knowledge, computed by the packages that define them.
 
-The packages are no part of the base installation (``pip install 'groundwire[metrics]'``), and some take seconds to
+The packages are not a part of the base installation (``pip install 'groundwire[metrics]'``), and some take seconds to
 import: a metric imports its own when it is first asked for, on the caller's thread. Several passages are joined by a
 space into the one reference that these metrics take.
 """

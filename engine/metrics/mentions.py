@@ -1,6 +1,6 @@
 """Turns the tokens that the critic flags into the names they belong to.
 
-A critic flags word pieces; only a whole name can be replaced. A flagged piece flags the word that contains it, and a
+A critic flags tokens; only a whole name can be replaced. A flagged token flags the word that contains it, and a
 flagged word flags the entity that the graph links there. Where the graph links none, a run of flagged words is one
 name, without the function words at its ends. A word whose first token has label B rather than I begins another name:
 "The Time Machine and The Invisible Man" are two, although the critic flags the "and" between them too.
@@ -85,7 +85,7 @@ def find_all_mentions(
     entities: Iterable[TextSpan] = (),
 ) -> tuple[FlaggedMention, ...]:
     """Return all names of ``response``, flagged or not, disjoint and in its order: ``flagged``, what the graph links,
-    and of the recognised ``entities`` those that overlap neither."""
+    and the recognised ``entities`` that overlap neither."""
     taken = bytearray(len(response))
     for mention in flagged:
         taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)

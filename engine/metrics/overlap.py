@@ -39,7 +39,7 @@ def overlap(
 
     Words are spaCy's English tokens, lower-cased, without stop words and punctuation, as in the Q² authors' code. Two
     things differ from that code, which moves scores on the papers' sets by 0.0005 on average (docs/adr, nr 19): a run
-    of spaces is no word, and both texts are split before they are lower-cased, so that equal texts have equal words.
+    of spaces is not a word, and both texts are split before they are lower-cased, so that equal texts have equal words.
 
     A response without content words has nothing to verify; knowledge without any supports nothing, a score of 0. Texts
     beyond ``MAX_WORDS`` are ``truncated``.
@@ -48,17 +48,17 @@ def overlap(
     content = [word for word in words(request.response) if word.content]
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")
-    known: list[str] = []
+    knowledge_words: list[str] = []
     for count, word in enumerate(chain.from_iterable(map(find_words, request.knowledge)), 1):
         if word.content:
-            known.append(word.lower)
+            knowledge_words.append(word.lower)
         if count % WORDS_AT_ONCE == 0:
             yield []  # others have a turn, and a request that was stopped ends here
-    return _compare_content(name, content, known)
+    return _compare_content(name, content, knowledge_words)
 
 
 def find_words(passage: str) -> Iterable[Word]:
-    """The words of a passage; those of a short one are kept for the other metrics of the request."""
+    """The words of a passage; the words of a short passage are kept for the other metrics of the request."""
     return words(passage) if len(passage) <= SHORT else read_words(passage)
 
 
@@ -98,12 +98,12 @@ def bag_f1(response: Iterable[str], knowledge: Iterable[str]) -> float:
     return 2 * common / (ours.total() + theirs.total()) if common else 0.0
 
 
-def _compare_content(name: str, content: Sequence[Word], known: Sequence[str]) -> MetricResult:
-    known_words = frozenset(known)
+def _compare_content(name: str, content: Sequence[Word], knowledge_words: Sequence[str]) -> MetricResult:
+    known_words = frozenset(knowledge_words)
     marked = tuple(ContentWord(word.text, word.start, word.end, word.lower in known_words) for word in content)
     explanation = OverlapExplanation(
         precision=sum(word.in_knowledge for word in marked) / len(marked),
-        f1=bag_f1((word.lower for word in content), known),
+        f1=bag_f1((word.lower for word in content), knowledge_words),
         words=marked,
         unsupported=tuple(
             UnsupportedSpan(word.text, word.start, word.end, "not_in_knowledge", "", name)

@@ -6,7 +6,7 @@ not the sum. ``pmi`` compares the response given document and history with the r
 ``upmi`` knows no history.
 
 A token without anything before it has no prediction. ``upmi`` leaves the response's first one out of the mean without
-the document only, as published. ``pmi`` meets the case when there is no history, which the paper does not describe: it
+the document only, as published. ``pmi`` meets the case of an empty history, which the paper does not describe: it
 then compares the two forms over the tokens that both predict. Without a history the two metrics ask the same of the
 model, and differ in that one token.
 
@@ -116,7 +116,7 @@ def score_with_excerpt(
 
 
 def join_sentences(chosen: Iterable[PassageSentence], settings: PmiOptions) -> str:
-    """The sentences in the order of the knowledge: with a space between those of one passage."""
+    """The sentences in the order of the knowledge: with a space between sentences of one passage."""
     passages = groupby(sorted(chosen, key=lambda item: (item.passage, item.sentence.start)), lambda item: item.passage)
     return settings.between_passages.join(" ".join(item.sentence.text for item in group) for _, group in passages)
 
@@ -149,13 +149,13 @@ def compare_tokens(
     counted = [token for token in tokens if settings.prompt_tokens or token.start is not None]
     if name == "pmi":
         counted = [token for token in counted if token.difference is not None]
-    given = [token.with_document for token in counted if token.with_document is not None]
+    conditional = [token.with_document for token in counted if token.with_document is not None]
     alone = [token.without_document for token in counted if token.without_document is not None]
-    if not given or not alone:
+    if not conditional or not alone:
         return MetricResult(
             name, "nothing_to_verify", message="No token of the response is predicted with and without the knowledge."
         )
-    means = sum(given) / len(given), sum(alone) / len(alone)
+    means = sum(conditional) / len(conditional), sum(alone) / len(alone)
     total = sum(map(len, request.knowledge))
     missing = sum(passage_range.end - passage_range.start for passage_range in left_out)
     read = with_document.read
@@ -185,16 +185,18 @@ def _describe_left_out(sentences: int, missing: int, total: int) -> str:
 
 
 def _tokens(response: str, text: str, begin: int, with_document: TextScored, without: TextScored) -> Iterator[PmiToken]:
-    """Every token of the prompt; those that hold none of the response's characters have no range in it."""
+    """Every token of the prompt; a token without characters of the response has no range in it."""
     for index, (start, end) in enumerate(with_document.offsets):
         first, last = max(0, start - begin), min(len(response), end - begin)
         inside = first < last
-        given, alone = (
+        conditional, alone = (
             scored.log_probs[index - scored.first] if index >= scored.first else None
             for scored in (with_document, without)
         )
-        difference = None if given is None or alone is None else given - alone
-        yield PmiToken(text[start:end], first if inside else None, last if inside else None, given, alone, difference)
+        difference = None if conditional is None or alone is None else conditional - alone
+        yield PmiToken(
+            text[start:end], first if inside else None, last if inside else None, conditional, alone, difference
+        )
 
 
 def less_likely_ranges(response: str, tokens: Sequence[PmiToken], below: float) -> list[tuple[int, int]]:

@@ -45,7 +45,7 @@ SUPPORTED = 0.5
 """A span whose questions score below this on average is reported as unsupported."""
 
 Discarded: TypeAlias = Literal["", "personal", "no_answer_in_response", "other_answer_in_response"]
-"""Why a question is not kept; empty for one that is."""
+"""Why a question is not kept; empty for a question that is kept."""
 DISCARDED = {
     "personal": "about the speakers",
     "no_answer_in_response": "the response does not answer it",
@@ -74,33 +74,33 @@ def q2(
     spans = yield from find_spans(request, settings.spans, claims)
     beams = yield from generate_questions(request, spans, settings.decoding)
     questions = yield from ask_response(request, spans, beams, settings)
-    kept = [question for question in questions if not question.discarded]
-    if not kept:
+    asked = [question for question in questions if not question.discarded]
+    if not asked:
         return (yield from classify_response(request, join_claims(request, claims), settings, name, spans, questions))
-    answers = yield [Answer(question.text, request.knowledge, settings.rule) for question in kept]
+    answers = yield [Answer(question.text, request.knowledge, settings.rule) for question in asked]
     f1s = [
         answer_f1(answer.text, question.span.text, settings.fold_accents)
-        for question, answer in zip(kept, answers, strict=True)
+        for question, answer in zip(asked, answers, strict=True)
     ]
-    labels = yield from compare_answers(kept, answers, f1s, settings.nli and nli)
+    labels = yield from compare_answers(asked, answers, f1s, settings.nli and nli)
     return build_result(name, spans, questions, answers, f1s, labels)
 
 
 def find_spans(
-    request: Request, given: Sequence[tuple[int, int]] | None, claims: Sequence[Sentence]
+    request: Request, ranges: Sequence[tuple[int, int]] | None, claims: Sequence[Sentence]
 ) -> Steps[tuple[TextSpan, ...]]:
     """Named entities and noun phrases of the sentences to check, or the caller's own ranges."""
-    if given is None:
+    if ranges is None:
         (spans,) = yield [FindSpans(request.response)]
         return keep_overlapping(spans, claims)
     length = len(request.response)
-    for start, end in given:
+    for start, end in ranges:
         if not 0 <= start < end <= length:
             raise InvalidRequest(
                 f"Q2Options.spans has ({start}, {end}); a range must satisfy 0 <= start < end <= {length}, "
                 "the length of the response in characters."
             )
-    return tuple(TextSpan(request.response[start:end], start, end) for start, end in given)
+    return tuple(TextSpan(request.response[start:end], start, end) for start, end in ranges)
 
 
 def generate_questions(
@@ -154,13 +154,13 @@ def discard_reason(span: TextSpan, answer: Answered, personal: bool, fold_accent
 
 
 def compare_answers(
-    kept: Sequence[SpanQuestion], answers: Sequence[Answered], f1s: Sequence[float], nli: bool
+    asked: Sequence[SpanQuestion], answers: Sequence[Answered], f1s: Sequence[float], nli: bool
 ) -> Steps[list[Classified | None]]:
     """Inference labels for the answers that are there but are not word for word the span; None where not needed."""
     unequal = [nli and answer.text != "" and f1 < 1 for answer, f1 in zip(answers, f1s, strict=True)]
     labels = yield [
         Classify("nli", (f"{question.text} {answer.text}.",), f"{question.text} {question.span.text}.")
-        for question, answer, differs in zip(kept, answers, unequal, strict=True)
+        for question, answer, differs in zip(asked, answers, unequal, strict=True)
         if differs
     ]
     remaining = iter(labels)
@@ -272,13 +272,13 @@ def _compare(question: SpanQuestion, answer: Answered, f1: float, label: Classif
 
 
 def _features(explanation: Q2Explanation) -> dict[str, float]:
-    kept = [comparison for comparison in explanation.questions if comparison.kept]
-    if not kept:
+    asked = [comparison for comparison in explanation.questions if comparison.kept]
+    if not asked:
         return {"asked": 0.0}
     return {
         "asked": 1.0,
-        "worst": min(comparison.value or 0.0 for comparison in kept),
-        "no_answer": sum(comparison.knowledge_answer is None for comparison in kept) / len(kept),
+        "worst": min(comparison.value or 0.0 for comparison in asked),
+        "no_answer": sum(comparison.knowledge_answer is None for comparison in asked) / len(asked),
     }
 
 
@@ -286,15 +286,15 @@ def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     explanation = result.explanation
     if not isinstance(explanation, Q2Explanation):
         return {}
-    kept = [
+    asked = [
         comparison
         for comparison in explanation.questions
         if comparison.kept and start <= comparison.span.start and comparison.span.end <= end
     ]
-    if not kept:  # the fallback is about the whole response
+    if not asked:  # the fallback is about the whole response
         return {}
-    value = sum(comparison.value or 0.0 for comparison in kept) / len(kept)
-    return {"": value, **_features(Q2Explanation((), tuple(kept)))}
+    value = sum(comparison.value or 0.0 for comparison in asked) / len(asked)
+    return {"": value, **_features(Q2Explanation((), tuple(asked)))}
 
 
 def _details(result: MetricResult) -> Details | None:

@@ -34,7 +34,7 @@ class SupportModel(NamedTuple):
     """Weight of overlap beside similarity, whose weight is 1, in the choice of the candidates."""
 
     def rank(self, similarity: float, overlap: float) -> float:
-        """Order of a sentence among those that the inference model may read."""
+        """Order of a sentence among the sentences that the inference model may read."""
         return similarity + self.rank_overlap * overlap
 
     def support(self, features: SupportFeatures) -> float:
@@ -46,7 +46,7 @@ class SupportModel(NamedTuple):
 
 
 _LARGEST = 30.0
-"""Of a logit."""
+"""The largest absolute logit."""
 _SURE = 0.001
 """Probabilities nearer than this to 0 or 1 count as this near: a small model that is surer is not more often right."""
 

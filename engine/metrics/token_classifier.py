@@ -36,7 +36,7 @@ def token_classifier(request: Request, options: Options, role_info: RoleInfos) -
 
 
 def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in order, those that touch or are a space apart joined; empty ones left out.
+    """Ranges in order; ranges that touch or are a space apart are joined, and empty ranges are left out.
 
     >>> join_ranges([(0, 2), (2, 5), (6, 9), (12, 13)])
     [(0, 9), (12, 13)]

@@ -1,4 +1,4 @@
-"""Values: are the numbers, dates and names of the response those of the knowledge? Rules alone, no model.
+"""Values: are the numbers, dates and names of the response also in the knowledge? Rules alone, no model.
 
 A model of a few million parameters does not see that 1968 is not 1978. Here both texts are read for quantities with
 units, money, percentages, ordinals, dates, ages and durations, times and names; each is brought to a normal form and
@@ -106,7 +106,7 @@ METRICS = (
         compute=values,
         groups=frozenset({"fast"}),
         order=9,
-        # A name that the knowledge lacks may be that of whom it speaks of, so it takes another metric to mark it.
+        # A name that the knowledge lacks may name somebody it speaks of, so it takes another metric to mark it.
         word_weight={"mismatch": 1.0, "not_in_knowledge": 0.5},
         precision=2,
         features=_features,

@@ -1,1 +1,1 @@
-"""Runs the model calls of every request in flight, and merges those that can share a batch."""
+"""Runs the model calls of every request in flight, and merges calls that can share a batch."""

@@ -9,13 +9,13 @@ in time. If all jobs advanced together, all would finish late. A bounded number 
 others are queued, by tenant (``fairness``). Jobs of a tenant rank by urgency, then by deadline, then by age (earliest
 deadline first, which meets every deadline that can be met while the machine is not overloaded). Under overload it alone
 would go on serving the jobs that are about to be late; so a job is admitted beside others only while it can finish
-beside them, and dropped before any work when it could not even alone, or when another one can take the place that it
+beside them, and dropped before any work when it could not even alone, or when another job can take the place that it
 cannot.
 
 Tenants share the engine's time. A tenant's clock runs by the seconds that its jobs took, divided by its weight. Among
-the jobs that are next in order of their tenants, one of the highest urgency is served, and among those one of the
+the jobs that are next in order of their tenants, one of the highest urgency is served, and among them a job of the
 tenant with the smallest clock (start-time fair queueing, Goyal, Vin and Cheng 1996). A tenant that was idle starts
-where the others are: time that it did not use is no credit. With one tenant the order is that of ``rank`` alone.
+where the others are: time that it did not use does not count. With one tenant ``rank`` alone decides the order.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class JobHeap:
         return self._heap[0][1] if self._heap else None
 
 
-KEPT = 256
-"""Idle tenants whose clocks are kept, those that are furthest ahead; the others may have a little more than their share
+MAX_IDLE_TENANTS = 256
+"""Idle tenants whose clocks are kept: the clocks furthest ahead. The others may have a little more than their share
 when they come back."""
 
 
@@ -90,7 +90,7 @@ class FairQueue:
         self._weights = weights
         self._tenants: dict[str, Tenant] = {}
         self._clock = 0.0
-        self._bound = 2 * KEPT
+        self._bound = 2 * MAX_IDLE_TENANTS
 
     def __iter__(self) -> Iterator[Job[Any]]:
         """The queued jobs, in no order."""
@@ -134,8 +134,8 @@ class FairQueue:
             ((name, tenant) for name, tenant in self._tenants.items() if tenant.clock > self._clock),
             key=lambda item: -item[1].clock,
         )
-        self._tenants = busy | dict(ahead[:KEPT])
-        self._bound = 2 * (KEPT + len(busy))
+        self._tenants = busy | dict(ahead[:MAX_IDLE_TENANTS])
+        self._bound = 2 * (MAX_IDLE_TENANTS + len(busy))
 
 
 RECENT = 32
@@ -177,9 +177,9 @@ class FinishRate:
 
     def add(self, amount: float, seconds: float) -> None:
         """Count an amount that was finished after further busy seconds."""
-        kept = math.exp(-seconds / MEMORY_SECONDS)
-        self.amount = self.amount * kept + amount
-        self.seconds = self.seconds * kept + seconds
+        decay = math.exp(-seconds / MEMORY_SECONDS)
+        self.amount = self.amount * decay + amount
+        self.seconds = self.seconds * decay + seconds
 
     def seconds_for(self, amount: float) -> int:
         """Whole seconds until this amount is finished, 1–60; 1 where nothing was measured."""
@@ -251,7 +251,7 @@ class Admission:
     """The queue of jobs, the active ones, and how long recent ones took. Not thread-safe."""
 
     def __init__(self, max_active: int, weights: Mapping[str, float] = MappingProxyType({})) -> None:
-        """``weights`` of tenants; 1 for one that it does not name."""
+        """``weights`` of tenants; 1 for a tenant that it does not name."""
         self._max_active = max_active
         self._active: list[Job[Any]] = []
         self._queue = FairQueue(weights)
@@ -291,7 +291,7 @@ class Admission:
         return self._queue.first()
 
     def has_place(self, job: Job[Any], now: float) -> bool:
-        """Whether a queued job may become active, and can finish in time beside those that are.
+        """Whether a queued job may become active, and can finish in time beside the active jobs.
 
         Only jobs of the same or a higher urgency take places from it, so that a queue full of bulk work delays no
         urgent job. Alone it is tried whatever is expected, so that the engine learns when things have become faster.
@@ -302,7 +302,7 @@ class Admission:
     def is_hopeless(self, job: Job[Any], now: float) -> bool:
         """Whether a queued job should be dropped.
 
-        That is one that cannot finish in time even alone, or only alone while another could beside what is active.
+        It is dropped if it cannot finish in time even alone, or only alone while another could beside active jobs.
         """
         if self.latest_start(job) <= now:
             return True
@@ -330,7 +330,7 @@ class Admission:
     def expected_seconds(self, job: Job[Any]) -> float:
         """The time that a job of this kind takes alone, by what three of four recent ones did not exceed.
 
-        Jobs share the machine, so the time of each is divided by the number of those that were active when it was
+        Jobs share the machine, so the time of each is divided by the number of jobs that were active when it was
         admitted. 0 when none is known, and while nothing of its urgency or a higher one is active: an engine that has
         nothing else to do for it tries every job.
         """

@@ -1,4 +1,4 @@
-"""Model calls: those of active jobs that wait for a batch or are being run, and results that were computed before."""
+"""Model calls of active jobs that wait for a batch or are being run, and results that were computed before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from groundwire.runtime.protocol import Outcome
 from .jobs import Job, Key, Waiter
 
 ENTRY_BYTES = 512
-"""Of an entry's key, tuple and place in the order."""
+"""Bytes of an entry's key, tuple and place in the order."""
 
 
 class Cache:
@@ -101,7 +101,7 @@ class PendingCalls:
         waiter.job.waiting_calls.setdefault(group, OrderedDict())[key] = None
 
     def forget(self, job: Job[Any]) -> None:
-        """Drop the waiting calls of a job that is over, but for those that others wait for too."""
+        """Drop the waiting calls of a job that is over, but not the calls that others wait for too."""
         for group, keys in job.waiting_calls.items():
             calls = self._waiting[group]
             for key in keys:
@@ -118,7 +118,7 @@ class PendingCalls:
         return None
 
     def take(self, group: str, jobs: Iterable[Job[Any]], limit: int, free: int) -> Sequence[Key]:
-        """The calls of a group to run next, those of the first jobs first, at least one.
+        """The calls of a group to run next, at least one; the first jobs' calls come first.
 
         At most ``limit`` texts, at most one of ``free`` threads' share of what waits, and only calls with the first
         one's ``max_windows``. What roles of the group ask about the same text is taken together.
@@ -191,7 +191,7 @@ class WaitingCalls:
         return self._waiters.pop(key)
 
     def forget(self, key: Key, job: Job[Any]) -> None:
-        """Remove a job's waiters, and the call if there are no others."""
+        """Remove a job's waiters, and the call if no waiter is left."""
         self._waiters[key] = [waiter for waiter in self._waiters[key] if waiter.job is not job]
         if not self._waiters[key]:
             self.pop(key)

@@ -10,7 +10,7 @@ a job:
                    it cannot finish before its deadline
 ```
 
-and those of a task of an active job:
+and the states of a task of an active job:
 
 ```
             its job is admitted      the results of a round
@@ -46,8 +46,8 @@ StopStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]
 Rank: TypeAlias = tuple[int, float, int]
 log = logging.getLogger("groundwire")
 
-PATIENCE = 60.0
-"""Seconds after which a job without a deadline ranks before those submitted later with one that is as far off."""
+MAX_WAIT_S = 60.0
+"""Seconds after which a job without a deadline ranks before later jobs with a deadline that is as far off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class Task(Generic[T]):
 
     steps: Steps[T]
     results: list[Any] | None = None
-    """Of the round it waits for; None before its first."""
+    """Results of the round it waits for; None before its first."""
     missing: int = 0
     """How many of ``results`` are not there yet."""
     error: GroundwireError | None = None
-    """Of a call of the round; raised in the generator when the round is complete."""
+    """The error of a call of the round; raised in the generator when the round is complete."""
     outcome: T | Unfinished | None = None
     advancing: bool = False
     """Its generator runs, or is about to, on a thread of the scheduler's."""
@@ -182,7 +182,7 @@ class Job(Generic[T]):
 
 def rank(job: Job[Any]) -> Rank:
     """The order of service, smaller first: urgency, deadline, age."""
-    deadline = job.submitted + PATIENCE if job.deadline is None else job.deadline
+    deadline = job.submitted + MAX_WAIT_S if job.deadline is None else job.deadline
     return -job.urgency, deadline, job.number
 
 

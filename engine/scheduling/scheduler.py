@@ -2,11 +2,11 @@
 
 One thread, the loop, owns all state and does nothing that takes long. It admits jobs (``admission``), collects the
 calls that their tasks yield, answers repeated ones from a bounded cache, and passes the rest to the runtime in batches
-of one group of roles (one role, or those that read one graph): the group that the first job in order of service waits
-for, filled with other waiting calls of that group, so that requests share batches. Batches run on the threads of the
-runtime's worker pools: ``device`` runs graphs, ``host`` runs spaCy. The tasks' own Python runs on threads of a third
-pool, so that a long text delays neither a deadline nor a cancellation: both take effect at once. The results of a batch
-that is running are kept for its other waiters.
+of one group of roles (one role, or the roles that read one graph): the group that the first job in order of service
+waits for, filled with other waiting calls of that group, so that requests share batches. Batches run on the threads of
+the runtime's worker pools: ``device`` runs graphs, ``host`` runs spaCy. The tasks' own Python runs on threads of a
+third pool, so that a long text delays neither a deadline nor a cancellation: both take effect at once. The results of a
+batch that is running are kept for its other waiters.
 
 The loop handles every message in a guard: a defect fails the jobs that the message is about, and no other. ``jobs`` has
 the records and the states of jobs and tasks, ``threads`` what is needed of the machine.
@@ -84,7 +84,7 @@ class Scheduler:
         """Start the threads. ``max_waiting`` bounds the unfinished jobs, ``max_waiting_tokens`` their estimated tokens
         (None: no bound), ``cache_bytes`` the memory of cached calls.
 
-        ``tenant_weights`` are the tenants' shares of the engine's time; 1 for one that it does not name.
+        ``tenant_weights`` are the tenants' shares of the engine's time; 1 for a tenant that it does not name.
         """
         threads = threads or SystemThreads()
         self._runtime = runtime
@@ -133,9 +133,9 @@ class Scheduler:
         """Queue the tasks of a request; ``job.future`` gets one outcome per task, never an exception of a task.
 
         ``priority``, ``is_bulk`` and ``tenant`` decide when it is served, ``size`` (estimated tokens) how long it is
-        expected to take; they are those of ``Job``. Without ``is_bounded`` its tokens count, but are not too many.
+        expected to take; ``Job`` has the same fields. Without ``is_bounded`` its tokens count, but are not too many.
 
-        Raises EngineClosed after ``close``, in a process forked from the one that made the scheduler, and after a
+        Raises EngineClosed after ``close``, in a process forked from the scheduler's, and after a
         defect that ended it; Overloaded when too many requests are unfinished, or requests of too many tokens.
         """
         self.check_open()
@@ -166,7 +166,7 @@ class Scheduler:
             self._backlog.check(size)
 
     def check_open(self) -> None:
-        """Raise EngineClosed if no job is accepted; the reasons are those of ``submit``."""
+        """Raise EngineClosed if no job is accepted; ``submit`` describes the reasons."""
         if self.is_forked:
             raise EngineClosed(
                 f"The engine was loaded in process {self._process}, and its threads do not exist in process "
@@ -199,7 +199,7 @@ class Scheduler:
 
     @property
     def is_forked(self) -> bool:
-        """This process was forked from the one that made the scheduler, and has none of its threads."""
+        """This process was forked from the scheduler's process, and has none of its threads."""
         return self._process != self._get_process()
 
     @property
@@ -305,7 +305,7 @@ class Scheduler:
             )
 
     def _admit(self) -> None:
-        """Start queued jobs while there are places, and drop those that can no longer finish in time."""
+        """Start queued jobs while there are places, and drop jobs that can no longer finish in time."""
         while (job := self._admission.first) is not None:
             now = self._now()
             if job.deadline is not None and self._admission.is_hopeless(job, now):
@@ -336,7 +336,7 @@ class Scheduler:
         self._tasks.submit(advance)
 
     def _continue(self, job: Job[Any], tasks: Sequence[Task[Any]], steps: Sequence[Round | Ended | None]) -> None:
-        """Ask for what the tasks have yielded, and keep the outcomes of those that have ended."""
+        """Ask for what the tasks have yielded, and keep the outcomes of tasks that have ended."""
         for task in tasks:
             task.advancing = False
         if job.over:
@@ -360,7 +360,7 @@ class Scheduler:
         self._finish_if_done(job)
 
     def _request_round(self, job: Job[Any], task: Task[Any], calls: Any) -> None:
-        """Answer the calls of a round from the cache, and add the others to those that wait."""
+        """Answer the calls of a round from the cache, and add the others to the waiting calls."""
         keys = [(self._group_of(role_of(call)), Key(call, job.max_windows)) for call in calls]
         cached = [self._cache.get(key) for _, key in keys]
         task.results, task.error, task.missing = [None] * len(keys), None, 0

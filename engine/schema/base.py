@@ -99,14 +99,14 @@ def _explain(value: Record, error: str) -> str:
     name, location = type(value).__name__, _LOCATION.search(error)
     if location is None:
         return f"{name} is not usable: {error}."
-    given: Any = value
+    argument: Any = value
     allowed = ""
     for field in location[1].split("."):
-        if isinstance(given, msgspec.Struct):
-            allowed = _list_allowed(get_type_hints(type(given)).get(field))
-        given = getattr(given, field, given)
+        if isinstance(argument, msgspec.Struct):
+            allowed = _list_allowed(get_type_hints(type(argument)).get(field))
+        argument = getattr(argument, field, argument)
     reason = allowed or error[: location.start()].replace("null", "None")
-    return f"{name}.{location[1]} is {given!r:.200}; {reason}."
+    return f"{name}.{location[1]} is {argument!r:.200}; {reason}."
 
 
 def _list_allowed(hint: Any) -> str:

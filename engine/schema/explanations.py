@@ -150,7 +150,7 @@ class DetectorExplanation(Record, frozen=True, tag="detector"):
     """What a detector says."""
 
     decision: Literal["consistent", "inconsistent"]
-    """Of the label with the highest probability, as the papers decide."""
+    """What the label with the highest probability says, as the papers decide."""
     scored: tuple[ClassifiedSpan, ...]
     """What the value depends on: the response, or every sentence."""
     sentences: tuple[ClassifiedSpan, ...] = ()
@@ -290,8 +290,8 @@ ValueKind: TypeAlias = Literal[
     "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time",
     "name", "person", "place", "organisation", "nationality", "relation",
 ]  # fmt: skip
-"""What a value is. A ``name`` is one of which neither a title nor a word in it says what it names; a ``relation`` says
-of two names what the knowledge says with the two exchanged."""
+"""What a value is. No title and no word in a ``name`` says what it names. A ``relation`` says about two names what the
+knowledge says with the two exchanged."""
 ValueOutcome: TypeAlias = Literal["supported", "contradicted", "absent"]
 
 

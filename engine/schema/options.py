@@ -29,7 +29,7 @@ class Q2Options(Record, OptionRecord, frozen=True):
     ``nothing_to_verify``."""
     rule: AnswerRule = "independent"
     """How the reader picks an answer; ``independent`` follows the authors' code, but a range that touches a special
-    token is no answer."""
+    token is not an answer."""
     fold_accents: bool = True
     """Compare answers without their accents: "haṭha" equals "hatha". The tokenizer of the authors' QA model drops
     accents from what it reads, so that their answers have none."""
@@ -50,8 +50,8 @@ class NliOptions(Record, OptionRecord, frozen=True):
     value: Literal["label", "probability"] = "label"
     """``label``: 1, 0.5 or 0 for entailment, neutral or contradiction; ``probability``: their expectation."""
     sentences: bool = True
-    """Classify each sentence of the response too, to say which ones are not supported; the value is that of the
-    whole response all the same."""
+    """Classify each sentence of the response too, to say which ones are not supported; the value is still the
+    value of the whole response."""
 
 
 class DetectorOptions(Record, OptionRecord, frozen=True):
@@ -103,8 +103,8 @@ class BertScoreOptions(Record, OptionRecord, frozen=True):
     """How BERTScore weighs and rescales. Defaults: the Q² authors' code."""
 
     baseline: tuple[float, float, float] | Literal["role", "none"] = "role"
-    """Precision, recall and F1 of unrelated sentences: what rescaling makes 0. ``role``: those of the bundle's
-    embedder, and no rescaling where it has none (the explanation says which); ``none``: no rescaling."""
+    """Precision, recall and F1 of unrelated sentences: what rescaling makes 0. ``role``: the values of the
+    bundle's embedder, and no rescaling where it has none (the explanation says which); ``none``: no rescaling."""
     idf_documents: tuple[str, ...] = ()
     """Weigh every token by its inverse document frequency in these texts, the references of a test set for example;
     they are read as knowledge is. Empty: all tokens weigh the same."""
@@ -116,8 +116,8 @@ class CitationOptions(Record, OptionRecord, frozen=True):
     """How the support of a sentence is looked for."""
 
     candidates: Count = 2
-    """Sentences of the knowledge that the inference model reads for each sentence of the response: those that are
-    nearest by words and vectors. No others are cited."""
+    """Sentences of the knowledge that the inference model reads for each sentence of the response. The nearest by
+    words and vectors are read, and no others are cited."""
     min_support: Probability = 0.5
     """Support from which a sentence of the knowledge is cited."""
 
@@ -130,7 +130,7 @@ class PmiOptions(Record, OptionRecord, frozen=True):
 
     document: str = "Document: {document}\n\n"
     history: str = "{history}.\n"
-    """Left out when there is no history, where the authors' code keeps the bare ".\\n" of this prompt."""
+    """Left out when the history is empty, where the authors' code keeps the bare ".\\n" of this prompt."""
     response: str = "Agent: {response}."
     between_passages: str = " "
     """Joins several passages of knowledge into the document. The paper has one."""
@@ -169,12 +169,12 @@ class Options(Record, OptionRecord, frozen=True):
     bound on the false positive rate and its measured rates."""
     max_false_positive_rate: Annotated[float, msgspec.Meta(ge=0.001, lt=1)] | None = None
     """A bound of your own, from 0.001, in place of the profile's: the share of consistent responses that are called
-    inconsistent is at most this, for responses like those of the calibration. None: the profile's."""
+    inconsistent is at most this, for responses like the responses of the calibration. None: the profile's."""
     deadline_ms: Milliseconds | None = None
     """Milliseconds after which the request ends with status ``deadline``; None waits without limit. A request that
     cannot be finished in time because others are before it ends so at once."""
     priority: Annotated[int, msgspec.Meta(ge=-100, le=100)] = 0
-    """Requests with a higher one, -100 to 100, are served first; those of one priority by deadline, then by age.
+    """Requests with a higher one, -100 to 100, are served first; requests of one priority by deadline, then by age.
     The items of ``score_many`` come after the single requests of their priority."""
     tenant: Annotated[str, msgspec.Meta(max_length=200)] = ""
     """For whom the request is. While requests wait, the engine's time is shared between the tenants of one priority,

@@ -76,7 +76,7 @@ class Timings(Record, frozen=True):
     """By model role: the run time of the batches that carried this request's calls. Roles that a batch served in one
     pass are joined by ``+``."""
     queued_ms: float = 0.0
-    """Of the total: before the engine began with this request, because it was working on others."""
+    """Part of the total: the time before the engine began with this request, because it was working on others."""
 
 
 Label: TypeAlias = Literal["consistent", "inconsistent", "unverifiable", "unknown"]
@@ -100,8 +100,8 @@ class Verdict(Record, frozen=True):
     message: str = ""
     max_false_positive_rate: float | None = None
     """The bound, 0–1, on the share of consistent responses that the threshold calls inconsistent, for responses like
-    those of the calibration. None where the calibration promises none, and for a sentence of several: the bound is
-    about responses."""
+    the responses of the calibration. None where the calibration promises none, and for a sentence of several: the bound
+    is about responses."""
     fusion: str = ""
     """Which of the calibration's fusions drew the verdict: ``full``, ``fast``."""
     absent: tuple[str, ...] = ()
@@ -138,8 +138,8 @@ class Citation(Record, frozen=True):
 class Score(Record, frozen=True):
     """How faithful a response is to its knowledge.
 
-    ``verdict`` is drawn from all metrics; ``value`` and ``status`` are those of the first one asked for; ``metrics``
-    has all of them by name.
+    ``verdict`` is drawn from all metrics; ``value`` and ``status`` belong to the first metric asked for;
+    ``metrics`` has all metrics by name.
     """
 
     status: Status
@@ -157,7 +157,7 @@ class Score(Record, frozen=True):
     message: str = ""
     sentences: tuple[SentenceVerdict, ...] = ()
     """The sentences of the response, in order, each with its verdict; empty when the response's verdict is ``unknown``.
-    A response of several is as consistent as the worst of those that state something."""
+    A response of several is as consistent as the worst sentence that states something."""
     citations: tuple[Citation, ...] = ()
     """Where in the knowledge the support of each sentence is, by sentence and then by support; only with the metric
     ``citations``. A sentence that is ``unverifiable`` has none."""
@@ -181,7 +181,7 @@ class Score(Record, frozen=True):
             The fields by name, in the order of the record.
 
         Raises:
-            InvalidRequest: There is no field of such a name.
+            InvalidRequest: A name is not a field of this record.
 
         >>> score.select(["verdict", "unsupported"], explanations=False)                       # doctest: +SKIP
         """

@@ -32,7 +32,7 @@ class EngineStatistics(Record, frozen=True):
     stages: dict[str, StageStatistics]
     """Since loading, by role; several that a batch served together are joined by ``+``."""
     unfinished: int
-    """Requests that are accepted and not over: those that wait, those that are worked on, and those on their way."""
+    """Requests that are accepted and not over: they wait, are worked on, or are on their way."""
     unfinished_tokens: int
     """Their estimated tokens, which ``LoadOptions.max_waiting_tokens`` bounds."""
     cached_calls: int

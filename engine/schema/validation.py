@@ -64,7 +64,7 @@ def make_history(history: Any, options: Options) -> tuple[str, ...]:
 def make_triples(triples: Any, name: str = "triples") -> tuple[Triple, ...]:
     """Check triples: records, sequences of three strings, or mappings with subject, predicate and object.
 
-    ``name`` is that of the argument, for messages.
+    Messages call the argument ``name``.
 
     >>> make_triples([("Alien", "directed by", "Ridley Scott")])
     (Triple(subject='Alien', predicate='directed by', object='Ridley Scott'),)

@@ -21,7 +21,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Return the sentences of ``text``, in order and disjoint; pieces without a letter or digit are left out.
+    """Return the sentences of ``text``, in order and disjoint; parts without a letter or digit are left out.
 
     A line break ends a sentence. A text without any word is one sentence, so every response has at least one.
 
@@ -57,7 +57,7 @@ def _recent(text: str) -> tuple[Sentence, ...]:
 class SentenceReader:
     """The sentences of a text that is still being written, each as soon as no continuation can change it.
 
-    ``sentences`` looks ahead without a bound: to the first token after a full stop that is no punctuation, and as far
+    ``sentences`` looks ahead without a bound: to the first token after a full stop that is not punctuation, and as far
     as the exceptions of the tokenizer join tokens. So a sentence is complete here when its tokens are settled
     (``LinearTokenizer.settle``), what begins another sentence follows it, and a letter or digit follows. Then it is a
     sentence of every continuation, and not the only one. The last sentence is complete when the text is.
@@ -79,7 +79,7 @@ class SentenceReader:
         """How many of the others begin no chunk that settles what is before it."""
         self._bounds = _Bounds(0)
         self._last: Sentence | None = None
-        """A sentence that has ended, and after which there is no letter or digit so far."""
+        """A sentence that has ended, and after which no letter or digit follows so far."""
         self._last_word = -1
         """Where the last letter or digit is."""
 
@@ -114,7 +114,7 @@ class SentenceReader:
         settled = settle_tokens(line, self._seen)
         if settled:
             self._read(line[:settled], complete)
-            # A token that begins with a letter or digit is no punctuation, however long it becomes.
+            # A token that begins with a letter or digit is not punctuation, however long it becomes.
             if self._bounds.after_stop and line[settled].isalnum():
                 self._end_sentence(*self._bounds.split(self._settled), complete)
         left = line[settled:]
@@ -146,7 +146,8 @@ def _find_bounds(line: str) -> Iterator[tuple[int, int]]:
 
 
 class _Bounds:
-    """The rule of spaCy's sentencizer: a sentence begins with the first token that is no punctuation after a full stop.
+    """The rule of spaCy's sentencizer: a sentence begins with the first token that is not punctuation after a full
+    stop.
 
     Between two tokens: where the sentence begins, where its last token ends, and whether it has had its full stop.
     """

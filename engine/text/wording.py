@@ -122,7 +122,7 @@ def _match_case(text: str, replacement: Replacement) -> str:
 
 
 def _starts_sentence(text: str, start: int) -> bool:
-    """Whether the last characters before ``start`` that are not of a word end a sentence, or there is no word."""
+    """Whether the last characters before ``start`` that are not of a word end a sentence, or no word precedes it."""
     gap = start
     while gap > 0 and not (text[gap - 1].isalnum() or text[gap - 1] == "_"):
         gap -= 1

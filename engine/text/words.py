@@ -140,7 +140,7 @@ Item = TypeVar("Item", bound=Range)
 def find_overlaps(bounds: Iterable[tuple[int, int]], items: Sequence[Item]) -> Iterator[list[Item]]:
     """Yield, for each pair of a start and an end, the items that overlap it, in the order of ``items``.
 
-    ``bounds`` must be sorted by start; ``items`` may have any order. The time grows with their number and that of the
+    ``bounds`` must be sorted by start; ``items`` may have any order. The time grows with the numbers of items and
     overlaps.
 
     >>> from groundwire.runtime.calls import TextSpan
@@ -160,7 +160,7 @@ def find_overlaps(bounds: Iterable[tuple[int, int]], items: Sequence[Item]) -> I
 def flag_tokens(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken, ...]:
     """Each token with the probability of all labels but the supported ones, and whether label B exceeds label I.
 
-    Labels B and I are those of this name or with this prefix, such as ``B-Halluc``.
+    Labels B and I have this name or this prefix, such as ``B-Halluc``.
     """
     supported = [index for index, label in enumerate(answer.labels) if label in info.supported]
     begin, inside = (_find_labels(answer.labels, prefix) for prefix in ("B", "I"))

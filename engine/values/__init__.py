@@ -1,1 +1,1 @@
-"""Finds the values in texts (numbers, dates, names) and compares those of a response with those of its knowledge."""
+"""Finds the values in texts (numbers, dates, names) and compares the response with its knowledge by them."""

@@ -138,14 +138,14 @@ def _compare_dates(ours: Date, theirs: Date) -> Relation | None:
         _compare_parts(ours.month, theirs.month),
         _compare_parts(ours.day, theirs.day),
     ]
-    known = [relation for relation in relations if relation is not None]
-    if "differs" in known:
+    comparable = [relation for relation in relations if relation is not None]
+    if "differs" in comparable:
         return "differs"
-    if not known:
+    if not comparable:
         return None
     both = (ours.first is None or theirs.first is not None) and (ours.month is None or theirs.month is not None)
     complete = both and (ours.day is None or theirs.day is not None)
-    return "supports" if complete and "compatible" not in known else "compatible"
+    return "supports" if complete and "compatible" not in comparable else "compatible"
 
 
 def _compare_years(ours: Date, theirs: Date) -> Relation | None:

@@ -81,38 +81,38 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     hour = int(token.text) if token.text.isdecimal() and len(token.text) <= 2 else ONES.get(token.lower)
     if hour is None or hour > 24:
         return None
-    at, minutes, certain = index + 1, 0, False
-    if token.text.isdecimal() and text_at(tokens, at) == ":" and _is_minutes(tokens, at + 1):
-        minutes, at, certain = int(tokens[at + 1].text), at + 2, True
-        if text_at(tokens, at) == ":":  # hours, minutes and seconds, as of a race
+    next_index, minutes, certain = index + 1, 0, False
+    if token.text.isdecimal() and text_at(tokens, next_index) == ":" and _is_minutes(tokens, next_index + 1):
+        minutes, next_index, certain = int(tokens[next_index + 1].text), next_index + 2, True
+        if text_at(tokens, next_index) == ":":  # hours, minutes and seconds, as of a race
             return None
-    half = text_at(tokens, at)
-    if half in ("a", "p") and text_at(tokens, at + 1) == "." and text_at(tokens, at + 2) == "m":
-        half, at = half + "m", at + 2 + (text_at(tokens, at + 3) == ".")
+    half = text_at(tokens, next_index)
+    if half in ("a", "p") and text_at(tokens, next_index + 1) == "." and text_at(tokens, next_index + 2) == "m":
+        half, next_index = half + "m", next_index + 2 + (text_at(tokens, next_index + 3) == ".")
     if half in ("am", "pm") and 0 < hour <= 12:
-        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minutes, True), at + 1
+        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minutes, True), next_index + 1
     if half == "o'clock":
-        return Clock(hour % 24 * 60, hour > 12), at + 1
-    return (Clock(hour % 24 * 60 + minutes, hour > 12), at) if certain else None
+        return Clock(hour % 24 * 60, hour > 12), next_index + 1
+    return (Clock(hour % 24 * 60 + minutes, hour > 12), next_index) if certain else None
 
 
 def _read_day_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
     """12 May 1887, 12th of May, 1887."""
-    day, at = _read_day(tokens, index)
-    at += text_at(tokens, at) == "of"
-    month = _find_month(tokens, at)
+    day, next_index = _read_day(tokens, index)
+    next_index += text_at(tokens, next_index) == "of"
+    month = _find_month(tokens, next_index)
     if not day or month is None:
         return None
-    year, end = _read_year_after(tokens, _skip_point(tokens, at + 1))
+    year, end = _read_year_after(tokens, _skip_point(tokens, next_index + 1))
     return ReadDate(Date(year, year, month, day), end)
 
 
 def _read_month_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
     """May 12, 1887; May 1887; May."""
     month = MONTHS[tokens[index].lower]
-    at = _skip_point(tokens, index + 1)
-    at += text_at(tokens, at) == "the"
-    day, after_day = _read_day(tokens, at)
+    next_index = _skip_point(tokens, index + 1)
+    next_index += text_at(tokens, next_index) == "the"
+    day, after_day = _read_day(tokens, next_index)
     if day:
         year, end = _read_year_after(tokens, after_day)
         return ReadDate(Date(year, year, month, day), end)
@@ -137,12 +137,12 @@ def _read_day(tokens: Sequence[Token], index: int) -> tuple[int, int]:
     return (int(text), index + 1) if text.isdecimal() and len(text) <= 2 and 1 <= int(text) <= 31 else (0, index)
 
 
-def _read_year_after(tokens: Sequence[Token], at: int) -> tuple[int | None, int]:
-    """The year after a day or month, and the index after it; None and ``at`` for none."""
-    number = at + (text_at(tokens, at) in (",", "of"))
+def _read_year_after(tokens: Sequence[Token], next_index: int) -> tuple[int | None, int]:
+    """The year after a day or month, and the index after it; None and ``next_index`` without a year."""
+    number = next_index + (text_at(tokens, next_index) in (",", "of"))
     if number < len(tokens) and _FULL.fullmatch(tokens[number].text):
         return int(tokens[number].text), number + 1
-    return None, at
+    return None, next_index
 
 
 def _read_numeric(tokens: Sequence[Token], index: int) -> ReadDate | None:
@@ -151,8 +151,8 @@ def _read_numeric(tokens: Sequence[Token], index: int) -> ReadDate | None:
     parts = text.split(".")
     if len(parts) == 3 and all(part.isdecimal() and len(part) <= 4 for part in parts):
         return _check_date(int(parts[2]), int(parts[1]), int(parts[0]), index + 1)
-    sign = text_at(tokens, index + 1)
-    if sign not in ("-", "/", "–") or text_at(tokens, index + 3) != sign or index + 4 >= len(tokens):
+    separator = text_at(tokens, index + 1)
+    if separator not in ("-", "/", "–") or text_at(tokens, index + 3) != separator or index + 4 >= len(tokens):
         return None
     texts = [tokens[index + offset].text for offset in (0, 2, 4)]
     if (
@@ -202,15 +202,15 @@ def _read_century(tokens: Sequence[Token], index: int) -> ReadDate | None:
     ordinal = read_ordinal(tokens, index)
     if ordinal is None or ordinal[0] > 30:
         return None
-    at = ordinal[1] + (text_at(tokens, ordinal[1]) == "-")
-    if text_at(tokens, at) not in ("century", "centuries"):
+    next_index = ordinal[1] + (text_at(tokens, ordinal[1]) == "-")
+    if text_at(tokens, next_index) not in ("century", "centuries"):
         return None
-    era = _ERAS.get(text_at(tokens, at + 1), 0)
+    era = _ERAS.get(text_at(tokens, next_index + 1), 0)
     first = max(100 * (ordinal[0] - 1), 1)
     last = 100 * ordinal[0] - 1
     if era < 0:
-        return ReadDate(Date(-last, -first), at + 2)
-    return ReadDate(Date(first, last), at + 1 + bool(era))
+        return ReadDate(Date(-last, -first), next_index + 2)
+    return ReadDate(Date(first, last), next_index + 1 + bool(era))
 
 
 def _read_year(tokens: Sequence[Token], index: int) -> ReadDate | None:
@@ -231,7 +231,7 @@ def _read_year(tokens: Sequence[Token], index: int) -> ReadDate | None:
 
 
 _NOT_COUNTED = frozenset(read_table("was is as has his this us its does"))
-"""Words in s that are no plural, so that a number before them is a year."""
+"""Words in s that are not plurals, so that a number before them is a year."""
 _COUNTED = frozenset({"of", "people", "men", "women", "children", "thousand", "million", "billion", "percent", "%"})
 
 

@@ -34,6 +34,6 @@ SAFE_IN_LOWER_CASE = frozenset(
     for name, country in COUNTRY_OF.items()
     if name != country and name not in ("us", "polish", "uk", "dane", "roman")
 )
-"""Nationalities that are no other word, so that they count without a capital."""
+"""Nationalities that are not also another word, so that they count without a capital."""
 REGIONS = frozenset({"africa", "asia", "europe", "britain", "england", "scotland", "wales", "rome"})
 """Those that another of them, or a country, may be a part of, so that two of them do not contradict each other."""

@@ -49,7 +49,7 @@ def find_values(
 
 
 def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
-    """The values that are no names, in order, and the indices of their tokens."""
+    """The values other than names, in order, and the indices of their tokens."""
     values: list[Value] = []
     taken: set[int] = set()
     end = 0
@@ -66,7 +66,7 @@ def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
             value = value._replace(start=token.start)
         joined = _join_range(tokens, values[-1], value, index) if values else None
         values[-1:] = joined or (*values[-1:], value)
-        taken.update(at for at in range(max(index - 2, 0), end) if tokens[at].start >= value.start)
+        taken.update(number for number in range(max(index - 2, 0), end) if tokens[number].start >= value.start)
     return values, taken
 
 
@@ -92,11 +92,13 @@ def _make(tokens: Sequence[Token], read: ReadMeasure) -> Value:
 
 def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) -> tuple[Value, Value] | None:
     """Both values with the range that they are the ends of ("from 1939 to 1945", "5–10 km"), or None."""
-    at = index - 1 - (tokens[index - 1].text in CURRENCY_SIGNS)
-    sign = tokens[at]
-    if at < 1 or sign.lower not in _RANGE_SIGNS or tokens[at - 1].end != left.end:
+    sign_index = index - 1 - (tokens[index - 1].text in CURRENCY_SIGNS)
+    range_sign = tokens[sign_index]
+    if sign_index < 1 or range_sign.lower not in _RANGE_SIGNS or tokens[sign_index - 1].end != left.end:
         return None
-    if sign.lower == "and" and not any(token.lower == "between" for token in tokens[max(0, at - 8) : at]):
+    if range_sign.lower == "and" and not any(
+        token.lower == "between" for token in tokens[max(0, sign_index - 8) : sign_index]
+    ):
         return None
     low, high = left.content, right.content
     if isinstance(low, Measure) and isinstance(high, Measure):
@@ -117,7 +119,7 @@ def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) 
     if isinstance(low, Date) and isinstance(high, Measure) and high.measure == "count" and low.first is not None:
         # 1939–45
         year = low.first - low.first % 100 + int(high.amount)
-        if not (sign.text in "-–" and right.end - right.start == 2 and year > low.first and low.month is None):
+        if not (range_sign.text in "-–" and right.end - right.start == 2 and year > low.first and low.month is None):
             return None
         right, high = right._replace(kind="date"), Date(year, year)
     if isinstance(low, Date) and isinstance(high, Date) and low.first is not None and high.last is not None:
@@ -223,7 +225,7 @@ class Knowledge:
         return words, acronyms
 
     def find_name(self, words: Sequence[str]) -> Location | None:
-        """Where a sentence has all words of a name, or its acronym, or the name of which it is the acronym.
+        """Where a sentence has all words of a name, or its acronym, or the name that it abbreviates.
 
         Words that only say of what kind something is are left out: Yale University is Yale.
         """

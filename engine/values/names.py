@@ -65,7 +65,7 @@ def fold_name(word: str) -> str:
 
 
 def split_by_case(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
-    """The words that have a capital although they begin no sentence, and those without, in lower case."""
+    """The words with a capital that does not begin a sentence, and the words without a capital, in lower case."""
     capitalised: set[str] = set()
     lower: set[str] = set()
     for token in tokens:
@@ -121,33 +121,36 @@ def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> in
     """The index after the name that begins at ``index``."""
     end = index + 1
     while end < len(tokens) and not tokens[end - 1].lower.endswith(("'s", "s'")):
-        last, at = tokens[end - 1], end
+        last, next_index = tokens[end - 1], end
         abbreviated = len(last.text) == 1 or last.lower in _TITLES or last.lower == "jr"
-        if tokens[at].text in ("-", "&") or (tokens[at].text == "." and touches(tokens, at) and abbreviated):
-            at += 1  # J. R. R. Tolkien, Dr. Dre, Jean-Luc
+        if tokens[next_index].text in ("-", "&") or (
+            tokens[next_index].text == "." and touches(tokens, next_index) and abbreviated
+        ):
+            next_index += 1  # J. R. R. Tolkien, Dr. Dre, Jean-Luc
         for _ in range(2):  # of the
-            at += text_at(tokens, at) in _CONNECTING and tokens[at].text[0].islower()
-        if at >= len(tokens) or at in taken or tokens[at].sentence != last.sentence:
+            next_index += text_at(tokens, next_index) in _CONNECTING and tokens[next_index].text[0].islower()
+        if next_index >= len(tokens) or next_index in taken or tokens[next_index].sentence != last.sentence:
             break
-        initial = len(tokens[at].text) == 1 and tokens[at].text.isupper()
-        model = initial and text_at(tokens, at + 1) == "-" and touches(tokens, at + 1)  # F-35
-        if model or not (initial or _is_capital(tokens[at])):
+        initial = len(tokens[next_index].text) == 1 and tokens[next_index].text.isupper()
+        model = initial and text_at(tokens, next_index + 1) == "-" and touches(tokens, next_index + 1)  # F-35
+        if model or not (initial or _is_capital(tokens[next_index])):
             break
-        end = at + 1
+        end = next_index + 1
     return end
 
 
 def _choose_start(
     tokens: Sequence[Token], index: int, end: int, capitalised: Set[str], lower: Set[str]
 ) -> tuple[int, bool]:
-    """Where a run of capitals begins as a name, and whether its first word may be none; ``end`` when it is no name."""
+    """Where a run of capitals begins as a name, and whether its first word may be none; ``end`` when it is not a
+    name."""
     token = tokens[index]
     plain = token.lower.removesuffix("'s")
     if plain in FUNCTION_WORDS or plain in MONTHS or (token.opens and plain in ENGLISH and plain not in COUNTRY_OF):
-        at = index + 1
-        while at < end and not _is_capital(tokens[at]):
-            at += 1
-        return at, False
+        start = index + 1
+        while start < end and not _is_capital(tokens[start]):
+            start += 1
+        return start, False
     if not token.opens:
         return index, False
     if plain in COUNTRY_OF or (plain in capitalised and plain not in lower):
@@ -179,8 +182,8 @@ def _make(tokens: Sequence[Token], start: int, end: int, optional: bool) -> Valu
 def _find_role(tokens: Sequence[Token], start: int) -> tuple[str, str]:
     """The preposition before a name, and the stem of the content word before that; empty for none."""
     preposition = ""
-    for at in range(start - 1, max(start - 5, -1), -1):
-        token = tokens[at]
+    for index in range(start - 1, max(start - 5, -1), -1):
+        token = tokens[index]
         if token.sentence != tokens[start].sentence:
             break
         if token.lower not in FUNCTION_WORDS:

@@ -113,22 +113,22 @@ def read_fraction(tokens: Sequence[Token], index: int) -> tuple[float, int] | No
     lower = tokens[index].lower
     if lower == "half":
         return (0.5, index + 1) if text_at(tokens, index + 1) in ("of", "the", "its", "their", "all") else None
-    at = index + 1
-    if text_at(tokens, at) == "/":
-        below = text_at(tokens, at + 1)
+    next_index = index + 1
+    if text_at(tokens, next_index) == "/":
+        below = text_at(tokens, next_index + 1)
         parts = lower.isdecimal() and below.isdecimal() and len(lower) == 1 and len(below) == 1
-        return (int(lower) / int(below), at + 2) if parts and 0 < int(lower) < int(below) else None
+        return (int(lower) / int(below), next_index + 2) if parts and 0 < int(lower) < int(below) else None
     digit = int(lower) if len(lower) == 1 and lower.isdecimal() else 0
     numerator = 1 if lower == "a" else ONES.get(lower) or digit
     if not numerator:
         return None
-    at += text_at(tokens, at) == "-"
-    denominator = DENOMINATORS.get(text_at(tokens, at))
+    next_index += text_at(tokens, next_index) == "-"
+    denominator = DENOMINATORS.get(text_at(tokens, next_index))
     if denominator is None or numerator >= denominator:
         return None
-    if numerator == 1 and text_at(tokens, at + 1) != "of":
+    if numerator == 1 and text_at(tokens, next_index + 1) != "of":
         return None
-    return numerator / denominator, at + 1
+    return numerator / denominator, next_index + 1
 
 
 def _read_digits(tokens: Sequence[Token], index: int) -> Number | None:
@@ -146,9 +146,9 @@ def _read_digits(tokens: Sequence[Token], index: int) -> Number | None:
 
 def _multiply(tokens: Sequence[Token], number: Number) -> Number:
     """``number`` times the scales and the dozen that follow it."""
-    at = number.end
-    factor = SCALES.get(text_at(tokens, at)) or {"hundred": 100, "dozen": 12}.get(text_at(tokens, at))
-    at += 1
+    end = number.end
+    factor = SCALES.get(text_at(tokens, end)) or {"hundred": 100, "dozen": 12}.get(text_at(tokens, end))
+    end += 1
     if factor is None and number.end < len(tokens):
         following = tokens[number.end]
         adjacent = touches(tokens, number.end)
@@ -156,23 +156,23 @@ def _multiply(tokens: Sequence[Token], number: Number) -> Number:
         factor = SUFFIXES.get(following.lower) if adjacent and following.lower in ("k", "bn", "tn") else None
     if factor is None:
         return number
-    if factor == 100 and text_at(tokens, at) in SCALES:
-        factor *= SCALES[text_at(tokens, at)]
-        at += 1
-    return Number(float(number.value * factor), float(number.step * factor), at)
+    if factor == 100 and text_at(tokens, end) in SCALES:
+        factor *= SCALES[text_at(tokens, end)]
+        end += 1
+    return Number(float(number.value * factor), float(number.step * factor), end)
 
 
 def _read_words(tokens: Sequence[Token], index: int) -> Number | None:
     """A number in words: groups below a thousand, each with its scale."""
-    total = group = at = 0
+    total = group = end = 0
     last = 0  # what the next small word must be less than: 0 at the beginning of a group
-    at, step, used = index, 1, False
+    end, step, used = index, 1, False
     limit = float("inf")
-    while at < len(tokens):
-        word = tokens[at].lower
-        after = at
+    while end < len(tokens):
+        word = tokens[end].lower
+        after = end
         if used:
-            if (word == "-" and at + 1 < len(tokens) and tokens[at].end == tokens[at + 1].start) or (
+            if (word == "-" and end + 1 < len(tokens) and tokens[end].end == tokens[end + 1].start) or (
                 word == "and" and last in (100, 1000)
             ):
                 after += 1
@@ -197,24 +197,24 @@ def _read_words(tokens: Sequence[Token], index: int) -> Number | None:
         else:
             break
         used = True
-        at = after + 1
+        end = after + 1
     if not used:
         return None
-    if not total and 10 <= group <= 20 and at < len(tokens):
-        year = _read_second_pair(tokens, at)
+    if not total and 10 <= group <= 20 and end < len(tokens):
+        year = _read_second_pair(tokens, end)
         if year is not None:
             return Number(group * 100 + year[0], 1, year[1], spelled_year=True)
-    return Number(float(total + group), float(step), at)
+    return Number(float(total + group), float(step), end)
 
 
-def _read_second_pair(tokens: Sequence[Token], at: int) -> tuple[int, int] | None:
+def _read_second_pair(tokens: Sequence[Token], index: int) -> tuple[int, int] | None:
     """The last two digits of a year in words ("eighty-four"), and the index after them."""
-    word = text_at(tokens, at)
+    word = text_at(tokens, index)
     if word not in TENS:
-        return (ONES[word], at + 1) if ONES.get(word, 0) >= 10 else None
-    ones = at + 2 if text_at(tokens, at + 1) == "-" else at + 1
+        return (ONES[word], index + 1) if ONES.get(word, 0) >= 10 else None
+    ones = index + 2 if text_at(tokens, index + 1) == "-" else index + 1
     digit = ONES.get(text_at(tokens, ones), 0)
-    return (TENS[word] + digit, ones + 1) if 0 < digit < 10 else (TENS[word], at + 1)
+    return (TENS[word] + digit, ones + 1) if 0 < digit < 10 else (TENS[word], index + 1)
 
 
 def _find_step(text: str) -> float:
@@ -282,13 +282,13 @@ def read_measure(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
 
 def _read_plural_scale(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
     """Hundreds of thousands of people: at least that many."""
-    factor, at = PLURAL_SCALES[tokens[index].lower], index + 1
-    if text_at(tokens, at) == "of" and text_at(tokens, at + 1) in PLURAL_SCALES:
-        factor, at = factor * PLURAL_SCALES[text_at(tokens, at + 1)], at + 2
-    if text_at(tokens, at) != "of":
+    factor, end = PLURAL_SCALES[tokens[index].lower], index + 1
+    if text_at(tokens, end) == "of" and text_at(tokens, end + 1) in PLURAL_SCALES:
+        factor, end = factor * PLURAL_SCALES[text_at(tokens, end + 1)], end + 2
+    if text_at(tokens, end) != "of":
         return None
     return ReadMeasure(
-        "number", Measure("count", float(factor), float(factor), "at_least", _read_nouns(tokens, at + 1)), at, index
+        "number", Measure("count", float(factor), float(factor), "at_least", _read_nouns(tokens, end + 1)), end, index
     )
 
 
@@ -321,8 +321,8 @@ def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
         if following in ("/", "_"):
             return False
         if following in (".", ")") and token.opens and token.text.isdecimal() and len(token.text) < 3:
-            at = number.end + 1  # "1. A list"; a sentence may end with a number, too
-            return at == len(tokens) or tokens[at].sentence != token.sentence
+            next_index = number.end + 1  # "1. A list"; a sentence may end with a number, too
+            return next_index == len(tokens) or tokens[next_index].sentence != token.sentence
     # "Two" inside a name: World War Two.
     return token.opens or not (
         spelled and token.text[0].isupper() and index > 0 and tokens[index - 1].text[0].isupper()
@@ -368,58 +368,58 @@ def _read_money(tokens: Sequence[Token], index: int, number: Number) -> ReadMeas
     return ReadMeasure("money", Measure(measure, amount, step, _find_hedge(tokens, first)), end, first)
 
 
-def _read_unit(tokens: Sequence[Token], at: int) -> tuple[Unit, int] | None:
+def _read_unit(tokens: Sequence[Token], index: int) -> tuple[Unit, int] | None:
     """The unit that begins at a token, and the index after it."""
-    if at >= len(tokens):
+    if index >= len(tokens):
         return None
-    at += tokens[at].text == "-" and touches(tokens, at) and at + 1 < len(tokens)
-    token = tokens[at]
+    index += tokens[index].text == "-" and touches(tokens, index) and index + 1 < len(tokens)
+    token = tokens[index]
     if token.lower in AREAS or token.lower in VOLUMES:
-        side = UNITS.get(text_at(tokens, at + 1))
+        side = UNITS.get(text_at(tokens, index + 1))
         power = None if side is None else square(side) if token.lower in AREAS else cube(side)
-        return (power, at + 2) if power else None
-    if token.lower == "per" and text_at(tokens, at + 1) == "cent":
-        return UNITS["percent"], at + 2
-    following = text_at(tokens, at + 1)
+        return (power, index + 2) if power else None
+    if token.lower == "per" and text_at(tokens, index + 1) == "cent":
+        return UNITS["percent"], index + 2
+    following = text_at(tokens, index + 1)
     if token.lower in ("us", "american", "canadian", "australian") and following in ("dollars", "dollar", "$"):
-        return UNITS["dollars"], at + 2
+        return UNITS["dollars"], index + 2
     unit = UNITS.get(token.lower)
     if unit is None:
         return None
-    written = token.text in ONE_LETTER and tokens[at - 1].text[-1].isdecimal()
+    written = token.text in ONE_LETTER and tokens[index - 1].text[-1].isdecimal()
     if len(token.text) == 1 and token.text.isalpha() and not written:
         return None
-    if token.lower in PER_HOUR and (following, text_at(tokens, at + 2)) in _PER_HOUR:
-        return PER_HOUR[token.lower], at + 3
+    if token.lower in PER_HOUR and (following, text_at(tokens, index + 2)) in _PER_HOUR:
+        return PER_HOUR[token.lower], index + 3
     if unit.measure == "degree":
         scale = {"c": "celsius", "f": "fahrenheit"}.get(following, following)
         if scale in ("celsius", "fahrenheit"):
-            return UNITS[scale], at + 2
+            return UNITS[scale], index + 2
     if unit.measure == "pound" and following == "sterling":
-        return UNITS["£"], at + 2
+        return UNITS["£"], index + 2
     if token.lower == "percentage" and following in ("point", "points"):
-        return unit, at + 2
-    return unit, at + 1
+        return unit, index + 2
+    return unit, index + 1
 
 
 def _read_age(tokens: Sequence[Token], end: int) -> tuple[ValueKind, int]:
     """Whether a duration is an age ("34 years old", "a 34-year-old"), and the index after it."""
-    at = end + (text_at(tokens, end) == "-")
-    if text_at(tokens, at) in ("old", "olds"):
-        return "age", at + 1
-    if text_at(tokens, at) == "of" and text_at(tokens, at + 1) == "age":
-        return "age", at + 2
+    index = end + (text_at(tokens, end) == "-")
+    if text_at(tokens, index) in ("old", "olds"):
+        return "age", index + 1
+    if text_at(tokens, index) == "of" and text_at(tokens, index + 1) == "age":
+        return "age", index + 2
     return "duration", end
 
 
-def _read_nouns(tokens: Sequence[Token], at: int) -> frozenset[str]:
+def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
     """Stems of up to three content words that follow a number without a break."""
     nouns: list[str] = []
-    at += at < len(tokens) and tokens[at].text == "-"
-    if text_at(tokens, at) == "and" and text_at(tokens, at + 1) in ("final", "last", "only", "most"):
-        at += 2  # the seventh and final season
-    while at < len(tokens) and len(nouns) < 3:
-        token = tokens[at]
+    index += index < len(tokens) and tokens[index].text == "-"
+    if text_at(tokens, index) == "and" and text_at(tokens, index + 1) in ("final", "last", "only", "most"):
+        index += 2  # the seventh and final season
+    while index < len(tokens) and len(nouns) < 3:
+        token = tokens[index]
         if (
             not token.text[0].isalpha()
             or token.lower in FUNCTION_WORDS
@@ -427,18 +427,18 @@ def _read_nouns(tokens: Sequence[Token], at: int) -> frozenset[str]:
         ):
             break
         nouns.append(stem(token.lower))
-        at += 1
+        index += 1
     return frozenset(nouns)
 
 
 def _find_hedge(tokens: Sequence[Token], index: int) -> Hedge:
-    at = index - 1
-    if at >= 0 and tokens[at].lower in _SOFT:
-        at -= 1
-    if at < 0 or tokens[at].lower not in _LAST_WORDS:
+    last = index - 1
+    if last >= 0 and tokens[last].lower in _SOFT:
+        last -= 1
+    if last < 0 or tokens[last].lower not in _LAST_WORDS:
         return "exact"
     for length in (3, 2, 1):
-        words = tuple(token.lower for token in tokens[at - length + 1 : at + 1]) if at + 1 >= length else ()
+        words = tuple(token.lower for token in tokens[last - length + 1 : last + 1]) if last + 1 >= length else ()
         if words in _HEDGES:
             return _HEDGES[words]
     return "exact"

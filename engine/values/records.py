@@ -63,7 +63,7 @@ class Name(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """What is said of two names of which the order matters: who beat whom, which is older than which."""
+    """A statement about two names whose order matters: who beat whom, which is older than which."""
 
     left: tuple[str, ...]
     """Words of the name that beats, or is older."""

@@ -2,8 +2,8 @@
 
 People beat and outsell each other in turn, so a statement is contradicted only where both texts are about one event as
 far as words can tell: all that the response's sentence says, the knowledge's sentence says too, it names both once, and
-no other sentence of the knowledge names both. Only verbs and comparisons are read of which one order is not also the
-other, and only where nothing but the verb, its helpers and a noun is between the names. All else is not read.
+no other sentence of the knowledge names both. Only verbs and comparisons whose order matters are read, and only where
+nothing but the verb, its helpers and a noun is between the names. All else is not read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _DETERMINERS = frozenset(read_table("the a an his her its their"))
 _BEFORE = frozenset(read_table("of in by with for from at to and or against near plus than if whether not n't & / -"))
 """A name after one of these is not what the statement is about: "the brother of Kasparov"."""
 _GOVERNING = frozenset(read_table("of with for against by who which whose plus near whether if when while"))
-"""Nor is one that has one of these a few words before it: "a student of the great Kasparov"."""
+"""Nor is a name with one of these a few words before it: "a student of the great Kasparov"."""
 _REACH = 4
 _DENYING = (
     "nobody none "  # terms: literal
@@ -88,7 +88,7 @@ MAX_TOKENS = 100
 _BETWEEN = 9
 """Tokens between the two names, at most."""
 _NOUNS = 3
-"""Words between the verb and the second name that are no helpers, at most: "the world champion"."""
+"""Words between the verb and the second name, without helpers, at most: "the world champion"."""
 
 
 class Mention(NamedTuple):
@@ -137,7 +137,7 @@ def list_mentions(tokens: Sequence[Token], names: Sequence[Value]) -> list[Menti
 
 
 def find_mentioned(tokens: Sequence[Token], names: Iterable[Sequence[str]]) -> list[Mention]:
-    """Where words of the ``names`` stand in a text, with and without capitals, those of one name together."""
+    """Where words of the ``names`` stand in a text, with and without capitals; words of one name are together."""
     words, pairs = set[str](), set[tuple[str, str]]()
     for name in names:
         words.update(name)
@@ -201,9 +201,9 @@ def _is_governed(tokens: Sequence[Token], name: Mention) -> bool:
     """Whether a name is part of a phrase about something else: "the brother of Kasparov"."""
     sentence = tokens[name.first].sentence
     before = [
-        tokens[at].lower
-        for at in range(max(0, name.first - _REACH), name.first)
-        if tokens[at].sentence == sentence and not tokens[at].opens
+        tokens[index].lower
+        for index in range(max(0, name.first - _REACH), name.first)
+        if tokens[index].sentence == sentence and not tokens[index].opens
     ]
     directly = name.first > 0 and tokens[name.first - 1].sentence == sentence and tokens[name.first - 1].lower
     return directly in _BEFORE or any(word in _GOVERNING for word in before)
@@ -212,7 +212,7 @@ def _is_governed(tokens: Sequence[Token], name: Mention) -> bool:
 def _is_part(tokens: Sequence[Token], name: Mention) -> bool:
     """Whether a name is only a part of a longer one: "Mexico" in "New Mexico"."""
     sentence = tokens[name.first].sentence
-    beside = [tokens[at] for at in (name.first - 1, name.end) if 0 <= at < len(tokens)]
+    beside = [tokens[index] for index in (name.first - 1, name.end) if 0 <= index < len(tokens)]
     return tokens[name.first].text[0].isupper() and any(
         token.sentence == sentence and token.text[0].isupper() and token.lower not in FUNCTION_WORDS for token in beside
     )
@@ -240,23 +240,23 @@ def _read(tokens: Sequence[Token], left: Mention, right: Mention) -> Statement |
     """The statement of two names in one sentence, or None where it cannot be read."""
     if any(tokens[name.end - 1].lower.endswith(("'s", "s'")) for name in (left, right)):
         return None
-    at, head = left.end, ""
-    if not _is_helper(text_at(tokens, at)) and _find_relation(tokens, at) is None:
-        head, at = stem(text_at(tokens, at)), at + 1
+    index, head = left.end, ""
+    if not _is_helper(text_at(tokens, index)) and _find_relation(tokens, index) is None:
+        head, index = stem(text_at(tokens, index)), index + 1
     passive = False
-    while at < right.first and _is_helper(text_at(tokens, at)):
-        passive |= text_at(tokens, at) in _BE
-        at += 1
-    relation = _find_relation(tokens, at)
+    while index < right.first and _is_helper(text_at(tokens, index)):
+        passive |= text_at(tokens, index) in _BE
+        index += 1
+    relation = _find_relation(tokens, index)
     if relation is None or text_at(tokens, right.end) in _BE | _HAVE:
         return None
-    at, exchanged = relation.end, relation.exchanged
-    if not relation.compares and text_at(tokens, at) == "by":
-        at, exchanged = at + 1, not exchanged
+    index, exchanged = relation.end, relation.exchanged
+    if not relation.compares and text_at(tokens, index) == "by":
+        index, exchanged = index + 1, not exchanged
     elif passive and not relation.compares:
         return None
-    between = [token.lower for token in tokens[at : right.first] if token.lower not in _DETERMINERS]
-    if at > right.first or len(between) > _NOUNS or not all(map(_may_be_noun, between)):
+    between = [token.lower for token in tokens[index : right.first] if token.lower not in _DETERMINERS]
+    if index > right.first or len(between) > _NOUNS or not all(map(_may_be_noun, between)):
         return None
     if exchanged:
         return Statement(right.words, relation.verb, left.words, (_find_head(tokens, right), head))
@@ -275,21 +275,21 @@ class _Relation(NamedTuple):
     end: int
     """Number of the token after it."""
     exchanged: bool = False
-    """Whether the verb is that of the other side: "lost to" is read as "beat"."""
+    """Whether the verb belongs to the other side: "lost to" is read as "beat"."""
     compares: bool = False
 
 
-def _find_relation(tokens: Sequence[Token], at: int) -> _Relation | None:
-    word, following = text_at(tokens, at), text_at(tokens, at + 1)
-    if word in ("more", "less") and text_at(tokens, at + 2) == "than":
-        return _Relation(f"more {following}", at + 3, word == "less", compares=True)
+def _find_relation(tokens: Sequence[Token], index: int) -> _Relation | None:
+    word, following = text_at(tokens, index), text_at(tokens, index + 1)
+    if word in ("more", "less") and text_at(tokens, index + 2) == "than":
+        return _Relation(f"more {following}", index + 3, word == "less", compares=True)
     if following == "than" and word.endswith("er") and word not in _NO_COMPARISON:
         name, exchanged = _name_comparison(word)
-        return _Relation(name, at + 2, exchanged, compares=True)
+        return _Relation(name, index + 2, exchanged, compares=True)
     verb = _VERBS.get(word)
     if verb != "lose":
-        return _Relation(verb, at + 1) if verb else None
-    to = at + 1
+        return _Relation(verb, index + 1) if verb else None
+    to = index + 1
     while text_at(tokens, to) in _CONTESTS:
         to += 1
     return _Relation("beat", to + 1, exchanged=True) if text_at(tokens, to) == "to" else None

@@ -68,11 +68,11 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
     stated = _list_statements(tokens, knowledge)
     if not values and not stated:
         return ()
-    known = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
-    if max(len(values), len(stated)) * known > MAX_COMPARISONS:
+    size = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
+    if max(len(values), len(stated)) * size > MAX_COMPARISONS:
         raise TooLong(
             f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
-            f"knowledge {known:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
+            f"knowledge {size:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
         )
     negated: dict[int, int] = {}
     for token in tokens:
@@ -85,7 +85,7 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
         check = sides.check(value)
         if check.outcome == "supported" or _is_checkable(check.value, negated.get(value.sentence), knowledge):
             checked.append(check)
-        compared += known
+        compared += size
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
@@ -205,11 +205,11 @@ class _Sides:
         return list_content(self._tokens, self._values)
 
     def _share(self, value: Value, location: Location) -> bool:
-        """Whether two sentences share a content word, or that of the response has none: "She is 43 years old"."""
+        """Whether two sentences share a content word, or the response's sentence has none: "She is 43 years old"."""
         return self._count_shared(value, location) > 0 or not self._content[value.sentence]
 
     def _count_shared(self, value: Value, location: Location) -> int:
-        """Content words that the sentence of a value shares with that of a location."""
+        """Content words that the sentence of a value shares with the sentence of a location."""
         key = (value.sentence, location.key)
         if key not in self._shared:
             self._shared[key] = len(self._content[value.sentence] & self._knowledge.content[location.key])

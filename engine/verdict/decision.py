@@ -1,10 +1,10 @@
 """One calibrated probability from all metrics, and the verdict drawn from it.
 
-The fusion is a logistic regression: a few weighted numbers, each of which can be read in the bundle's calibration.
-Nothing fails open: without a number that the fusion needs there is no probability, and the verdict is ``unknown``.
+The fusion is a logistic regression: a few weighted numbers that can be read in the bundle's calibration.
+Nothing fails open: without a number that the fusion needs the probability is missing, and the verdict is ``unknown``.
 
 A response of several sentences is as consistent as the worst of them. A long response with one invented sentence is
-inconsistent however well the others are supported, and one that says little beside a greeting is not.
+inconsistent however well the others are supported, and a response that says little beside a greeting is not.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def find_basis(
 ) -> Verdict:
     """What all verdicts by these metrics have in common: the fusion and the threshold, with the label ``unknown``.
 
-    Without a threshold, and with a message, if there is no calibration or a metric that its fusion needs was not asked.
+    Without a threshold, and with a message, if the calibration is missing or a metric that its fusion needs was not
+    asked.
     """
     if calibration is None:
         return decide({}, None, profile, max_false_positive_rate)
@@ -126,7 +127,7 @@ def decide_sentence(
     something.
     """
     fusion = calibration.fusion(whole.fusion)
-    known = [feature for feature in fusion.features if feature.name in numbers]
+    available = [feature for feature in fusion.features if feature.name in numbers]
     absent = tuple(feature.name for feature in fusion.features if feature.name not in numbers)
     unknown = replace(
         whole,
@@ -140,13 +141,13 @@ def decide_sentence(
     checkable = find_verifiability(numbers) if check_verifiable else None
     if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
         return replace(unknown, label="unverifiable")
-    if 2 * sum(abs(feature.weight) for feature in known) < sum(abs(feature.weight) for feature in fusion.features):
+    if 2 * sum(abs(feature.weight) for feature in available) < sum(abs(feature.weight) for feature in fusion.features):
         return replace(unknown, threshold=None, message="The metrics say too little about this sentence.")
-    contributions = {feature.name: feature.contribution(numbers[feature.name]) for feature in known}
+    contributions = {feature.name: feature.contribution(numbers[feature.name]) for feature in available}
     probability = sigmoid(fusion.intercept + sum(contributions.values()))
     consistent = whole.threshold is not None and is_consistent(probability, whole.threshold, fitted=True)
     label: Label = "consistent" if consistent else "inconsistent"
-    # Numbers that the response has and this sentence cannot have are no news.
+    # Numbers that the response has and this sentence cannot have say nothing new.
     message = _explain_absent(whole.absent)
     return replace(unknown, label=label, probability=probability, contributions=contributions, message=message)
 
@@ -189,7 +190,7 @@ def decide_response(
     profile: ProfileName,
     max_false_positive_rate: float | None = None,
 ) -> tuple[Verdict, tuple[SentenceVerdict, ...]]:
-    """The verdict on a response and those of its sentences; no sentences where it is unknown.
+    """The verdicts on a response and on its sentences; no sentences where it is unknown.
 
     Raises as ``decide`` does.
     """
@@ -223,7 +224,7 @@ def decide_alone(
 ) -> tuple[SentenceVerdict, ...]:
     """The verdicts of a text that is a sentence of a longer response, by the results of metrics about it alone.
 
-    They are those that it has in the response, where the metrics' numbers about a sentence do not depend on the others.
+    They equal its verdicts in the response, where the metrics' numbers about a sentence do not depend on the others.
     One sentence as a rule, and several where the text by itself is split otherwise.
     """
     basis = find_basis(results, calibration, profile, max_false_positive_rate)
@@ -245,7 +246,7 @@ def _decide_part(
 def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:
     """The worst verdict of a sentence that states something; ``whole`` where sentences do not say more than it.
 
-    The bound on false positives is about responses, so it is that of ``whole``; so is what it lacks.
+    The bound on false positives is about responses, so ``whole`` gives it; ``whole`` also gives what it lacks.
     """
     verdicts = [sentence.verdict for sentence in decided if sentence.verdict.probability is not None]
     if whole.probability is None or not verdicts or any(sentence.verdict.label == "unknown" for sentence in decided):
@@ -261,7 +262,7 @@ def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVer
 
 
 def add_spans(decided: Sequence[SentenceVerdict], spans: Sequence[UnsupportedSpan]) -> tuple[SentenceVerdict, ...]:
-    """The sentences, each with those of ``spans`` that begin in it."""
+    """The sentences, each with the ``spans`` that begin in it."""
     return tuple(
         msgspec.structs.replace(
             sentence,

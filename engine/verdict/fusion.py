@@ -75,21 +75,21 @@ def find_verifiability(numbers: Mapping[str, float]) -> float | None:
 
 def is_probability(feature: str) -> bool:
     """Whether a feature is a model's probability, so that its logit counts."""
-    known = find_feature(feature)
-    return known is not None and known[1] in known[0].probabilities
+    metric_feature = find_feature(feature)
+    return metric_feature is not None and metric_feature[1] in metric_feature[0].probabilities
 
 
 def name_metric(feature: str) -> str:
     """The name of the metric that a feature is a number of; the feature's own for an unknown metric."""
-    known = find_feature(feature)
-    return feature if known is None else known[0].name
+    metric_feature = find_feature(feature)
+    return feature if metric_feature is None else metric_feature[0].name
 
 
 def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
     """The fusion for a request that asks for ``metrics``.
 
-    Of those whose needed features are numbers of these metrics, the one that reads most of them, and of those, the one
-    that misses least; where none has all that it needs, the one that lacks the fewest metrics.
+    A fusion fits if its needed features are numbers of these metrics. The fitting fusion that reads most of them is
+    taken, and among equals the fusion that misses least; if none fits, the fusion that lacks the fewest metrics.
     """
 
     def rank(fusion: Fusion) -> tuple[int, int, int]:

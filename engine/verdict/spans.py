@@ -118,13 +118,14 @@ def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[Unsuppor
     marked_words = _mark_words(response, evidence)
     marked = [word for word in marked_words if word.evidence and (alone or word.marked)]
     more_precise = [[word.start for word in marked if word.precision > level] for level in range(3)]
-    kept = [word for word in marked if not _has_neighbour(word, more_precise[word.precision])]
+    remaining = [word for word in marked if not _has_neighbour(word, more_precise[word.precision])]
     if not alone:
-        sentences = {word.evidence[0] for word in kept if not word.precision}
-        kept = sorted(
-            {*kept, *(word for word in marked_words if _is_stop_word_of(word, sentences))}, key=lambda word: word.start
+        sentences = {word.evidence[0] for word in remaining if not word.precision}
+        remaining = sorted(
+            {*remaining, *(word for word in marked_words if _is_stop_word_of(word, sentences))},
+            key=lambda word: word.start,
         )
-    return tuple(_merge(response, marked_words, kept))
+    return tuple(_merge(response, marked_words, remaining))
 
 
 def _collect(scored: Iterable[tuple[MetricResult, Metric]]) -> Iterable[Evidence]:
@@ -172,7 +173,7 @@ def _is_stop_word_of(word: MarkedWord, sentences: Set[Evidence]) -> bool:
     return not word.content and word.weight >= MARKED and word.evidence[0] in sentences
 
 
-def _merge(response: str, all_words: Sequence[MarkedWord], kept: Sequence[MarkedWord]) -> list[UnsupportedSpan]:
+def _merge(response: str, all_words: Sequence[MarkedWord], remaining: Sequence[MarkedWord]) -> list[UnsupportedSpan]:
     """Neighbouring words with the same strongest evidence as one range, out to where that evidence ends.
 
     Evidence about single words (overlap, PMI) is the same where it gives the same reason.
@@ -180,7 +181,7 @@ def _merge(response: str, all_words: Sequence[MarkedWord], kept: Sequence[Marked
     index_of = {word.start: index for index, word in enumerate(all_words)}
     starts, ends = list(index_of), [word.end for word in all_words]
     groups: list[list[MarkedWord]] = []
-    for word in kept:
+    for word in remaining:
         last = groups[-1][-1] if groups else None
         adjacent = last is not None and index_of[word.start] == index_of[last.start] + 1
         if last is not None and adjacent and _agree(word.evidence[0].span, last.evidence[0].span):
@@ -249,7 +250,7 @@ _OPINIONS = frozenset(
 
 
 class TypedRange(NamedTuple):
-    """Characters of a response of which the type is known."""
+    """Characters of a response with a known type."""
 
     start: int
     end: int

@@ -54,7 +54,7 @@ class _Word(NamedTuple):
     end: int
 
 
-def align_words(ours: str, known: str) -> Iterator[WordChange]:
+def align_words(ours: str, theirs: str) -> Iterator[WordChange]:
     """The differences between two sentences, in order.
 
     >>> [(item.text, item.negates) for item in align_words("It was not sold in Oslo.", "It was sold in Bergen.")]
@@ -62,7 +62,7 @@ def align_words(ours: str, known: str) -> Iterator[WordChange]:
     >>> [item.text for item in align_words("It was first sold in Oslo in May.", "It was first sold in Bergen in May.")]
     ['Bergen']
     """
-    left, right = _list_words(ours), _list_words(known)
+    left, right = _list_words(ours), _list_words(theirs)
     if max(len(left), len(right)) > MAX_LENGTH:
         return
     matcher = SequenceMatcher(None, [word.lower for word in left], [word.lower for word in right], autojunk=False)
@@ -91,7 +91,7 @@ def align_words(ours: str, known: str) -> Iterator[WordChange]:
         yield WordChange(
             left[start].start,
             left[end - 1].end,
-            _SPACES.sub(" ", known[first.start : last.end]),
+            _SPACES.sub(" ", theirs[first.start : last.end]),
             first.start,
             last.end,
             trust,

@@ -14,9 +14,9 @@ from .drafts import Draft
 
 MIN_GAIN = 0.05
 """By how much the probability of the changed sentence must rise, at least."""
-GUESS, SURE = 0.5, 0.9
-"""A draft that is trusted less than ``SURE`` has to convince the models, one that is trusted less than ``GUESS`` by
-more; after it the sentence must be consistent, too."""
+LOW_TRUST, HIGH_TRUST = 0.5, 0.9
+"""A draft with less trust than ``HIGH_TRUST`` has to convince the models, and a draft with less than ``LOW_TRUST`` has
+to convince them by more; after it the sentence must be consistent, too."""
 MIN_LEARNED, MIN_GUESS_LEARNED = 0.1, 0.4
 """By how much models must then add to the logit of the sentence. Shared words do not count: every edit adds some."""
 CONSISTENT = 0.3
@@ -65,9 +65,9 @@ def _rate(before: Score, item: ScoredDraft) -> float | None:
     if gain < MIN_GAIN or new.verdict.label not in ("consistent", "inconsistent"):
         return None
     learned = sum_model_shares(new.verdict) - sum_model_shares(old.verdict)
-    if draft.trust < SURE and learned < MIN_LEARNED:
+    if draft.trust < HIGH_TRUST and learned < MIN_LEARNED:
         return None
-    if draft.trust < GUESS and (learned < MIN_GUESS_LEARNED or new.verdict.label != "consistent"):
+    if draft.trust < LOW_TRUST and (learned < MIN_GUESS_LEARNED or new.verdict.label != "consistent"):
         return None
     return gain + TRUST * draft.trust + CONSISTENT * (new.verdict.label == "consistent")
 

@@ -1,6 +1,6 @@
-"""Drafts: responses in which unsupported words are replaced or left out, none of which says anything new.
+"""Drafts: responses in which unsupported words are replaced or left out; no draft says anything new.
 
-Every new word of a draft is a word of the sentence of the knowledge that it was taken from, or one that the response
+Every new word of a draft is a word of the sentence of the knowledge that it was taken from, or a word that the response
 had there; and every number, date or name that a draft has around its edits is one of that sentence or of the response.
 """
 
@@ -37,7 +37,7 @@ _BLANK = re.compile(r"\s+")
 
 
 class DraftEdit(NamedTuple):
-    """An edit of a draft: characters of the response, and those of the draft that replace them."""
+    """An edit of a draft: characters of the response, and the characters of the draft that replace them."""
 
     start: int
     end: int
@@ -104,7 +104,7 @@ def remove_sentence(response: str, sentence: Sentence) -> Draft | None:
 
 
 def _choose_disjoint(proposals: Iterable[Proposal]) -> list[Proposal]:
-    """The first of those that overlap, in the order of the response."""
+    """The proposals that do not overlap an earlier one, in the order of the response."""
     chosen: list[Proposal] = []
     for proposal in proposals:
         if all(proposal.end <= other.start or other.end <= proposal.start for other in chosen):
@@ -120,12 +120,12 @@ def _replace(response: str, sentence: Sentence, proposals: Sequence[Proposal]) -
     edits = []
     for proposal, where in zip(proposals, placed, strict=True):
         old, new = response[where.start : where.end], text[where.new_start : where.new_end]
-        if old == new or not _has_only_words_of(new, (old, proposal.known.text)):
+        if old == new or not _has_only_words_of(new, (old, proposal.sentence.text)):
             return None
         action: Literal["replace", "insert"] = "insert" if _BLANK.sub(" ", new).startswith(f"{old} ") else "replace"
         edits.append(DraftEdit(*where, action, proposal.source, proposal.evidence))
-    known = tuple(dict.fromkeys(proposal.known.text for proposal in proposals))
-    if not _states_nothing_new(response, text, edits, known):
+    source_texts = tuple(dict.fromkeys(proposal.sentence.text for proposal in proposals))
+    if not _states_nothing_new(response, text, edits, source_texts):
         return None
     return Draft(text, tuple(edits), sentence, min(proposal.weight for proposal in proposals))
 
@@ -157,18 +157,18 @@ def _is_doubted(response: str, start: int, end: int, doubts: Sequence[Unsupporte
 
 
 def _has_only_words_of(new: str, texts: Iterable[str]) -> bool:
-    known = {word.casefold() for text in texts for word in WORD.findall(text)} | _ARTICLES
-    return all(word.casefold() in known for word in WORD.findall(new))
+    allowed_words = {word.casefold() for text in texts for word in WORD.findall(text)} | _ARTICLES
+    return all(word.casefold() in allowed_words for word in WORD.findall(new))
 
 
-def _states_nothing_new(response: str, text: str, edits: Sequence[DraftEdit], known: Sequence[str]) -> bool:
-    """Whether every value of ``text`` that has a part in an edit is one of ``known``, or of the response."""
+def _states_nothing_new(response: str, text: str, edits: Sequence[DraftEdit], source_texts: Sequence[str]) -> bool:
+    """Whether every value of ``text`` that has a part in an edit is in ``source_texts`` or in the response."""
     values = [part for part in find_parts(text) if any(_is_touched(part.start, part.end, edit) for edit in edits)]
     if not values:
         return True
-    supported = {check.value.end for check in check_values(text, known) if check.outcome == "supported"}
+    supported = {check.value.end for check in check_values(text, source_texts) if check.outcome == "supported"}
     for part in values:
-        is_named = any(_has_words(text[part.start : part.end], source) for source in (*known, response))
+        is_named = any(_has_words(text[part.start : part.end], source) for source in (*source_texts, response))
         if not (is_named if isinstance(part.value.content, Name) else is_named or part.end in supported):
             return False
     return True

@@ -1,7 +1,7 @@
-"""Scores a response, drafts corrections, scores those, and builds the result.
+"""Scores a response, drafts corrections, scores them, and builds the result.
 
-The drafts are compared with the response by its metrics that read both texts at most once, and those that the verdict
-needs: Q², which asks new questions about every new text, is asked about the original alone.
+The drafts are compared with the response by its metrics that read both texts at most once, and by the metrics that the
+verdict needs: Q², which asks new questions about every new text, is asked about the original alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CorrectOptions(Record, frozen=True):
 
 
 class Corrector:
-    """Puts words of the knowledge in the place of those that it does not support, or leaves these out.
+    """Replaces words that the knowledge does not support by its own, or leaves them out.
 
     The response is scored as by ``Engine.score``. For each inconsistent sentence, values, answers and words of the
     knowledge are drafted in the place of its unsupported words, or parts of it are left out. The drafts are scored
@@ -86,7 +86,7 @@ class Corrector:
 
         Args:
             response: The text to correct.
-            knowledge: What the response should rest on, one text or several passages.
+            knowledge: The text that the response should rest on, one text or several passages.
             history: The utterances before the response, oldest first.
             metrics: As for ``Engine.score``.
             options: How many drafts are scored, and whether sentences may be left out; None takes the defaults.
@@ -157,7 +157,7 @@ class Corrector:
         return checked, work._replace(timings=add_timings(work.timings, finished.timings))
 
     def _make_quick_plan(self, plan: Plan) -> Plan:
-        """The plan with those of its metrics that drafts are compared by."""
+        """The plan with the metrics that drafts are compared by."""
         assert plan.calibration is not None  # there is a verdict
         fusion = min(
             (fusion for fusion in plan.calibration.fusions if _list_needed(fusion) <= set(plan.names)),
@@ -173,7 +173,7 @@ class Work(NamedTuple):
     request: Request
     before: Score
     timings: Timings
-    """Of all jobs so far."""
+    """Timings of all jobs so far."""
     signature: str
 
     def leave_as_it_is(self) -> Correction:
@@ -184,7 +184,7 @@ class Work(NamedTuple):
         return self.leave(stopped or "unknown", NO_VERDICT.format(self.before.verdict.message))
 
     def refuse(self, checked: Sequence[ScoredDraft]) -> Correction:
-        """The result for a response of which no draft is better; or why they could not be checked."""
+        """The result for a response without a better draft; or why they could not be checked."""
         stopped = _find_stopped(item.score for item in checked)
         return self.leave(stopped or "refused", UNCHECKED if stopped else NOT_BETTER)
 

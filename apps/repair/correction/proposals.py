@@ -32,7 +32,7 @@ from .sources import Sources, SourceSentence, TypedValue, find_free_parts
 
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
 """How far a proposal is trusted before it is checked, 0–1, by its source. ``LIKELY_VALUE``: a name, or a number or date
-beside other words than that of the response."""
+beside other words than in the response."""
 NEXT_SENTENCE = 0.05
 """How much less the words of the next sentence are trusted."""
 AGREEMENT = 0.3
@@ -60,7 +60,7 @@ class Proposal(NamedTuple):
     weight: float
     """How far it is trusted before it is checked, 0–1."""
     evidence: PassageRange
-    known: SourceSentence
+    sentence: SourceSentence
     """The sentence that the words are from."""
 
 
@@ -92,11 +92,11 @@ def propose(response: str, sentence: Sentence, score: Score, sources: Sources) -
         if is_similar(old, proposal.text) or _overlaps(proposal, supported):
             continue
         key = (proposal.start, proposal.end, proposal.text.casefold())
-        known = best.get(key, proposal)
-        weight = max(known.weight, proposal.weight)
+        earlier = best.get(key, proposal)
+        weight = max(earlier.weight, proposal.weight)
         # What two sources propose is trusted more than what one does.
-        weight = weight if known is proposal else min(1.0, weight + AGREEMENT)
-        best[key] = max(known, proposal, key=lambda item: item.weight)._replace(weight=weight)
+        weight = weight if earlier is proposal else min(1.0, weight + AGREEMENT)
+        best[key] = max(earlier, proposal, key=lambda item: item.weight)._replace(weight=weight)
     return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
 
 
@@ -132,7 +132,7 @@ def list_values(score: Score, sentence: Sentence) -> Iterator[StatedValue]:
 
 
 def _propose_values(doubted: _Doubted, values: Iterable[StatedValue], sources: Sources) -> Iterator[Proposal]:
-    """The values of the knowledge that contradict those of the sentence."""
+    """The values of the knowledge that contradict values of the sentence."""
     for value in values:
         source = None if value.evidence is None else sources.find_around(value.evidence)
         if value.outcome != "contradicted" or value.evidence is None or source is None:
@@ -241,10 +241,10 @@ def _is_common(text: str, part: TypedValue) -> bool:
 
 
 def _share_neighbour(response: str, ours: TypedValue, source: SourceSentence, theirs: TypedValue) -> bool:
-    """Whether the content word before or after a value of the response is that of a value of the knowledge too."""
+    """Whether the content word before or after a value of the response is also beside a value of the knowledge."""
     return any(
-        mine is not None and mine == known
-        for mine, known in (
+        mine is not None and mine == other
+        for mine, other in (
             (_find_content(response[: ours.start], -1), _find_content(source.text[: theirs.start], -1)),
             (_find_content(response[ours.end :], 0), _find_content(source.text[theirs.end :], 0)),
         )
@@ -321,7 +321,8 @@ def _choose_part(parts: Iterable[TypedValue], start: int, end: int) -> TypedValu
 def are_alike(ours: TypedValue, theirs: TypedValue) -> bool:
     """Whether one value may replace another: of one type, and not a person for a place.
 
-    What may be a nationality gives way to one, or to what follows the same words ("in Rome", "in Oslo").
+    A value that may be a nationality gives way to a nationality, or to what follows the same words ("in Rome", "in
+    Oslo").
     """
     mine, other = ours.value, theirs.value
     if ours.range.type != theirs.range.type:

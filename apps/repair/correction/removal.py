@@ -11,7 +11,7 @@ from groundwire.engine.text.words import WORD
 LEFT = 4
 """Words of a sentence that must remain."""
 MAX_CHARS = 1_000
-"""Of a sentence, at most."""
+"""Characters of a sentence, at most."""
 _RELATIVE = (
     r"(?:which|who|whom|whose|where|when|known|based|founded|located|born|including|such as|like|an?|the|one of)"
 )
@@ -47,11 +47,11 @@ def find_removals(sentence: str, start: int, end: int) -> Iterator[Removal]:
         return
     parts = set()
     for pattern in (_PARENTHESIS, _BETWEEN_COMMAS, _AT_THE_END, _ADJUNCT):
-        at = 0
-        while (match := pattern.search(sentence, at)) is not None:
+        search_start = 0
+        while (match := pattern.search(sentence, search_start)) is not None:
             if match.start() <= start and end <= match.end():
                 parts.add(match.span())
-            at = match.start() + 1
+            search_start = match.start() + 1
     for part in sorted(parts, key=lambda part: (part[1] - part[0], part)):
         before, after = sentence[: part[0]], sentence[part[1] :]
         if len(WORD.findall(before + after)) >= LEFT and not _NEEDS_MORE.search(before):

@@ -17,9 +17,9 @@ from groundwire.engine.values.tokens import tokenize
 from groundwire.engine.verdict.spans import VALUE_TYPES, TypedRange
 
 MAX_SENTENCES = 1_000
-"""Sentences of long knowledge that are compared with one of the response; those that follow are not looked at."""
+"""Sentences of long knowledge that are compared with one of the response; later sentences are not looked at."""
 NEAREST = 3
-"""Sentences of the knowledge, most similar first, whose words are compared with those of a sentence."""
+"""Sentences of the knowledge, most similar first, whose words are compared with the words of a sentence."""
 
 
 class TypedValue(NamedTuple):
@@ -89,10 +89,10 @@ class Sources:
         if not evidence.start < evidence.end:
             return None
         key = (evidence.passage, evidence.start)
-        at = bisect_right(self._sentences, key, key=lambda item: (item.passage, item.sentence.start)) - 1
-        if at < 0 or self._sentences[at].passage != evidence.passage:
+        index = bisect_right(self._sentences, key, key=lambda item: (item.passage, item.sentence.start)) - 1
+        if index < 0 or self._sentences[index].passage != evidence.passage:
             return None
-        return self._get(self._sentences[at]) if evidence.end <= self._sentences[at].sentence.end else None
+        return self._get(self._sentences[index]) if evidence.end <= self._sentences[index].sentence.end else None
 
     def _get(self, candidate: PassageSentence) -> SourceSentence:
         if candidate not in self._known:

@@ -63,7 +63,7 @@ def read_tsv(path: Path) -> Iterator[RowBlock]:
     """Read lines of ``subject TAB predicate TAB object``.
 
     A first line of column names, empty lines and ``# …`` without tabs are skipped. OpenDialKG's
-    ``opendialkg_triples.txt`` is such a file. There is no quoting: a quotation mark is a part of a name.
+    ``opendialkg_triples.txt`` is such a file. Quoting is not supported: a quotation mark is a part of a name.
     """
     return _read_blocks(path, _parse_tsv_block, _parse_tsv_line)
 

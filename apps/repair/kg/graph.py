@@ -144,8 +144,8 @@ class KnowledgeGraph:
 
         - A mention matches a name or an alias letter for letter, or up to case, accents, Unicode form (NFKC), hyphens,
           apostrophes and other punctuation, ``&`` and "and", and a leading article. Of overlapping mentions the longest
-          counts; of entities with one name, the one that is written exactly like the mention, then the one with most
-          triples.
+          counts; of entities with one name, the entity that is written exactly like the mention, then the entity with
+          most triples.
         - A name of function words alone (It, The Who, What If) matches letter for letter only, and if it is one word,
           not at the beginning of a sentence. The same holds for the one word that is left of a name without its article
           (Watch for The Watch).

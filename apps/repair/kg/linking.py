@@ -45,7 +45,7 @@ class _Match(NamedTuple):
     start: int
     tier: int
     degree: int
-    """Negative, so that of equal names the entity with most triples comes first."""
+    """Negative, so the entity with most triples comes first among equal names."""
     entity: int
     how: Literal["exact", "normalised", "alias"]
 

@@ -54,7 +54,7 @@ def build_context(
 ) -> Context:
     """Return the context of ``response``; it has no triples if neither history nor response names an entity.
 
-    The topics are those of the last turns, as many as the models read, or of earlier turns if the last ones name none.
+    The topics come from the last turns, as many as the models read, or from earlier turns if the last name none.
     ``all_triples`` has the models read the whole graph, for triples that the caller chose. If the dialogue then names
     no entity, all entities of these triples are its topics.
     """
@@ -120,7 +120,7 @@ def _rank_triples(
     last_turn: Sequence[str],
     hops: int,
 ) -> Iterable[Triple]:
-    """The triples around ``centres`` and those that join two ``nodes``, the most relevant first."""
+    """The triples around ``centres`` and the triples that join two ``nodes``, the most relevant first."""
     named, response_stems, turn_stems = set(nodes), _stems(response), _stems(" ".join(last_turn))
     pairs = combinations(nodes[-JOINED_ENTITIES:], 2)
     joining = (triple for a, b in pairs for triple in graph.triples_between(a, b))

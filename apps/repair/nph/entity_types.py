@@ -3,7 +3,7 @@
 A graph rarely has types; the roles of its entities replace them (``KnowledgeGraph.role_similarity``). A name that is
 not in the graph has no roles. The recogniser gives such a name a type, and gives each role the types of the entities
 that have it, because it reads the candidates' triples as sentences. A candidate is of another type if the name's type
-is much rarer in its roles than in those of other candidates.
+is much rarer in its roles than in the roles of other candidates.
 """
 
 from __future__ import annotations

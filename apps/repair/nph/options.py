@@ -24,16 +24,16 @@ class RefineOptions(Record, frozen=True):
     top: Count = 5
     """Candidates reported for a mention: the chosen one and its runners-up."""
     type_aware: bool = True
-    """Prefer candidates of the type of the name they replace (the paper's appendix G): those that share a role in the
-    graph with it or, where the graph does not know the name and a bundle has the role ``spans``, those in whose roles
-    the name's recognised type is typical. The probability of the others is multiplied by 0.3, and a number is replaced
-    by a number only."""
+    """Prefer candidates of the type of the name they replace (the paper's appendix G): candidates that share a role in
+    the graph with it or, where the graph does not know the name and a bundle has the role ``spans``, candidates in
+    whose roles the name's recognised type is typical. The probability of the others is multiplied by 0.3, and a number
+    is replaced by a number only."""
     min_probability: Probability = 0.05
     """Least probability, 0–1, among the candidates of a mention, of a candidate that the critic reads."""
     mask_all: bool = False
-    """Mask every name of the response, not only those that the critic flags, and let the retriever alone decide whether
-    a name stays (the paper's table 3, "NPH-w/o critic"): names that the graph knows, that the critic flags and, where a
-    bundle has the role ``spans``, that it recognises. The critic still reads both responses."""
+    """Mask every name of the response, not only the names that the critic flags, and let the retriever alone decide
+    whether a name stays (the paper's table 3, "NPH-w/o critic"): names that the graph knows, that the critic flags and,
+    where a bundle has the role ``spans``, that it recognises. The critic still reads both responses."""
     veto: bool = True
     """Refuse a repair that the critic doubts as much as the response. False, as in the paper: take the best repair."""
 

@@ -63,14 +63,14 @@ class Critic:
 
         Args:
             response: The text to check.
-            knowledge: Triples, all of which the critic reads, or a graph, of which it reads the triples near the
+            knowledge: Triples, and the critic reads all of them, or a graph, and it reads the triples near the
                 entities of history and response.
             history: The utterances before the response, oldest first.
             options: How far to look in a graph; None takes the defaults.
             scoring: Deadline, priority and limits; None takes the defaults.
 
         Returns:
-            The critique. What happens to a valid request is a status.
+            The critique. Its status says what happened to a valid request.
 
         Raises:
             InvalidRequest: An argument is not usable, or the engine has no critic.
@@ -99,16 +99,16 @@ class Critic:
         identity = signature(self._core.runtime.identity, ("critique",), limits)
         return self._core.drive(self._critique(context, limits, f"{identity}|critique:hops={settings.hops}"))
 
-    def _critique(self, context: Context, options: Options, sign: str) -> Procedure[Critique]:
+    def _critique(self, context: Context, options: Options, request_signature: str) -> Procedure[Critique]:
         if not context.nodes:
-            return _make_no_context(sign)
+            return _make_no_context(request_signature)
         info = self._core.runtime.role_info(CRITIC)
         task = steps.critique_response(context, options, info)
         finished = yield self._core.run([task], options, size=_count_tokens(context, CRITIQUE_MODELS))
         (outcome,) = finished.outcomes
         if isinstance(outcome, Unfinished):
-            return _make_stopped(context, outcome, finished.timings, sign)
-        return _make_critique(context, outcome, finished.timings, sign)
+            return _make_stopped(context, outcome, finished.timings, request_signature)
+        return _make_critique(context, outcome, finished.timings, request_signature)
 
 
 class Refiner:
@@ -168,18 +168,20 @@ class Refiner:
         limits = self._core.check_options(scoring)
         context = _make_context(response, history, knowledge, settings.hops, limits)
         settings_text = ",".join(f"{name}={value}" for name, value in msgspec.to_builtins(settings).items())
-        sign = f"{signature(self._core.runtime.identity, ('refine',), limits)}|refine:{settings_text}"
-        return self._core.drive(self._refine(context, settings, limits, sign))
+        request_signature = f"{signature(self._core.runtime.identity, ('refine',), limits)}|refine:{settings_text}"
+        return self._core.drive(self._refine(context, settings, limits, request_signature))
 
-    def _refine(self, context: Context, settings: RefineOptions, options: Options, sign: str) -> Procedure[Refinement]:
+    def _refine(
+        self, context: Context, settings: RefineOptions, options: Options, request_signature: str
+    ) -> Procedure[Refinement]:
         if not context.nodes:
-            before = _make_no_context(sign)
+            before = _make_no_context(request_signature)
             return _make_unchanged(context, "no_context", before, before.timings, NO_CONTEXT)
         runtime = self._core.runtime
         info = runtime.role_info(CRITIC)
         task = steps.repair_response(context, settings, options, info, has_spans=SPANS in runtime.roles)
         finished = yield self._core.run([task], options, size=_count_tokens(context, REFINE_MODELS))
-        return _build(context, finished.outcomes[0], finished.timings, sign)
+        return _build(context, finished.outcomes[0], finished.timings, request_signature)
 
 
 def _count_tokens(context: Context, models: int) -> int:
@@ -188,12 +190,12 @@ def _count_tokens(context: Context, models: int) -> int:
     return estimate_tokens((context.response, *context.history, *triples), models)
 
 
-def _build(context: Context, repair: RepairResult | Unfinished, timings: Timings, sign: str) -> Refinement:
+def _build(context: Context, repair: RepairResult | Unfinished, timings: Timings, request_signature: str) -> Refinement:
     """Return the result of the steps, or why they did not finish."""
     if isinstance(repair, Unfinished):
-        before = _make_stopped(context, repair, timings, sign)
+        before = _make_stopped(context, repair, timings, request_signature)
         return _make_unchanged(context, before.status, before, timings, repair.message)
-    before = _make_critique(context, repair.before, timings, sign)
+    before = _make_critique(context, repair.before, timings, request_signature)
     if repair.after is None:
         status = "refused" if repair.before.mentions else "clean"
         return _make_unchanged(context, status, before, timings, repair.message)
@@ -209,9 +211,9 @@ def _build(context: Context, repair: RepairResult | Unfinished, timings: Timings
         ),
         accepted=not repair.after.mentions,
         before=before,
-        after=_make_critique(context, repair.after, timings, sign),
+        after=_make_critique(context, repair.after, timings, request_signature),
         timings=timings,
-        signature=sign,
+        signature=request_signature,
     )
 
 

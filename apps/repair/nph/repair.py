@@ -29,7 +29,7 @@ ANCHOR_ENTITIES = 128
 MAX_CANDIDATES = 64
 """Candidates of a mention, at most: entities of the dialogue first, then those most like the flagged entity."""
 COMBINED_CANDIDATES = 6
-"""Candidates of a mention that are combined with those of the other mentions; fewer if there are many mentions."""
+"""Candidates of a mention that are combined with candidates of the other mentions; fewer if there are many mentions."""
 MAX_COMBINATIONS = 4096
 """Combinations of candidates for all mentions that are considered."""
 MAX_SLOTS = 12
@@ -111,8 +111,8 @@ def make_exchange_slots(first: FlaggedMention, second: FlaggedMention, *, confir
 def merge_anchors(context: Context, slot: Slot, retrieved: Sequence[Retrieved]) -> tuple[Retrieved, ...]:
     """Return the retrieved entities of a slot, each once, with its probability over all anchors, best first.
 
-    Of several anchors of an entity, the best one that is a topic of the dialogue is kept. The probability of an entity
-    of another type is multiplied by ``OTHER_TYPE_FACTOR``; entities of the mention's type share the rest.
+    If an entity has several anchors, the best anchor among the topics of the dialogue is kept. The probability of an
+    entity of another type is multiplied by ``OTHER_TYPE_FACTOR``; entities of the mention's type share the rest.
     """
     totals: dict[str, float] = {}
     best: dict[str, Retrieved] = {}
@@ -140,8 +140,8 @@ def make_fillings(
     retrieved: Sequence[Sequence[Retrieved]],
     min_probability: float,
 ) -> list[Filling]:
-    """Return the consistent ways to fill the slots that change the response, best first; of keepable slots, only those
-    that are better than the response.
+    """Return the consistent ways to fill the slots that change the response, best first; of keepable slots, only
+    fillings that are better than the response.
 
     ``retrieved`` are the entities of each slot from ``merge_anchors``. Mentions of the same entity get the same one.
     """
@@ -163,7 +163,7 @@ def make_fillings(
         if any(choices) and _is_consistent(context, slots, choices, sentence_starts, remaining):
             fillings.append(Filling(choices, sum(weight for _, weight in combination)))
     if any(slot.keepable for slot in slots):
-        unchanged = sum(kept for (_, kept), *_ in options)
+        unchanged = sum(is_kept for (_, is_kept), *_ in options)
         fillings = [filling for filling in fillings if filling.score > unchanged]
     return sorted(fillings, key=lambda filling: -filling.score)
 

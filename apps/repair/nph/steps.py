@@ -1,7 +1,7 @@
 """Critique and repair as generators of model calls.
 
 Source: Dziri et al. 2021: the critic flags, the retriever fills, and the critic reads the result (appendix E, with the
-retrieved path among its triples). The critic reads a few repairs, and the best one that it accepts is chosen.
+retrieved path among its triples). The critic reads a few repairs, and the best repair that it accepts is chosen.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NO_CANDIDATES = (
     "No entity of the flagged name's type is near what the dialogue is about; raise hops, or pass more triples."
 )
 TOO_WEAK = "The best candidate has probability {:.2f}, and min_probability is {}."
-KEPT = "No other entities are more probable than the names that the response has."
+NAMES_UNCHANGED = "No other entities are more probable than the names that the response has."
 NOT_BETTER = "The critic doubts every repair as much as the response itself."
 
 
@@ -110,7 +110,7 @@ def repair_response(
     answers = yield [_make_retrieve_call(context, group) for group in slot_groups]
     drafts, best_probability = _make_drafts(context, settings, slot_groups, answers)
     if not drafts:
-        message = KEPT if settings.mask_all else TOO_WEAK.format(best_probability, settings.min_probability)
+        message = NAMES_UNCHANGED if settings.mask_all else TOO_WEAK.format(best_probability, settings.min_probability)
         return RepairResult(before, context.response, message=message)
     answers = yield [critic_call(draft.triples, context.history, draft.response) for draft in drafts]
     results = [
@@ -162,7 +162,7 @@ def _rate_draft(draft: _Draft, after: CritiqueResult) -> tuple[bool, float]:
 
 
 def _make_retrieve_call(context: Context, slots: Sequence[Slot]) -> Retrieve:
-    """The retriever reads the context's triples and those that join a candidate to its anchor."""
+    """The retriever reads the context's triples and the triples that join a candidate to its anchor."""
     candidates = tuple(slot.candidates for slot in slots)
     joining = (
         context.graph.triples_between(candidate.anchor, candidate.entity)

@@ -28,7 +28,7 @@ MIN_PROBABILITY = 0.2
 MAX_REMAINING = 0.8
 """Share of that probability that the other order may have at most to be preferred."""
 MAX_PAIRS = 4
-"""Pairs of names that are tried, at most: those with the highest probability."""
+"""Pairs of names that are tried, at most: the pairs with the highest probability."""
 
 
 class Swap(NamedTuple):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options
-from groundwire.engine.scheduling.admission import KEPT, Admission, FairQueue
+from groundwire.engine.scheduling.admission import MAX_IDLE_TENANTS, Admission, FairQueue
 from groundwire.engine.scheduling.jobs import Job, Task
 from groundwire.engine.scheduling.steps import Steps
 from tests.support.fakes import world
@@ -125,14 +125,14 @@ def test_idle_tenants_are_forgotten_but_for_those_that_are_furthest_ahead() -> N
     queue = FairQueue({})
     waiting = make_job(-1, "waiting")
     queue.push(waiting)
-    for number in range(10 * KEPT):
+    for number in range(10 * MAX_IDLE_TENANTS):
         job = make_job(number, f"tenant {number}", priority=1)
         queue.push(job)
         assert queue.first() is job
         queue.begin(job, 0.0)
         job.admitted, job.over = 0.0, True
         queue.charge(job, 100.0 if number == 5 else number % 3)
-        assert len(queue._tenants) <= 2 * KEPT + 4
+        assert len(queue._tenants) <= 2 * MAX_IDLE_TENANTS + 4
     assert {"tenant 5", "waiting"} <= queue._tenants.keys()
     assert queue.first() is waiting
     queue.charge(make_job(-2, "unknown"), 5.0)
