@@ -39,7 +39,7 @@ DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 RECIPES = ROOT / "bundles" / "packaging" / "recipes"
 MODELS = tuple(ROOT / "bundles" / "packaging" / bundle for bundle in ("compact", "nph", "generator"))
 TEXTS = {"Apache-2.0": "LICENSE", "BSD-3-Clause": "nanobind.txt", "MIT": "robin_map.txt"}
-"""The files of groundwire's own wheel; those of the other wheels have the name of the licence."""
+"""The files of groundwire's own wheel; the files of other wheels have the name of the licence."""
 
 EXAMPLE = {
     "response": "Rembrandt painted it in 1642.",
@@ -135,7 +135,7 @@ def list_sources(project: Path) -> dict[str, Path]:
 
 
 def check_files(wheel: Path) -> list[str]:
-    """Return the files that a wheel of this project lacks, and those that it should not have."""
+    """Return the files that a wheel of this project lacks, and the files that it should not have."""
     name = read_metadata(wheel)["Name"]
     projects = {f"groundwire-{folder.name}": folder for folder in (*MODELS, RECIPES)}
     expected = list_sources(projects.get(name, ROOT)).keys()

@@ -280,8 +280,8 @@ def _write_decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
     yield from ("", "## Fused: intervals and decisions", "")
     yield "`F1`: of the class consistent, at the threshold tuned on begin_wow_dev. The columns after it: the profile"
     yield "`balanced`. Positive is a response called inconsistent: the false positive rate is the share of consistent"
-    yield "responses called inconsistent, the false negative rate that of inconsistent responses called consistent or"
-    yield "unverifiable."
+    yield "responses called inconsistent, the false negative rate the share of inconsistent responses"
+    yield "called consistent or unverifiable."
     yield ""
     yield "| set | examples | ROC-AUC | F1 | accuracy | false positive rate | false negative rate |"
     yield "|---|---|---|---|---|---|---|"

@@ -76,7 +76,7 @@ class GroundwireGuardrail(Guardrail):  # type: ignore[misc]  # any_guardrail is 
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``; the others are those of ``Engine.score``."""
+        """``engine`` None is ``default_engine``; the others are as in ``Engine.score``."""
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def validate(

@@ -44,7 +44,7 @@ class Checked(Record, frozen=True):
     spans: tuple[UnsupportedSpan, ...] = ()
     """The words of the response that the knowledge does not support."""
     threshold: float | None = None
-    """The probability from which a response passes; None where there is no probability."""
+    """The probability from which a response passes; None without a probability."""
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain dictionaries and lists."""
@@ -87,7 +87,7 @@ class Checker:
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``, loaded at the first use; the others are those of ``Engine.score``."""
+        """``engine`` None is ``default_engine``, loaded at the first use; the others are as in ``Engine.score``."""
         self._given = engine
         self.metrics = metrics
         self.options = options

@@ -41,7 +41,7 @@ class DeepEvalMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not read 
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``; the others are those of ``Engine.score``."""
+        """``engine`` None is ``default_engine``; the others are as in ``Engine.score``."""
         # DeepEval makes copies of a metric from the attributes that are named like its arguments.
         self.engine, self.metrics, self.options = engine, metrics, options
         self._checker = Checker(engine, metrics=metrics, options=options)

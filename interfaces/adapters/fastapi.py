@@ -38,7 +38,7 @@ class ResponseGuard:
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``; the others are those of ``Engine.score``."""
+        """``engine`` None is ``default_engine``; the others are as in ``Engine.score``."""
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def __call__(self) -> Self:

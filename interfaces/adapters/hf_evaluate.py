@@ -36,7 +36,7 @@ class EvaluateMetric(Metric):  # type: ignore[misc]  # evaluate is not read by m
         options: Options | None = None,
         **settings: Any,
     ) -> None:
-        """``settings`` are those of ``evaluate.Metric``."""
+        """``settings`` are passed to ``evaluate.Metric``."""
         super().__init__(**settings)
         self._checker = Checker(engine, metrics=metrics, options=options)
 

@@ -54,7 +54,7 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
         options: Options | None = None,
         **settings: Any,
     ) -> None:
-        """``settings`` are those of CustomGuardrail, which the proxy gives."""
+        """``settings`` are passed to CustomGuardrail; the proxy gives them."""
         super().__init__(**({"supported_event_hooks": [GuardrailEventHooks.post_call]} | settings))
         self._checker = Checker(engine, metrics=metrics, options=options)
 
@@ -103,6 +103,6 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
 
 
 def _read_history(data: Mapping[str, Any]) -> list[str]:
-    """What was said before, without instructions and parts that are no text."""
+    """What was said before, without instructions and parts that are not text."""
     turns = [turn for turn in data.get("messages") or () if turn.get("role") in ("user", "assistant")]
     return [turn["content"] for turn in turns if isinstance(turn.get("content"), str) and turn["content"].strip()]

@@ -32,7 +32,7 @@ class LlamaIndexEvaluator(BaseEvaluator):  # type: ignore[misc]  # llama_index i
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``; the others are those of ``Engine.score``."""
+        """``engine`` None is ``default_engine``; the others are as in ``Engine.score``."""
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def _get_prompts(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ CHECKED = (
 )
 """Columns of a result, before one of float64 for each metric and ``signature``."""
 UNREAD = "unread"
-"""A field by which a row that cannot be read is no request."""
+"""A field that makes a row that cannot be read an invalid request."""
 
 
 def load_compact() -> Engine:
@@ -362,7 +362,7 @@ def read_part(part: Part, columns: Mapping[str, str]) -> Iterator[Line]:
 
 
 def _slice_rows(file: parquet.ParquetFile, first: int, count: int) -> Iterator[dict[str, Any]]:
-    """Some rows, of which only the row groups that have them are read."""
+    """Some rows; only the row groups that have them are read."""
     begin = 0
     for group in range(file.num_row_groups):
         end = begin + file.metadata.row_group(group).num_rows

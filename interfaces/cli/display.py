@@ -123,12 +123,13 @@ def format_verdict(score: Score | SentenceVerdict) -> str:
 
 
 def format_operating_point(point: OperatingPoint) -> str:
-    """From where on a response is called consistent, and what that promises."""
+    """The threshold from which a response is called consistent, and what it promises."""
     profile = f", profile {point.profile}" if point.profile else ""
     bound = point.max_false_positive_rate
-    known = "for responses like the calibration's"
-    promise = "" if bound is None else f", false positive rate at most {100 * bound:g} % {known}"
-    return f"consistent from {point.threshold:.2f} on{profile}{promise}"
+    promise = (
+        "" if bound is None else f", false positive rate at most {100 * bound:g} % for responses like the calibration's"
+    )
+    return f"threshold {point.threshold:.2f}{profile}{promise}"
 
 
 def print_warning(console: Console, warning: str, lines: Sequence[int] = ()) -> None:

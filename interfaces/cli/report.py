@@ -106,10 +106,11 @@ def report(
     """Estimate how much of a traffic is inconsistent with its knowledge, without labels.
 
     Each line is a response with its knowledge, as for `groundwire score`, or a line that `groundwire score` or
-    `/score_many` wrote, with the texts or without; `system`, `source` and `time` are optional. Shown are the share that
-    is called inconsistent; the share that is corrected for the verdict's error rates, with an interval; the terms,
-    lengths, systems and times where inconsistent responses concentrate; the worst ones; and with a reference, what has
-    changed, and an alert where more responses are inconsistent. The page `traffic.html` has all of it.
+    `/score_many` wrote, with the texts or without; `system`, `source` and `time` are optional. The report shows the
+    share that is called inconsistent; the share that is corrected for the verdict's error rates, with an interval;
+    the terms, lengths, systems and times where inconsistent responses concentrate; the worst ones; and with a
+    reference, what has changed, and an alert where more responses are inconsistent. The page `traffic.html` has all
+    of it.
 
         groundwire report examples/dialogues.jsonl --metrics fast
         groundwire report today.jsonl --reference good_week.jsonl --out reports/today --fail-on-alert
@@ -171,7 +172,7 @@ class _Loader:
 
 
 class _Reader:
-    """Reads traffic, draws lines of it, and scores those that have no score."""
+    """Reads traffic, draws lines of it, and scores the lines that have no score."""
 
     def __init__(
         self,
@@ -236,7 +237,7 @@ class _Reader:
                         advance(line.number)
                         add(line, score, request)
             requests.raise_error()
-        # Lines that have a score are added before earlier ones that are still being scored.
+        # Lines that have a score are added before earlier lines that are still being scored.
         new.rows.sort(key=lambda row: row.line)
         return lines - (min(len(old.rows), first) if old is not None else 0)
 

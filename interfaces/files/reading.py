@@ -36,7 +36,7 @@ class Line(NamedTuple):
 NEEDED = frozenset({"response", "knowledge"})
 """Columns that a table of responses must have, by default. Triples are knowledge too."""
 LINES_BEFORE_COLUMN = 100
-"""Lines that may come before the first one that has a field which ``needed`` or ``columns`` names."""
+"""Lines that may come before the first line that has a field which ``needed`` or ``columns`` names."""
 
 UNREADABLE_LINES = 10
 """Number of unreadable first lines after which the file counts as another format."""

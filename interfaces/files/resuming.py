@@ -15,12 +15,12 @@ UNFINISHED = frozenset({"deadline", "cancelled", "failed"})
 
 
 def is_final(statuses: Iterable[str]) -> bool:
-    """Whether a result with these statuses, its own and those of its parts, is kept when a run is continued."""
+    """Whether a result with these statuses, its own and its parts', is kept when a run is continued."""
     return UNFINISHED.isdisjoint(statuses)
 
 
 def digest_fields(fields: dict[str, Any]) -> str:
-    """Sixteen hexadecimal digits of the fields, which are those of a request, in order."""
+    """Sixteen hexadecimal digits of the fields of a request, in order."""
     return hashlib.sha256(msgspec.json.encode(fields)).hexdigest()[:16]
 
 

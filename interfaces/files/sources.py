@@ -75,7 +75,7 @@ def split_lines(stream: io.BufferedReader[Any]) -> Iterator[bytes | None]:
 
 
 def strip_gzip(path: Path) -> str:
-    """The suffix of a file's name, without that of gzip, in small letters.
+    """The suffix of a file's name, without gzip's, in small letters.
 
     >>> strip_gzip(Path("rows.CSV.gz"))
     '.csv'

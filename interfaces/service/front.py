@@ -34,7 +34,7 @@ _CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
 
 
 class Authorizer:
-    """Lets requests with one of the tokens in, or all requests where there is no token."""
+    """Lets requests with one of the tokens in, or all requests without any tokens."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
         self._digests = tuple(_digest(token) for token in tokens)

@@ -118,7 +118,7 @@ class ScoredLines(Response):
         raise Refusal("client_closed", CLIENT_LEFT)
 
     async def _begin(self, text: bytes | None) -> None:
-        """Begin with a line when there is room for it; None is one that is too long."""
+        """Begin with a line when there is room for it; None is a line that is too long."""
         settings, body, number = self._request.service.settings, None, self._lines
         try:
             if text is None:

@@ -32,7 +32,7 @@ SERVER_ERROR = 500
 
 
 def write(level: int, event: str, **fields: Any) -> None:
-    """Log an event with its fields; those that are None are left out."""
+    """Log an event with its fields; fields that are None are left out."""
     if log.isEnabledFor(level):
         log.log(level, event, extra={FIELDS: {name: value for name, value in fields.items() if value is not None}})
 

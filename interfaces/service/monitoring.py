@@ -32,10 +32,10 @@ MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Monitoring:
-    """Counts requests, verdicts and times. The names are those of ``docs/guides/serving.md``."""
+    """Counts requests, verdicts and times. ``docs/guides/serving.md`` lists the names."""
 
     def __init__(self, calibration: Calibration | None = None) -> None:
-        """``calibration`` is the one that verdicts are drawn with: its errors correct their share."""
+        """Verdicts are drawn with ``calibration``: its errors correct their share."""
         self._calibration = calibration
         self._registry = registry = CollectorRegistry()
 
@@ -106,7 +106,7 @@ class Monitoring:
         self._cached = (hits, misses)
 
     def render(self) -> bytes:
-        """All numbers in Prometheus' text format; those of all workers where there are several."""
+        """All numbers in Prometheus' text format; the sums of all workers where there are several."""
         registry = self._registry
         if os.environ.get(MULTIPROCESS):
             registry = CollectorRegistry()

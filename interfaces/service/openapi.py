@@ -59,7 +59,7 @@ class Operation(NamedTuple):
     result_type: str = "application/json"
     problems: tuple[Code, ...] = WORK
     parameters: tuple[Mapping[str, Any], ...] = ()
-    """Of the path and the query, as OpenAPI describes them."""
+    """The parameters of the path and the query, as OpenAPI describes them."""
 
     @property
     def name(self) -> str:

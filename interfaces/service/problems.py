@@ -150,7 +150,7 @@ _FIELD = re.compile(
 )
 _OPTION = re.compile(r"(?P<record>\w*Options|Policy)\.(?P<rest>\w+(?:\.\w+)*)")
 _RECORDS = {"Options": "options.", "GenerationOptions": "generation.", "Policy": "policy."}
-"""Where the fields of a record are in the body; those of the other records of options are at its top."""
+"""Where the fields of a record are in the body; the fields of the other records of options are at its top."""
 
 
 def find_path(message: str) -> str:

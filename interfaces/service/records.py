@@ -101,7 +101,7 @@ class RankBody(Turn, frozen=True, kw_only=True):
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """The candidates, best first; those without a value come last."""
+    """The candidates, best first; candidates without a value come last."""
 
     ranked: tuple[Ranked, ...]
 

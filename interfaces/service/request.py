@@ -144,7 +144,7 @@ def _make_too_large(limit: int) -> Refusal:
 def read_headers(headers: Mapping[str, str]) -> float | None:
     """Milliseconds of ``Groundwire-Deadline-Ms`` or ``grpc-timeout``, the shorter; None without either.
 
-    Raises Refusal ``invalid`` for a value that is no duration.
+    Raises Refusal ``invalid`` for a value that is not a duration.
 
     >>> read_headers({"grpc-timeout": "2S", "groundwire-deadline-ms": "500"})
     500.0
@@ -251,7 +251,7 @@ def bound_options(options: Options, settings: Settings) -> Options:
 
 
 def decode(body: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
-    """The record in a body: Refusal ``malformed`` if it is no JSON, ``invalid`` if a field does not fit."""
+    """The record in a body: Refusal ``malformed`` if it is not JSON, ``invalid`` if a field does not fit."""
     try:
         return decoder.decode(body)
     except RecursionError as error:
@@ -278,7 +278,7 @@ def split_path(message: str) -> tuple[str, str]:
 
 
 def _name_fields(reason: str, path: str, record: Any) -> str:
-    """For an unknown field of the body itself: the nearest name, and those that there are."""
+    """For an unknown field of the body itself: the nearest name, and the valid names."""
     name = _FIELD_NAME.search(reason)
     is_struct = isinstance(record, type) and issubclass(record, msgspec.Struct)
     if name is None or "unknown" not in reason or path != f"$.{name['name']}" or not is_struct:

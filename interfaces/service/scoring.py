@@ -41,7 +41,7 @@ async def score(request: ServiceRequest) -> Response:
 
 
 def select(score: Score, fields: tuple[str, ...] | None, *, explanations: bool) -> Score | dict[str, Any]:
-    """The score, or those of its fields that were asked for."""
+    """The score, or the requested fields of it."""
     return score if fields is None and explanations else score.select(fields, explanations=explanations)
 
 

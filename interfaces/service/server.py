@@ -57,7 +57,7 @@ class DrainingServer(uvicorn.Server):
 
 
 def load_engine(settings: Settings) -> Engine:
-    """The engine that the settings describe, with its share of the threads; errors are those of ``Engine.load``."""
+    """The engine that the settings describe, with its share of the threads; raises what ``Engine.load`` raises."""
     threads = settings.threads
     if settings.workers > 1:
         threads = max(1, (threads or usable_cores()) // settings.workers)
@@ -112,7 +112,7 @@ def run(settings: Settings, on_listening: Callable[[str], object] | None = None)
 
 
 def run_worker(settings: Settings, listener: socket.socket, on_listening: Callable[[str], object] | None = None) -> int:
-    """Load an engine and serve it on a socket, until a signal ends it; ``on_listening`` is that of ``run``."""
+    """Load an engine and serve it on a socket, until a signal ends it; ``on_listening`` is as in ``run``."""
     logs.configure(settings.log_level)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with load_engine(settings) as engine:

@@ -183,7 +183,7 @@ HINTS: Mapping[str, Any] = get_type_hints(Settings, include_extras=True)
 
 
 def plain_type(field: str) -> type:
-    """The Python type of one value of a setting: of a list that of its entries, without None and bounds."""
+    """The Python type of one value of a setting: for a list the type of its entries, without None and bounds."""
     hint = HINTS[field]
     while get_origin(hint) is not None:
         if get_origin(hint) is Literal:

@@ -64,7 +64,7 @@ class Service:
             return None
 
     def choose_metrics(self, metrics: Metrics | None) -> Metrics | None:
-        """The metrics of a request: those that it names, else the server's."""
+        """The metrics of a request: the metrics that it names, else the server's."""
         return self.metrics if metrics is None else metrics
 
     def update_gauges(self) -> None:

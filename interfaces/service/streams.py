@@ -86,7 +86,7 @@ def count_stream(service: Service, opened: ResponseStream) -> Iterator[None]:
 
 
 async def watch(opened: ResponseStream, pieces: Pieces) -> AsyncGenerator[Event, None]:
-    """What happens to the pieces, the final event included where the policy has ended the stream."""
+    """What happens to the parts, the final event included where the policy has ended the stream."""
 
     async def take() -> AsyncIterator[str]:
         while (piece := await pieces.get()) is not None:
@@ -163,7 +163,7 @@ class ServerEvents(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _read(self) -> None:
-        """Pass the pieces on; then wait for the client to leave, which is a Refusal."""
+        """Pass the parts on; then wait for the client to leave, which is a Refusal."""
         async with limit_time(self._request.service.settings.max_stream_ms, "The response"):
             async for line in self._lines:
                 if line is None:
@@ -230,7 +230,7 @@ async def serve_socket(request: ServiceRequest, socket: WebSocket) -> None:
 
 
 async def read_socket(socket: WebSocket, pieces: Pieces, idle_ms: float, max_ms: float) -> None:
-    """Pass the pieces on; then wait for the client to leave, which is a Refusal."""
+    """Pass the parts on; then wait for the client to leave, which is a Refusal."""
     async with limit_time(max_ms, "The response"):
         is_complete = False
         while not is_complete:

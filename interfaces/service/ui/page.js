@@ -55,7 +55,7 @@ function showVerdict(score) {
       tick.style.left = percent(threshold);
       meter.append(tick);
     }
-    const from = threshold === null ? "" : `; consistent from ${digits(threshold)} on`;
+    const from = threshold === null ? "" : `; threshold ${digits(threshold)}`;
     parts.push(meter, make("p", {}, `Probability of being consistent: ${digits(probability)}${from}.`));
   }
   const lines = [...new Set([message, score.message].filter(Boolean))];

@@ -274,7 +274,7 @@ def test_a_table_says_what_the_numbers_of_the_verdict_are(tmp_path: Path, monkey
     )
     threshold = CALIBRATION.fusions[0].profiles["strict"].threshold
     shown = " ".join(run("score", str(source), "--table", "--profile", "strict").output.split())
-    assert f"{legend}; consistent from {threshold:.2f} on, profile strict." in shown
+    assert f"{legend}; threshold {threshold:.2f}, profile strict." in shown
     assert legend not in run("score", str(source), "--json").output
 
 
@@ -294,7 +294,7 @@ def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
     source = str(write(tmp_path / "in.jsonl", GOOD, WRONG))
     given = ("--max-false-positive-rate", "0.1")
     shown = " ".join(run("score", source, "--table", *given).output.split())
-    assert "consistent from 0.10 on, false positive rate at most 10 % for responses like the" in shown
+    assert "threshold 0.10, false positive rate at most 10 % for responses like the" in shown
     assert "lines 1, 2: The value of pmi is absent and counts as its mean." in shown
     texts = ("explain", GOOD["response"], "-k", GOOD["knowledge"], "--table")
     explained = " ".join(run(*texts, *given).output.split())
