@@ -217,7 +217,7 @@ def _make_key(metrics: Any, options: Any) -> Key | None:
     try:
         key = names, None if options is None else _encode(options), *map(id, METRICS.values())
         hash(key)
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         return None
     return key
 

@@ -87,6 +87,7 @@ SINGLE: dict[str, list[str]] = {
     "cpp-format": [tool("clang-format"), "--dry-run", "--Werror", *cpp_files()],
     "imports": [sys.executable, "-c", LINT_IMPORTS, "--no-cache"],
     "terms": [sys.executable, "tests/checks/terms.py"],
+    "syntax": [sys.executable, "tests/checks/syntax.py"],
     "docs": [sys.executable, "-m", "mkdocs", "build", "--strict"],
 }
 """Checks that use one core, the longest first."""
@@ -112,7 +113,7 @@ UNMEASURED = ("simulation",)
 """Those that do not count as tests of what they run."""
 
 SETS: dict[str, tuple[str, ...]] = {
-    "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "unit"),
+    "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "syntax", "unit"),
     "test": (*SINGLE, *TESTS, "coverage"),
 }
 

@@ -127,3 +127,8 @@ def test_threads_may_ask_for_plans_at_the_same_time() -> None:
         )
         assert [plan.options.max_windows for plan in plans] == [limit % 5 + 1 for limit in range(400)]
         assert len(engine.core._plans) == 5
+
+
+def test_a_number_of_more_than_64_bits_is_refused_and_named() -> None:
+    with Engine(FakeRuntime({})) as engine, pytest.raises(InvalidRequest, match="max_windows"):
+        engine.plan("overlap", Options(max_windows=2**64))
