@@ -17,13 +17,13 @@ from .rows import AnswerRow, encode_answer, label_ranges
 from .worlds_source import draw_world_pair, load_worlds
 
 SHARES = {
-    "worlds": 0.35,
+    "worlds": 0.8,
     **{name: definition.share for name, definition in SETS.items()},
     **{"minimal": 0.12, "questions": 0.07, "facts": 0.06, "public": 0.12},
     **{"harmless": 0.025, "made": 0.01, "comparison": 0.01, "verifiability": 0.025},
 }
 """Of the groups, by source; those that are there share what others leave."""
-WINDOWS = {128: 0.55, 192: 0.2, 320: 0.25}
+WINDOWS = {80: 0.35, 128: 0.3, 192: 0.15, 320: 0.2}
 """Tokens of the rows of a group at most, and the share of the groups."""
 LONG_TOKENS = max(WINDOWS)
 SURROUNDED = 0.4

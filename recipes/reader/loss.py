@@ -11,10 +11,12 @@ import torch
 
 from ..common.loop import Batch
 from ..compact.multitask_model import IGNORED, multitask_loss
-from .model import SENTENCE_HEAD, SENTENCE_IDS, Reader, make_pooling
+from .model import SENTENCE_HEAD, SENTENCE_IDS, UNSUPPORTED, Reader, make_pooling
 
 GROUP = 2
 SENTENCE_WEIGHT = 1.0
+RANKING_WEIGHT = 0.5
+"""Of each of the two terms that compare the rows of a group."""
 LABEL_WEIGHTS = (1.0, 2.0, 0.7)
 """Of the sentence labels: most sentences of an unsupported answer are supported."""
 
@@ -38,14 +40,38 @@ def compute_head_logits(model: torch.nn.Module, batch: Batch) -> dict[str, torch
 
 
 def compute_losses(model: Reader, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """The loss of the heads of the multi-task NLI model, and the weighted mean over the labelled sentences."""
+    """The loss of the heads of the multi-task NLI model with the ranking loss, and the weighted mean over the labelled
+    sentences."""
     logits = compute_head_logits(model, batch)
     labels = batch[SENTENCE_HEAD].flatten()
     weights = torch.tensor(LABEL_WEIGHTS, device=labels.device)
     table = logits[SENTENCE_HEAD].float().flatten(0, 1)
     each = torch.nn.functional.cross_entropy(table, labels, weights, ignore_index=IGNORED, reduction="sum")
     weight = torch.where(labels == IGNORED, 0.0, weights[labels.clamp(min=0)]).sum()
-    return multitask_loss(_Computed(logits), batch), each / weight.clamp(min=1.0)
+    others = multitask_loss(_Computed(logits), batch) + RANKING_WEIGHT * compute_ranking_loss(logits, batch)
+    return others, each / weight.clamp(min=1.0)
+
+
+def compute_ranking_loss(logits: dict[str, torch.Tensor], batch: Batch) -> torch.Tensor:
+    """How badly the groups of a consistent and an inconsistent row are ranked: the mean over all groups.
+
+    The rows of a group differ in little, so their difference says nothing about topic or length. Two scores are
+    compared, each as -log sigmoid of the difference: the log-odds of consistent, and the largest log-odds of
+    unsupported of a sentence.
+    """
+    labels = batch["consistency"].reshape(-1, GROUP)
+    sign = (labels[:, 1] - labels[:, 0]).float() * (labels != IGNORED).all(-1)
+    whole = logits["consistency"].float()
+    sentences = logits[SENTENCE_HEAD].float()
+    others = torch.cat([sentences[..., :UNSUPPORTED], sentences[..., UNSUPPORTED + 1 :]], dim=-1).logsumexp(-1)
+    doubt = sentences[..., UNSUPPORTED] - others
+    absent = torch.arange(doubt.shape[1], device=doubt.device) >= batch[SENTENCE_IDS].amax(-1, keepdim=True)
+    worst = doubt.masked_fill(absent, float("-inf")).amax(-1).clamp(min=-1e4)
+    total = torch.zeros((), device=sign.device)
+    for score in (whole[:, 0] - whole[:, 1], -worst):
+        pair = score.reshape(-1, GROUP)
+        total = total - (sign.abs() * torch.nn.functional.logsigmoid(sign * (pair[:, 0] - pair[:, 1]))).mean()
+    return total
 
 
 def split_batch(batch: Batch, max_tokens: int) -> list[Batch]:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnxruntime
 import pytest
 import torch
@@ -21,7 +22,7 @@ from groundwire.recipes.compact.multitask_model import IGNORED, TOKEN_HEAD, TOKE
 from groundwire.recipes.reader import composition, contrasts, measure, recipe
 from groundwire.recipes.reader.examples import ReaderExamples
 from groundwire.recipes.reader.feed import FILL, make_local_batches, make_worker_batches
-from groundwire.recipes.reader.loss import ReaderLoss, compute_head_logits, compute_losses
+from groundwire.recipes.reader.loss import ReaderLoss, compute_head_logits, compute_losses, compute_ranking_loss
 from groundwire.recipes.reader.model import (
     NOTHING,
     SENTENCE_HEAD,
@@ -138,10 +139,24 @@ def test_the_sentence_loss_is_the_weighted_mean_of_labelled_sentences(tokens: Pr
         tokens, AnswerRow(INCONSISTENT, label_ranges(INCONSISTENT, frozenset({"hello"}))), 64, cut=False
     )
     assert row is not None
-    batch, reader = collate([row], FILL), make_tiny().eval()
+    batch, reader = collate([row] * 2, FILL), make_tiny().eval()
     log_probs = compute_head_logits(reader, batch)[SENTENCE_HEAD][0].log_softmax(-1)
     expected = -(0.7 * log_probs[0, NOTHING] + 2 * log_probs[1, UNSUPPORTED] + log_probs[2, SUPPORTED]) / 3.7
     assert compute_losses(reader, batch)[1].item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_the_ranking_loss_compares_the_rows_of_a_group() -> None:
+    """A group of one label has no order; the better row is the consistent one, wherever it is in the group."""
+    whole = torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.0, 1.0], [2.0, 0.0], [5.0, 0.0], [0.0, 5.0]])
+    sentences = torch.zeros(6, 2, 3)
+    sentences[1, 1, UNSUPPORTED] = 9.0  # the row has one sentence, so this is padding
+    batch = {
+        "consistency": torch.tensor([0, 1, 1, 0, 0, 0]),
+        SENTENCE_IDS: torch.ones(6, 3, dtype=torch.long),
+    }
+    loss = compute_ranking_loss({"consistency": whole, SENTENCE_HEAD: sentences}, batch)
+    expected = 2 * (np.log1p(np.exp(-3.0)) + np.log(2)) / 3
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_parts_of_a_batch_add_up_to_its_loss(tokens: PreTrainedTokenizerFast, tmp_path: Path) -> None:
