@@ -1,0 +1,186 @@
+"""Scores the pairs of ``bench/quality/production``: answers as assistants in production write them.
+
+    python bench/quality/production.py                          the development half, the embedded bundle
+    python bench/quality/production.py --metrics fast           other metrics, separated by commas, or a group
+    python bench/quality/production.py --file sealed.jsonl.gz   the sealed half, for a final figure only
+    python bench/quality/production.py --rows                   each wrong verdict and each mark
+
+ROC-AUC ranks the verdict's probabilities of consistent and inconsistent rows; a row without a probability counts as
+0.5. A label is right if it is the verdict's; a false alarm is a consistent row called inconsistent. "Marks fit" counts
+the inconsistent rows in which a mark overlaps every noted range and the marks have at most as many other words as noted
+ones. The intervals (95 %) are bootstraps over knowledge texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).with_name("production")
+sys.path.insert(0, str(ROOT))
+
+from groundwire.engine import Engine, Score  # noqa: E402
+from groundwire.engine.text.words import WORD  # noqa: E402
+from groundwire.evaluate.statistics.estimates import roc_auc  # noqa: E402
+
+LENGTHS = {"1–25 words": 25, "26–60": 60, "61–120": 120, "over 120": sys.maxsize}
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Characters of the response that the knowledge does not support."""
+
+    start: int
+    end: int
+    reason: str
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A response with its knowledge, written by hand, and what two readers say of it."""
+
+    id: str
+    kind: str
+    knowledge: str | list[str]
+    response: str
+    label: Literal["consistent", "inconsistent", "unverifiable"]
+    unsupported: list[Range]
+    history: list[str] = []
+    form: str = ""
+    note: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A row and its score."""
+
+    row: Row
+    score: Score
+
+    @property
+    def right(self) -> bool:
+        """Whether the verdict is the label."""
+        return self.score.verdict.label == self.row.label
+
+    @property
+    def probability(self) -> float:
+        """That the response is consistent; 0.5 where the verdict has none."""
+        probability = self.score.verdict.probability
+        return 0.5 if probability is None else probability
+
+    @property
+    def marks_fit(self) -> bool:
+        """Whether the marks are at every noted range and hardly elsewhere."""
+        noted, marks = self.row.unsupported, self.score.unsupported
+        found = all(any(mark.start < part.end and part.start < mark.end for mark in marks) for part in noted)
+        words = [match.span() for match in WORD.finditer(self.row.response)]
+        wanted = {word for word in words if any(part.start < word[1] and word[0] < part.end for part in noted)}
+        marked = {word for word in words if any(mark.start < word[1] and word[0] < mark.end for mark in marks)}
+        return found and len(marked - wanted) <= len(wanted)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file of JSON Lines, perhaps compressed."""
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    return [msgspec.json.decode(line, type=Row) for line in text.splitlines()]
+
+
+def score_rows(rows: Sequence[Row], engine: Engine, metrics: list[str] | None) -> list[Outcome]:
+    """Each row with its score."""
+    items = [{"response": row.response, "knowledge": row.knowledge, "history": row.history} for row in rows]
+    return [Outcome(row, score) for row, score in zip(rows, engine.score_many(items, metrics=metrics), strict=True)]
+
+
+def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Lines of the table: all rows, then by length and by kind."""
+    yield "| rows | count | ROC-AUC | labels right | false alarms | power | marks fit |"
+    yield "|---|---|---|---|---|---|---|"
+    yield _line("**all**", outcomes, interval=True)
+    least = 0
+    for title, most in LENGTHS.items():
+        yield _line(title, [item for item in outcomes if least < len(item.row.response.split()) <= most])
+        least = most
+    for kind in sorted({item.row.kind for item in outcomes}):
+        yield _line(kind, [item for item in outcomes if item.row.kind == kind])
+
+
+def _line(title: str, outcomes: Sequence[Outcome], *, interval: bool = False) -> str:
+    cells = [_rank(outcomes), *_share_cells(outcomes)]
+    if interval:
+        drawn = [[_rank(sample), *_share_cells(sample)] for sample in _bootstrap(outcomes)]
+        bounds = [np.nanquantile(column, (0.025, 0.975)) for column in zip(*drawn, strict=True)]
+        texts = [f"{_show(cell)} ({_show(low)}–{_show(high)})" for cell, (low, high) in zip(cells, bounds, strict=True)]
+    else:
+        texts = [_show(cell) for cell in cells]
+    return f"| {title} | {len(outcomes)} | {' | '.join(texts)} |"
+
+
+def _show(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def _rank(outcomes: Sequence[Outcome]) -> float:
+    judged = [item for item in outcomes if item.row.label != "unverifiable"]
+    labels = np.array([item.row.label == "consistent" for item in judged])
+    if labels.all() or not labels.any():
+        return float("nan")
+    values = np.array([item.probability for item in judged])
+    return float(roc_auc(values, labels)(np.ones((len(judged), 1)))[0])
+
+
+def _share_cells(outcomes: Sequence[Outcome]) -> list[float]:
+    """Labels right, false alarms, power, marks that fit; NaN without rows."""
+    called = {
+        label: [item.score.verdict.label == "inconsistent" for item in outcomes if item.row.label == label]
+        for label in ("consistent", "inconsistent")
+    }
+    fit = [item.marks_fit for item in outcomes if item.row.unsupported]
+    lists = [[item.right for item in outcomes], called["consistent"], called["inconsistent"], fit]
+    return [float(np.mean(flags)) if flags else float("nan") for flags in lists]
+
+
+def _bootstrap(outcomes: Sequence[Outcome], draws: int = 500) -> Iterator[list[Outcome]]:
+    groups: dict[str, list[Outcome]] = {}
+    for item in outcomes:
+        groups.setdefault(str(item.row.knowledge) or item.row.id, []).append(item)
+    lists, rng = list(groups.values()), np.random.default_rng(7)
+    for _ in range(draws):
+        yield [item for index in rng.integers(len(lists), size=len(lists)) for item in lists[index]]
+
+
+def list_rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """The wrong verdicts and the marks of inconsistent rows, for reading."""
+    for item in outcomes:
+        if item.right and not item.row.unsupported:
+            continue
+        verdict = item.score.verdict
+        noted = "; ".join(item.row.response[part.start : part.end] for part in item.row.unsupported)
+        marked = "; ".join(span.text for span in item.score.unsupported)
+        found = f"{item.row.label} → {verdict.label} {item.probability:.2f}"
+        yield f"{item.row.id} {found} | noted: {noted} | marked: {marked}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Score the rows and print what came of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--file", default="development.jsonl", help="file of the folder, or a path")
+    parser.add_argument("--bundle", default="compact", help="bundle to load")
+    parser.add_argument("--metrics", help="metrics or groups, separated by commas; by default those of the verdict")
+    parser.add_argument("--rows", action="store_true", help="list wrong verdicts and marks")
+    given = parser.parse_args(arguments)
+    with Engine.load(given.bundle) as engine:
+        rows = read_rows(FOLDER / given.file)
+        outcomes = score_rows(rows, engine, given.metrics.split(",") if given.metrics else None)
+    print("\n".join(describe(outcomes)))
+    if given.rows:
+        print("\n".join(["", *list_rows(outcomes)]))
+
+
+if __name__ == "__main__":
+    main()
