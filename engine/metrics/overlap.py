@@ -21,6 +21,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.reading import join_readings, read_response
 from ..text.words import SHORT, Word, check_words, read_words, words
 from .base import Metric, RoleInfos, within
 
@@ -45,7 +46,7 @@ def overlap(
     beyond ``MAX_WORDS`` are ``truncated``.
     """
     check_words((request.response, *request.knowledge), MAX_WORDS, "Word overlap")
-    content = [word for word in words(request.response) if word.content]
+    content = _read_content(request.response)
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")
     knowledge_words: list[str] = []
@@ -55,6 +56,13 @@ def overlap(
         if count % WORDS_AT_ONCE == 0:
             yield []  # others have a turn, and a request that was stopped ends here
     return _compare_content(name, content, knowledge_words)
+
+
+def _read_content(response: str) -> list[Word]:
+    """The content words of what models read of the response, with their places in it."""
+    whole = join_readings(response, read_response(response))
+    placed = ((word, whole.locate(word.start, word.end)) for word in words(whole.text) if word.content)
+    return [word._replace(start=place[0], end=place[1]) for word, place in placed if place is not None]
 
 
 def find_words(passage: str) -> Iterable[Word]:
