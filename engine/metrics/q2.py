@@ -132,7 +132,7 @@ def generate_questions(
         parts = [whole] if size is None else cut_reading(whole, size)
         contexts = [_find_context(parts, span) for span in spans]
         calls = [GenerateQuestions(span.text, text, decoding) for span, text in zip(spans, contexts, strict=True)]
-        alone = 1 if count_pieces(whole.text) > WINDOW_SIZE and size is None else 0
+        alone = 1 if count_pieces(whole.text) > WINDOW_SIZE else 0  # what cannot be read is refused once
         try:
             first = (yield calls[:alone]) if alone else []
             return contexts, [*first, *(yield calls[alone:])]
@@ -152,7 +152,7 @@ def ask_response(
     beams: Sequence[tuple[GeneratedQuestion, ...]],
     settings: Q2Options,
 ) -> Steps[list[SpanQuestion]]:
-    """Ask the response, or the window of it that has the span, its own questions; a question is valid when the answer is the span it was made for.
+    """Ask each span's context its questions; a question is valid when the answer is the span it was made for.
 
     With ``single``, questions of a span are asked in beam order until one is valid, ``questions_at_once`` per
     round; the others are never asked.
