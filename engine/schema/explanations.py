@@ -287,7 +287,8 @@ class PmiExplanation(Record, frozen=True, tag="pmi"):
 
 
 ValueKind: TypeAlias = Literal[
-    "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time",
+    "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time", "weekday",
+    "phone", "email", "url", "version", "postcode", "identifier",
     "name", "person", "place", "organisation", "nationality", "relation",
 ]  # fmt: skip
 """What a value is. No title and no word in a ``name`` says what it names. A ``relation`` says about two names what the

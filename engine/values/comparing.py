@@ -6,10 +6,13 @@ supported by a finer one; a finer one is compatible with a coarser one, and not 
 
 from __future__ import annotations
 
+from collections.abc import Set
 from math import inf
 from typing import Literal, TypeAlias
 
-from .records import Clock, Content, Date, Hedge, Measure, Statement
+from ..schema.explanations import ValueKind
+from .codes import SHORT_PHONE, parse_version
+from .records import Clock, Code, Content, Date, Days, Hedge, Measure, Statement
 from .units import AMBIGUOUS
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
@@ -32,6 +35,8 @@ def compare(ours: Content, theirs: Content) -> Relation | None:
         return _compare_dates(ours, theirs)
     if isinstance(ours, Clock) and isinstance(theirs, Clock):
         return _compare_clocks(ours, theirs)
+    if isinstance(ours, Days) and isinstance(theirs, Days):
+        return _compare_sets(ours.days, theirs.days)
     # A number that may be a year, and a year.
     if isinstance(ours, Date) and isinstance(theirs, Measure):
         ours, theirs = theirs, ours
@@ -132,7 +137,66 @@ def _is_close(left: float, right: float, share: float) -> bool:
     return abs(left - right) <= share * max(abs(left), abs(right), 1.0)
 
 
+def compare_codes(kind: ValueKind, ours: Code, theirs: Code) -> Relation | None:
+    """What a code says about another of the same kind; None for codes of different things."""
+    if kind == "version":
+        return _compare_versions(ours, theirs)
+    if kind == "identifier":
+        if ours.key == theirs.key:
+            return "supports" if ours.label == theirs.label or not (ours.label and theirs.label) else None
+        alike = ours.label == theirs.label if ours.label or theirs.label else _shape(ours.key) == _shape(theirs.key)
+        return "differs" if alike else None
+    if ours.key == theirs.key:
+        return "supports"
+    if kind == "phone":
+        return _compare_phones(ours.key, theirs.key)
+    if kind == "url":
+        if ours.key.startswith("/") != theirs.key.startswith("/"):
+            longer, path = sorted((ours.key, theirs.key), key=lambda key: key.startswith("/"))
+            return "compatible" if longer.endswith(path) else None
+        if theirs.key.startswith(f"{ours.key}/"):
+            return "supports"
+        return "compatible" if ours.key.startswith(f"{theirs.key}/") else "differs"
+    return "supports" if kind == "postcode" and theirs.key.startswith(ours.key) else "differs"
+
+
+def _compare_phones(ours: str, theirs: str) -> Relation | None:
+    """The same number with and without its area or country."""
+    short, long = sorted((ours.lstrip("+0"), theirs.lstrip("+0")), key=len)
+    if (len(short) <= SHORT_PHONE) != (len(long) <= SHORT_PHONE):
+        return None  # an emergency's number, and one of a shop
+    return "supports" if len(short) > SHORT_PHONE and long.endswith(short) else "differs"
+
+
+def _compare_versions(ours: Code, theirs: Code) -> Relation | None:
+    if ours.label and theirs.label and ours.label != theirs.label:
+        return None
+    left, right = parse_version(ours.key), parse_version(theirs.key)
+    if left == right[: len(left)]:
+        return "supports" if ours.hedge in ("exact", theirs.hedge) else "compatible"
+    if right == left[: len(right)]:
+        return "compatible"
+    for bound, hedge, other in ((right, theirs.hedge, left), (left, ours.hedge, right)):
+        if (hedge == "at_least" and other > bound) or (hedge == "at_most" and other < bound):
+            return "compatible"
+    return "differs"
+
+
+def _shape(key: str) -> str:
+    """The letters and digits of a code by their kind: "aa00" for "ba17"."""
+    return "".join("0" if character.isdecimal() else "a" for character in key)
+
+
+def _compare_sets(ours: Set[int], theirs: Set[int]) -> Relation:
+    if ours <= theirs:
+        return "supports"
+    return "compatible" if ours & theirs else "differs"
+
+
 def _compare_dates(ours: Date, theirs: Date) -> Relation | None:
+    if ours.either or theirs.either:
+        relations = [_compare_dates(left, right) for left in _list_orders(ours) for right in _list_orders(theirs)]
+        return "supports" if "supports" in relations else min(relations, key=str)
     relations = [
         _compare_years(ours, theirs),
         _compare_parts(ours.month, theirs.month),
@@ -140,12 +204,28 @@ def _compare_dates(ours: Date, theirs: Date) -> Relation | None:
     ]
     comparable = [relation for relation in relations if relation is not None]
     if "differs" in comparable:
-        return "differs"
+        return "compatible" if relations[0] != "differs" and _is_between(ours, theirs) else "differs"
     if not comparable:
         return None
     both = (ours.first is None or theirs.first is not None) and (ours.month is None or theirs.month is not None)
     complete = both and (ours.day is None or theirs.day is not None)
     return "supports" if complete and "compatible" not in comparable else "compatible"
+
+
+def _list_orders(date: Date) -> list[Date]:
+    """A date whose month and day may be the other way round, both ways."""
+    plain = date._replace(either=False)
+    return [plain, plain._replace(month=date.day, day=date.month)] if date.either else [plain]
+
+
+def _is_between(ours: Date, theirs: Date) -> bool:
+    """Whether a day is one of a period that the other is an end of: 6 November, of "5–8 November"."""
+    if theirs.days is None or ours.month is None:
+        return False
+    first, last = theirs.days
+    if ours.day is None:
+        return first // 32 <= ours.month <= last // 32
+    return first <= ours.month * 32 + ours.day <= last
 
 
 def _compare_years(ours: Date, theirs: Date) -> Relation | None:
@@ -175,6 +255,7 @@ def _compare_clocks(ours: Clock, theirs: Clock) -> Relation:
 _SIGNS: dict[Hedge, str] = {
     "exact": "", "about": "≈ ", "almost": "⪅ ", "more": "> ", "at_least": "≥ ", "less": "< ", "at_most": "≤ ",
 }  # fmt: skip
+_DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _BASE_UNITS = {
     "length": "m", "area": "m²", "volume": "l", "mass": "kg", "speed": "m/s", "duration": "days", "data": "bytes",
     "power": "W", "energy": "cal", "frequency": "Hz", "temperature": "°C", "share": "%", "count": "",
@@ -205,6 +286,10 @@ def normalize(content: Content) -> str:
         return years + parts
     if isinstance(content, Clock):
         return f"{content.minutes // 60:02}:{content.minutes % 60:02}"
+    if isinstance(content, Days):
+        return " ".join(_DAY_NAMES[day] for day in sorted(content.days))
+    if isinstance(content, Code):
+        return f"{content.label} {_SIGNS[content.hedge]}{content.key}".lstrip()
     if isinstance(content, Statement):
         return " ".join([*content.left, content.verb, *content.right])
     return " ".join(content.words)
