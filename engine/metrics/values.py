@@ -38,7 +38,7 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     return MetricResult(
         "values",
         "scored",
-        sum(value.outcome == "supported" for value in stated) / len(stated),
+        _measure_share(stated),
         explanation=ValuesExplanation(stated),
         unsupported=tuple(_list_unsupported(stated)),
     )
@@ -55,6 +55,7 @@ def _state(request: Request, check: CheckedValue) -> StatedValue:
         check.outcome,
         "" if where is None else request.knowledge[where.passage][where.start : where.end],
         None if where is None else PassageRange(where.passage, where.start, where.end),
+        check.derivation,
     )
 
 
@@ -69,13 +70,24 @@ def _list_unsupported(stated: Sequence[StatedValue]) -> list[UnsupportedSpan]:
             "values",
         )
         for value in stated
-        if value.outcome != "supported"
+        if value.outcome in ("contradicted", "absent")
     ]
+
+
+def _measure_share(stated: Sequence[StatedValue]) -> float:
+    """The share of values that the knowledge has, or that follow from it."""
+    return sum(value.outcome in ("supported", "derived") for value in stated) / len(stated)
 
 
 def _features(explanation: ValuesExplanation) -> dict[str, float]:
     outcomes = [value.outcome for value in explanation.values]
-    return {"contradicted": float(outcomes.count("contradicted")), "absent": float(outcomes.count("absent"))}
+    replaced = [value for value in explanation.values if value.outcome == "absent" and value.evidence is not None]
+    return {
+        "supported": float(outcomes.count("supported") + outcomes.count("derived")),
+        "contradicted": float(outcomes.count("contradicted")),
+        "absent": float(outcomes.count("absent")),
+        "replaced": float(len(replaced)),
+    }
 
 
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
@@ -84,8 +96,7 @@ def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     stated = within(result.explanation.values, start, end)
     if not stated:
         return {}
-    share = sum(value.outcome == "supported" for value in stated) / len(stated)
-    return {"": share, **_features(ValuesExplanation(stated))}
+    return {"": _measure_share(stated), **_features(ValuesExplanation(stated))}
 
 
 def _details(result: MetricResult) -> Details | None:

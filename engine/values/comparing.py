@@ -143,7 +143,8 @@ def compare_codes(kind: ValueKind, ours: Code, theirs: Code) -> Relation | None:
         return _compare_versions(ours, theirs)
     if kind == "identifier":
         if ours.key == theirs.key:
-            return "supports" if ours.label == theirs.label or not (ours.label and theirs.label) else None
+            same = ours.label == theirs.label or not (ours.label and theirs.label) or not ours.key.isdecimal()
+            return "supports" if same else None
         alike = ours.label == theirs.label if ours.label or theirs.label else _shape(ours.key) == _shape(theirs.key)
         return "differs" if alike else None
     if ours.key == theirs.key:

@@ -91,6 +91,8 @@ class Name(NamedTuple):
     """Characters before the second word, if the first begins a sentence and may be no part of the name."""
     opens: bool = False
     """Whether it begins its sentence, as its subject may."""
+    title: tuple[str, ...] = ()
+    """All of its words in lower case, where "of" or the like is between them, as in titles of works."""
 
 
 class Statement(NamedTuple):
