@@ -98,6 +98,8 @@ class Confirms(NamedTuple):
     """The parts."""
     logit: float
     """What is added to the logit of the probability that a sentence is consistent."""
+    disputed_logit: float
+    """What is added instead where other metrics doubt words of these parts: their doubts are refuted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,9 @@ from groundwire.runtime.calibration import Calibration, Fusion, Scale
 from ..metrics import Metric, find
 from ..metrics.base import HasRange
 from ..schema.results import MetricResult, Verdict
-from ..text.words import Word, find_overlaps, words
+from ..text.words import find_overlaps, words
+from ..values.support import NEGATIONS
+from ..values.tokens import iterate_tokens
 
 
 def features(results: Mapping[str, MetricResult]) -> dict[str, float]:
@@ -187,8 +189,12 @@ def find_confirmation(
 ) -> Confirmation | None:
     """What speaks for the characters ``start`` to ``end``, in which no metric doubts another content word; or None.
 
+    A negation turns words that the knowledge has into what it denies, so nothing speaks for it.
+
     Doubts are about words (``Metric.word_weight``). Of a metric that doubts whole sentences, the fusion has the number.
     """
+    if any(token.lower in NEGATIONS for token in iterate_tokens(response[start:end])):
+        return None
     scored = [(metric, result) for name, result in results.items() if result.value is not None and (metric := find(name))]
     for metric, result in scored:
         confirms = metric.confirms
@@ -200,22 +206,24 @@ def find_confirmation(
             span for other, about in doubting for span in other.spans(about) if span.start < end and start < span.end
         ]
         parts = [part for part in confirms.ranges(result) if start <= part.start < end]
-        if doubting and not _list_others(response, doubts, parts):
-            return Confirmation(f"{metric.name}.{confirms.feature}", confirms.logit)
+        disputed, others = _split_doubts(response, doubts, parts)
+        if doubting and not others:
+            return Confirmation(
+                f"{metric.name}.{confirms.feature}", confirms.disputed_logit if disputed else confirms.logit
+            )
     return None
 
 
-def _list_others(response: str, doubts: Sequence[HasRange], parts: Sequence[HasRange]) -> list[Word]:
-    """The content words of ``doubts`` that are not in ``parts``."""
+def _split_doubts(response: str, doubts: Sequence[HasRange], parts: Sequence[HasRange]) -> tuple[int, int]:
+    """How many content words of ``doubts`` are in ``parts``, and how many are not."""
     content = [word for word in words(response) if word.content] if doubts else []
     bounds = [(word.start, word.end) for word in content]
-    return [
-        word
-        for word, about, inside in zip(
-            content, find_overlaps(bounds, doubts), find_overlaps(bounds, parts), strict=True
-        )
-        if about and not inside
-    ]
+    doubted = [bool(spans) for spans in find_overlaps(bounds, doubts)]
+    inside = [bool(spans) for spans in find_overlaps(bounds, parts)]
+    return (
+        sum(doubt and part for doubt, part in zip(doubted, inside, strict=True)),
+        sum(doubt and not part for doubt, part in zip(doubted, inside, strict=True)),
+    )
 
 
 def confirm(verdict: Verdict, confirmation: Confirmation | None) -> Verdict:
