@@ -25,7 +25,9 @@ _CONTACT = re.compile(
     r"|believe|want|count on|do it)\b"
 )
 _CONDITION = re.compile(r"\b(?:if|unless|provided|as long as|only when|in case|until|before|after|within|without)\b")
-_POLITE = re.compile(r"\b(?:any (?:other |more |further )?(?:questions?|help|problems?)|let me know|feel free|anything else)\b")
+_POLITE = re.compile(
+    r"\b(?:any (?:other |more |further )?(?:questions?|help|problems?)|let me know|feel free|anything else)\b"
+)
 
 
 def states_terms(sentence: str, *, amounts: bool) -> bool:

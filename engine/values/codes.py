@@ -24,7 +24,9 @@ _BREAKS = frozenset("()[]<>\"'“”‘’|,;*`!?…—–")
 """Characters that no code has, so that one ends before them."""
 _TRAILING = frozenset(".:-/_#&")
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
-_DOMAINS = "com|org|net|edu|gov|io|dev|app|shop|store|info|biz|health|co|uk|eu|de|fr|es|it|nl|ch|at|ie|ca|au|nz|us|example"
+_DOMAINS = (
+    "com|org|net|edu|gov|io|dev|app|shop|store|info|biz|health|co|uk|eu|de|fr|es|it|nl|ch|at|ie|ca|au|nz|us|example"
+)
 _URL = re.compile(rf"(?:https?://|www\.)\S+|(?:[a-z\d-]+\.)+(?:{_DOMAINS})(?:[:/]\S*)?")
 _PATH = re.compile(r"/[a-z][\w{}.:-]*(?:/[\w{}.:-]*)*")
 _POSTCODE = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|\d{4} [A-Z]{2}")
@@ -37,6 +39,7 @@ _STATES = frozenset(
 """)
 )
 _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,5}){1,3}")
+_ANY_MINOR = re.compile(r"(\d{1,4}(?:\.\d{1,5})?)\.[x*]")
 _VERSION_WORDS = frozenset({"version", "v", "ver", "release", "firmware"})
 _LATER = {("or", word): "at_least" for word in ("later", "newer", "higher", "above", "greater", "up")} | {
     ("or", word): "at_most" for word in ("earlier", "older", "lower", "below")
@@ -120,8 +123,11 @@ def _split_runs(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
         if broken:
             first = index + 1
             continue
-        promising = promising or token.text[0].isdecimal() or token.text in "@/" or (
-            token.text == "." and touches(tokens, index + 1)
+        promising = (
+            promising
+            or token.text[0].isdecimal()
+            or token.text in "@/"
+            or (token.text == "." and touches(tokens, index + 1))
         )
     if promising and first < len(tokens):
         yield first, _trim(tokens, first, len(tokens))
@@ -193,7 +199,11 @@ def _is_called(tokens: Sequence[Token], start: int, stop: int, digits: int) -> b
     """Whether a number without an area code is what one calls, and no amount: "call 111", not "call 300 people"."""
     following = text_at(tokens, stop)
     ends = not following[:1].isalnum() or following in FUNCTION_WORDS or following in _AFTER_CALL
-    if not ends or (digits == 4 and tokens[start].text[:2] in ("19", "20")) or text_at(tokens, start - 1) in CURRENCY_SIGNS:
+    if (
+        not ends
+        or (digits == 4 and tokens[start].text[:2] in ("19", "20"))
+        or text_at(tokens, start - 1) in CURRENCY_SIGNS
+    ):
         return False
     before = [token.lower for token in tokens[max(0, start - 3) : start]]
     return any(word in _PHONE_WORDS for word in before)
@@ -225,6 +235,10 @@ def _read_postcode(tokens: Sequence[Token], first: int, last: int, text: str) ->
 def _read_version(tokens: Sequence[Token], first: int, last: int, text: str) -> _Read | None:
     bare = text[1:] if text[0] in "vV" and text[1:2].isdecimal() else text
     bare = bare.removesuffix("+")
+    any_minor = _ANY_MINOR.fullmatch(bare)
+    if any_minor is not None:  # 1.x
+        start = first - (text_at(tokens, first - 1) in _VERSION_WORDS)
+        return "version", Code(any_minor[1]), start, last
     start = first
     before = text_at(tokens, first - 1)
     label = ""
@@ -306,7 +320,9 @@ _ORDINAL_ENDS = frozenset({"st", "nd", "rd", "th", "am", "pm", "s"})
 
 
 def _is_price(tokens: Sequence[Token], last: int) -> bool:
-    return text_at(tokens, last) in ("€", "$", "£", "%", "°") or (text_at(tokens, last) == ":" and touches(tokens, last + 1))
+    return text_at(tokens, last) in ("€", "$", "£", "%", "°") or (
+        text_at(tokens, last) == ":" and touches(tokens, last + 1)
+    )
 
 
 def _counts(tokens: Sequence[Token], last: int) -> bool:

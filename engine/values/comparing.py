@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from ..schema.explanations import ValueKind
 from .codes import SHORT_PHONE, parse_version
 from .records import Clock, Code, Content, Date, Days, Hedge, Measure, Statement
-from .units import AMBIGUOUS
+from .units import AMBIGUOUS, MONEY
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
 _ABOUT = 0.1
@@ -69,6 +69,9 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
         return "supports" if ours.amount == theirs.amount else "differs"
     if _is_equal(ours, theirs):
         return "supports" if _agree_hedges(ours.hedge, theirs.hedge) else "compatible"
+    bounds = _compare_bounds(ours, theirs)
+    if bounds is not None:
+        return bounds
     low, high = _find_interval(ours)
     their_low, their_high = _find_interval(theirs)
     if low <= their_low and their_high <= high and ours.hedge != "exact":
@@ -78,6 +81,20 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
     if theirs.span is not None and theirs.span[0] <= ours.amount <= theirs.span[1]:
         return "compatible"
     return "differs"
+
+
+def _compare_bounds(ours: Measure, theirs: Measure) -> Relation | None:
+    """What a limit says about another one, and about an amount that is tried against it; None for no limit.
+
+    "Up to 25 MB" contradicts "up to 50 MB", and says nothing about "a file of 30 MB".
+    """
+    if ours.measure == "count":
+        return None
+    if ours.hedge == "exact" and theirs.hedge in ("more", "at_least", "less", "at_most"):
+        return "compatible"
+    below = ours.hedge in ("less", "at_most") and theirs.hedge in ("less", "at_most")
+    above = ours.hedge in ("more", "at_least") and theirs.hedge in ("more", "at_least") and ours.measure in MONEY
+    return "differs" if below or above else None
 
 
 def _list_readings(ambiguous: Measure, measure: str) -> list[Measure]:
@@ -224,9 +241,11 @@ def _is_between(ours: Date, theirs: Date) -> bool:
     if theirs.days is None or ours.month is None:
         return False
     first, last = theirs.days
-    if ours.day is None:
-        return first // 32 <= ours.month <= last // 32
-    return first <= ours.month * 32 + ours.day <= last
+    ours_first = ours.month * 32 + (ours.day or 31)
+    ours_last = ours.month * 32 + (ours.day or 1)
+    if first > last:  # over the end of the year
+        return ours_first >= first or ours_last <= last
+    return ours_first >= first and ours_last <= last
 
 
 def _compare_years(ours: Date, theirs: Date) -> Relation | None:

@@ -27,13 +27,21 @@ _TOTALS = frozenset(
 _DIFFERENCES = frozenset(
     read_table("""
     difference differ more less fewer longer shorter cheaper higher lower older younger bigger smaller heavier later
-    earlier after before left remain remains remaining rest save saves saving off discount minus without change gap apart
-    between over within refund others other except reduced down saved increase increased decrease decreased rise rose
+    earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund others except reduced down saved increase increased decrease decreased rise rose
 """)
 )
-_SHARES = frozenset(read_table("each per apiece every half split share shared divided a an person"))
+_SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
 _AVERAGES = frozenset(read_table("average averages mean typical typically"))
-_FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
+FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
+"""Words that multiply."""
+_PASSING = frozenset(
+    read_table("""
+    arrive arrives arriving arrival end ends ending finish finishes later earlier after before lasts takes back ready
+    last get gets
+""")
+)
+"""Words with which a time follows from another and a duration."""
+_AGAIN = frozenset({"again", "open", "opens", "reopen", "reopens", "after", "next", "starts", "resumes"})
 _DAY_MINUTES = 1440
 _YEAR_DAYS = UNITS["year"].factor
 _LEAP_YEAR = 2024
@@ -47,36 +55,42 @@ class Operand(NamedTuple):
     text: str
     place: tuple[int, int]
     """Its passage and sentence; passage -1 for the response."""
+    related: bool = True
+    """Whether its sentence shares a content word with the response's."""
     certain: bool = True
     """Whether the knowledge has it; the response may add numbers of its own, "two packs"."""
 
 
-def derive(value: Value, text: str, known: Sequence[Operand], own: Sequence[Operand], words: Set[str]) -> str:
+def derive(
+    value: Value, text: str, known: Sequence[Operand], own: Sequence[Operand], words: Set[str], factors: Set[str]
+) -> str:
     """How ``value``, written as ``text``, follows from other numbers, as "15 + 12 = 27"; empty if it does not.
 
     ``known`` are numbers of the knowledge, ``own`` others of the response's sentence, ``words`` its words in lower
-    case.
+    case, ``factors`` those of ``FACTORS`` that either text has.
     """
     ways: Iterator[str]
     if isinstance(value.content, Measure):
-        ways = _derive_measure(value.content, known, own, words)
+        ways = _derive_measure(value.content, known, own, words, factors)
     elif isinstance(value.content, Clock):
-        ways = _derive_clock(value.content, [*known, *own])
+        ways = _derive_clock(value.content, [*known, *own], passing=bool(words & _PASSING))
     elif isinstance(value.content, Date):
-        ways = _derive_date(value.content, [*known, *own])
+        ways = _derive_date(value.content, [*known, *own], again=bool(words & _AGAIN))
     else:
         return ""
     way = next(ways, "")
     return way and f"{way} = {text}"
 
 
-def _derive_measure(target: Measure, known: Sequence[Operand], own: Sequence[Operand], words: Set[str]) -> Iterator[str]:
+def _derive_measure(
+    target: Measure, known: Sequence[Operand], own: Sequence[Operand], words: Set[str], factors: Set[str]
+) -> Iterator[str]:
     if target.measure == "rank":
         return
     alike = [item for item in known if _is_alike(target, item.value.content)]
     yield from _add(target, alike, words)
     yield from _subtract(target, alike, own, words)
-    yield from _multiply(target, alike, known, own, words)
+    yield from _multiply(target, alike, known, own, words, factors)
     yield from _take_shares(target, alike, [*known, *own], words)
     yield from _measure_time(target, [*known, *own])
 
@@ -137,34 +151,58 @@ def _subtract(target: Measure, alike: Sequence[Operand], own: Sequence[Operand],
 
 
 def _multiply(
-    target: Measure, alike: Sequence[Operand], known: Sequence[Operand], own: Sequence[Operand], words: Set[str]
+    target: Measure,
+    alike: Sequence[Operand],
+    known: Sequence[Operand],
+    own: Sequence[Operand],
+    words: Set[str],
+    named_factors: Set[str],
 ) -> Iterator[str]:
-    named = bool(words & (_TOTALS | _SHARES))
-    factors = [(factor, word) for word, factor in _FACTORS.items() if word in words]
+    named = bool(words & (_TOTALS | _SHARES | _DIFFERENCES))
+    factors = [(factor, word) for word, factor in FACTORS.items() if word in named_factors]
     factors += [(number, item.text) for item in own if (named or not item.certain) and (number := _count(item)) > 0]
     for factor, factor_text in factors:
         for item in alike:
+            if not (_share_nouns(target, item) or _is_bare(item)):
+                continue
             if factor != 1 and _equals(target, factor * _amount(item)):
                 yield f"{factor_text} × {item.text}"
             if factor > 1 and words & _SHARES and _equals(target, _amount(item) / factor):
                 yield f"{item.text} / {factor_text}"
     # A price for each and a fee; two adults and a child.
+    prices = [item for item in [*alike, *own] if _is_alike(target, item.value.content)]
+    if words & (_TOTALS | {"with", "extra"}):
+        for left, right in permutations(prices, 2):
+            named_own = left.place[0] < 0 <= right.place[0]
+            if named_own and _equals(target, _amount(left) + _amount(right)):
+                yield f"{left.text} + {right.text}"
     if target.measure in MONEY or words & _TOTALS:
         for left, right in permutations(alike, 2):
             for factor, factor_text in factors:
                 for other, other_text in [(1.0, ""), *factors]:
-                    if _equals(target, factor * _amount(left) + other * _amount(right)):
-                        yield f"{factor_text} × {left.text} + {other_text and other_text + ' × '}{right.text}"
+                    first, second = factor * _amount(left), other * _amount(right)
+                    second_text = f"{other_text and other_text + ' × '}{right.text}"
+                    if _equals(target, first + second):
+                        yield f"{factor_text} × {left.text} + {second_text}"
+                    if words & _DIFFERENCES and _equals(target, first - second):
+                        yield f"{factor_text} × {left.text} - {second_text}"
     if not named:
         return
     for left, right in permutations(known, 2):
         count = _count(right)
         if count <= 1 or not isinstance(left.value.content, Measure) or left.value.content.measure != target.measure:
             continue
+        if not _share_nouns(target, left) or (target.measure == "count" and right.value.kind != "number"):
+            continue
         if _equals(target, count * _amount(left)):
             yield f"{right.text} × {left.text}"
         if words & _SHARES and _equals(target, _amount(left) / count):
             yield f"{left.text} / {right.text}"
+
+
+def _is_bare(item: Operand) -> bool:
+    """Whether a number does not say what it counts: "a pack of 12"."""
+    return isinstance(item.value.content, Measure) and not item.value.content.nouns
 
 
 def _count(item: Operand) -> float:
@@ -175,14 +213,16 @@ def _count(item: Operand) -> float:
     return content.amount / content.factor
 
 
-def _take_shares(
-    target: Measure, alike: Sequence[Operand], items: Sequence[Operand], words: Set[str]
-) -> Iterator[str]:
-    shares = [item for item in items if isinstance(item.value.content, Measure) and item.value.content.measure == "share"]
+def _take_shares(target: Measure, alike: Sequence[Operand], items: Sequence[Operand], words: Set[str]) -> Iterator[str]:
+    shares = [
+        item for item in items if isinstance(item.value.content, Measure) and item.value.content.measure == "share"
+    ]
     if target.measure != "share":
         for share in shares:
             for item in [*alike, *(item for item in items if _is_alike(target, item.value.content))]:
                 amount, part = _amount(item), _amount(share)
+                if not _share_nouns(target, item):
+                    continue
                 if _equals(target, amount * part):
                     yield f"{share.text} × {item.text}"
                 if _equals(target, amount * (1 - part)) or _equals(target, amount * (1 + part)):
@@ -261,8 +301,10 @@ def _durations(items: Sequence[Operand]) -> Iterator[tuple[Operand, Measure]]:
             yield item, item.value.content
 
 
-def _derive_clock(target: Clock, items: Sequence[Operand]) -> Iterator[str]:
+def _derive_clock(target: Clock, items: Sequence[Operand], *, passing: bool) -> Iterator[str]:
     for item, duration in _durations(items):
+        if not (passing or item.related):
+            continue
         minutes = round(duration.amount * _DAY_MINUTES)
         if not 0 < minutes < _DAY_MINUTES:
             continue
@@ -276,15 +318,19 @@ def _derive_clock(target: Clock, items: Sequence[Operand]) -> Iterator[str]:
                     yield f"{other.text} {sign} {item.text}"
 
 
-def _derive_date(target: Date, items: Sequence[Operand]) -> Iterator[str]:
-    for item, duration in _durations(items):
-        for other in items:
-            content = other.value.content
-            if not isinstance(content, Date):
-                continue
+def _derive_date(target: Date, items: Sequence[Operand], *, again: bool) -> Iterator[str]:
+    dates = [(item, item.value.content) for item in items if isinstance(item.value.content, Date)]
+    steps = [(f" {item.text}", duration) for item, duration in _durations(items)]
+    for other, content in dates:
+        # The day after a period, on which something opens again.
+        day = [(" 1 day", _ONE_DAY)] if again and content.days is not None else []
+        for text, duration in [*day, *steps]:
             for sign in (1, -1):
                 if _is_after(target, content, duration, sign):
-                    yield f"{other.text} {'+' if sign > 0 else '-'} {item.text}"
+                    yield f"{other.text} {'+' if sign > 0 else '-'}{text}"
+
+
+_ONE_DAY = Measure("duration", 1.0, 1.0)
 
 
 def _is_after(target: Date, start: Date, duration: Measure, sign: int) -> bool:

@@ -14,7 +14,19 @@ from .numbers import stem
 from .records import Clock, ClockRole, Days, Measure, Value
 from .tokens import Token, read_table, text_at
 
-_SHORT = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "weds": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4, "sat": 5, "sun": 6}
+_SHORT = {
+    "mon": 0,
+    "tue": 1,
+    "tues": 1,
+    "wed": 2,
+    "weds": 2,
+    "thu": 3,
+    "thur": 3,
+    "thurs": 3,
+    "fri": 4,
+    "sat": 5,
+    "sun": 6,
+}
 _GROUPS = {
     "weekday": range(5), "weekdays": range(5), "weekend": range(5, 7), "weekends": range(5, 7), "daily": range(7),
 }  # fmt: skip
@@ -30,7 +42,7 @@ _OPEN = frozenset(
 )
 _UNTIL = frozenset({"until", "till", "til"})
 _AT = frozenset({"at", "from", "by", "before", "after", "since", "around"})
-_CLOSES = _UNTIL | frozenset(read_table("close closes closing shut shuts end ends ending finish finishes"))
+_CLOSES = _UNTIL | frozenset(read_table("by before close closes closing shut shuts end ends ending finish finishes"))
 _OPENS = frozenset(read_table("from since open opens opening start starts starting begin begins"))
 _AFTER_HOURS = frozenset(map(stem, ("daily", "weekdays", "weekends", "sharp", "latest", *WEEKDAYS)))
 """Stems of words after an hour that it does not count."""
@@ -234,7 +246,7 @@ def _attach(
     last: _Group | None = None
     pending: list[int] = []
     sentence = -1
-    for first, number, group in events:
+    for place, (first, number, group) in enumerate(events):
         if tokens[first].sentence != sentence:
             _give(attached, pending, last)
             current = last = None
@@ -246,11 +258,25 @@ def _attach(
                 pending = []
         else:
             current = last = group
-            if pending:
+            following = events[place + 1] if place + 1 < len(events) else None
+            own = following is not None and following[2] is None and tokens[following[0]].sentence == sentence
+            if pending and own and _is_apart(tokens, values[pending[-1]], group):
+                pending = []  # "9–6; on Sundays 10–4"
+            elif pending:
                 _give(attached, pending, group)
                 pending, current = [], None
     _give(attached, pending, last)
     return attached
+
+
+def _is_apart(tokens: Sequence[Token], value: Value, group: _Group) -> bool:
+    """Whether a bracket, a comma or a semicolon is between a time and the days after it."""
+    index = group.first - 1
+    while index >= 0 and tokens[index].start >= value.end:
+        if tokens[index].text in "(;,":
+            return True
+        index -= 1
+    return False
 
 
 def _has_own_days(tokens: Sequence[Token], value: Value, groups: Sequence[_Group], first: int) -> bool:
@@ -262,8 +288,10 @@ def _has_own_days(tokens: Sequence[Token], value: Value, groups: Sequence[_Group
     if index >= len(tokens) or _read_days(tokens, index) is None:
         return False
     following = index + 1
-    while following < len(tokens) and following < index + 4 and (
-        text_at(tokens, following) in _DASHES or _read_days(tokens, following) is not None
+    while (
+        following < len(tokens)
+        and following < index + 4
+        and (text_at(tokens, following) in _DASHES or _read_days(tokens, following) is not None)
     ):
         following += 1
     after = text_at(tokens, following)

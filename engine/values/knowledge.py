@@ -66,7 +66,8 @@ def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
             continue
         if values and value.start < values[-1].end:  # "1$½": the sign belongs to the first
             value = value._replace(start=token.start)
-        joined = _join_range(tokens, values[-1], value, index) if values else None
+        compound = _join_compound(tokens, values[-1], value, index) if values else None
+        joined = compound or (_join_range(tokens, values[-1], value, index) if values else None)
         values[-1:] = joined or (*values[-1:], value)
         taken.update(number for number in range(max(index - 2, 0), end) if tokens[number].start >= value.start)
     values = read_hours(tokens, values, taken)
@@ -136,6 +137,20 @@ def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) 
     return None
 
 
+def _join_compound(tokens: Sequence[Token], left: Value, right: Value, index: int) -> tuple[Value] | None:
+    """An amount in two units as one ("1 hour 20 minutes", "6 feet 2 inches"), or None."""
+    high, low = left.content, right.content
+    first = index - 1 - (tokens[index - 1].lower == "and")
+    if not isinstance(high, Measure) or not isinstance(low, Measure) or tokens[first].end != left.end or first < 0:
+        return None
+    if high.measure != low.measure or high.measure not in ("duration", "length", "mass") or high.span is not None:
+        return None
+    if high.factor <= low.factor or low.amount >= high.factor or left.sentence != right.sentence:
+        return None
+    whole = low._replace(amount=high.amount + low.amount, hedge=high.hedge)
+    return (right._replace(start=left.start, content=whole),)
+
+
 def _join_days(tokens: Sequence[Token], left: Value, right: Value, sign: Token) -> tuple[Value, Value] | None:
     """Both days of a period: "5–8 November", "Nov 5-8", "3 March to 7 April"; or None."""
     low, high = left.content, right.content
@@ -152,7 +167,7 @@ def _join_days(tokens: Sequence[Token], left: Value, right: Value, sign: Token) 
     if low.first is None and high.first is not None:
         low = low._replace(first=high.first, last=high.last)
     first, last = low.month * 32 + low.day, high.month * 32 + high.day
-    if low.first != high.first or first >= last or low.either or high.either:
+    if low.first != high.first or (first >= last and low.first is not None) or low.either or high.either:
         return None
     days = (first, last)
     return left._replace(content=low._replace(days=days)), right._replace(content=high._replace(days=days))
@@ -258,6 +273,10 @@ class Knowledge:
         for passage, tokens in enumerate(self._passages):
             _index_words(passage, tokens, words, acronyms)
         return words, acronyms
+
+    def has_word(self, word: str) -> bool:
+        """Whether a passage has a folded word."""
+        return word in self._index[0]
 
     def find_name(self, words: Sequence[str]) -> Location | None:
         """Where a sentence has all words of a name, or its acronym, or the name that it abbreviates.

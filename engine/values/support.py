@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
 from itertools import islice
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
 from .demonyms import REGIONS
-from .derived import MAX_OPERANDS, Operand, derive
+from .derived import FACTORS, MAX_OPERANDS, Operand, derive
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
 from .numbers import stem
@@ -36,6 +36,9 @@ NEGATIONS = frozenset(
 _CALLED = frozenset({"phone", "email"})
 """Kinds of which the knowledge is expected to have every value that is right."""
 _CLOSED = frozenset({"closed", "close", "shut", "except", "excluding", "unavailable", *NEGATIONS})
+
+
+_RATES = frozenset(map(stem, ("second", "minute", "hour", "day", "week", "month", "year", "night")))
 
 
 class CheckedValue(NamedTuple):
@@ -83,16 +86,18 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
             f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
             f"knowledge {size:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
         )
-    negated: dict[int, int] = {}
+    negations: dict[int, list[int]] = {}
     for token in tokens:
         if token.lower in NEGATIONS:
-            negated.setdefault(token.sentence, token.start)
+            negations.setdefault(token.sentence, []).append(token.start)
     sides = _Sides(response, passages, tokens, values, knowledge)
     checked: list[CheckedValue] = []
     compared = 0
     for value in values:
         check = sides.derive(sides.check(value))
-        if check.outcome in ("supported", "derived") or _is_checkable(check.value, negated.get(value.sentence), knowledge):
+        if check.outcome in ("supported", "derived") or _is_checkable(
+            check.value, negations.get(value.sentence, ()), knowledge
+        ):
             checked.append(check)
         compared += size
         if compared >= COMPARISONS_AT_ONCE:
@@ -139,16 +144,21 @@ def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]
     return tokens[0], tokens[1:]
 
 
-def _is_checkable(value: Value, negated_from: int | None, knowledge: Knowledge) -> bool:
+def _is_checkable(value: Value, negations: Sequence[int], knowledge: Knowledge) -> bool:
     """Whether the knowledge can be expected to have a value that it does not support.
 
     That a value is not so ("it is not an album by Queen") needs no support. Nor is it known whose name is meant when a
     passage begins with "she" or "the film".
     """
-    if negated_from is not None and negated_from < value.start:
+    if negations and (negations[0] < value.start or value.end < next(_list_after(value, negations), 0) < value.end + 6):
         return False
     subject = isinstance(value.content, Name) and value.content.opens
     return not (subject and knowledge.opens_without_name)
+
+
+def _list_after(value: Value, negations: Sequence[int]) -> Iterator[int]:
+    """Where negations begin that follow a value: "1 pm is not offered"."""
+    return (start for start in negations if start >= value.end)
 
 
 class _Sides:
@@ -185,15 +195,18 @@ class _Sides:
                 supporting.append(location)
                 counts_others |= alike is False
             elif relation == "compatible":
-                compatible |= alike is not False
-            elif value.kind == theirs.kind and alike:
+                # A limit of something else allows nothing: "orders above £40" and "delivery costs £5".
+                compatible |= alike is not False and (not _is_limit(theirs) or self._share(value, location))
+            elif value.kind == theirs.kind and alike and self._is_told_alike(value, location):
                 differing.append((location, theirs))
         differing.sort(key=lambda other: gap(value.content, other[1].content))
         role = [location for location, _ in differing if self._share(value, location)]
         # "Six strings" is contradicted by "four strings and six pegs".
         if supporting and not (role and counts_others and len(supporting) == 1):
             return CheckedValue(value, "supported", self._choose(value, supporting))
-        others = [location for location, _ in differing]
+        # A bare number is one of anything.
+        bare = isinstance(value.content, Measure) and value.content.measure == "count" and not value.content.nouns
+        others = [] if bare else [location for location, _ in differing]
         if not role and (value.kind in _CALLED or (isinstance(value.content, Code) and len(others) == 1)):
             role = others  # a number that one calls is right or wrong, whatever else is said
         if role and not compatible and not self._is_exception(value):
@@ -204,6 +217,22 @@ class _Sides:
             word_location = self._knowledge.find_name([word.lower for word in words])
             return CheckedValue(value, "supported" if word_location else "absent", word_location)
         return CheckedValue(value, "absent", self._choose(value, others) if others and not compatible else None)
+
+    def _is_told_alike(self, value: Value, location: Location) -> bool:
+        """Whether a sentence of the knowledge tells what kind of value it has as the response's does.
+
+        It does not where it has times of days that it does not name ("7–10, on Sundays until 11"), or counts per minute
+        and the response per hour.
+        """
+        if isinstance(value.content, Days):
+            return location.key not in self._dayless
+        ours, theirs = self._content[value.sentence] & _RATES, self._knowledge.content[location.key] & _RATES
+        return not (ours and theirs and value.kind in ("number", "money")) or bool(ours & theirs)
+
+    @cached_property
+    def _dayless(self) -> Set[SentenceKey]:
+        known = self._knowledge.values
+        return {where.key for where, theirs in known if isinstance(theirs.content, Clock) and not theirs.content.days}
 
     def _is_exception(self, value: Value) -> bool:
         """Whether a sentence says of days that something is not on them: "closed on Sundays"."""
@@ -232,7 +261,9 @@ class _Sides:
         if supporting and not (same_days and misses):
             return CheckedValue(value, "supported", self._choose(value, supporting))
         others = [location for location, _ in clocks]
-        inside = any(_is_inside(clock, theirs) for _, theirs in clocks)
+        inside = any(_is_inside(clock, theirs) for _, theirs in clocks) or (
+            clock.role == "" and any(_is_past(clock, theirs) for _, theirs in clocks if theirs.role)
+        )
         if wrong and not (inside and clock.role == ""):
             return CheckedValue(value, "contradicted", self._choose(value, wrong))
         if equal and not supporting and not wrong:
@@ -245,15 +276,22 @@ class _Sides:
         if check.outcome == "supported" or isinstance(value.content, Name | Code | Days):
             return check
         known = [
-            Operand(theirs, self._passages[location.passage][location.start : location.end], location.key)
+            Operand(
+                theirs,
+                self._passages[location.passage][location.start : location.end],
+                location.key,
+                self._count_shared(value, location) > 0,
+            )
             for location, theirs in self._find_operands(value)
         ]
         own = [
-            Operand(other, self._response[other.start : other.end], (-1, other.sentence), self._is_known(other))
+            Operand(other, self._response[other.start : other.end], (-1, other.sentence), True, self._is_known(other))
             for other in self._own(value)
         ]
         text = self._response[value.start : value.end]
-        derivation = derive(value, text, known, own, self._words[value.sentence])
+        words = self._words[value.sentence]
+        factors = {word for word in FACTORS if word in words or self._knowledge.has_word(word)}
+        derivation = derive(value, text, known, own, words, factors)
         if not derivation:
             return check
         return CheckedValue(value, "derived", None, derivation)
@@ -363,6 +401,17 @@ def _is_numbered(number: Value, code: Value) -> bool:
 def _have_one_end(ours: Clock, theirs: Clock) -> bool:
     """Whether two times are not one the beginning and one the end of something."""
     return ours.role == theirs.role or not (ours.role and theirs.role)
+
+
+def _is_limit(value: Value) -> bool:
+    return isinstance(value.content, Measure) and value.content.hedge in ("more", "at_least", "less", "at_most")
+
+
+def _is_past(ours: Clock, theirs: Clock) -> bool:
+    """Whether a time is after something opens, or before it closes, of which the other end is not told."""
+    if theirs.span is not None or not (ours.half_known and theirs.half_known):
+        return False
+    return ours.minutes > theirs.minutes if theirs.role == "opens" else ours.minutes < theirs.minutes
 
 
 def _is_inside(ours: Clock, theirs: Clock) -> bool:

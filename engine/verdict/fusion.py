@@ -184,9 +184,7 @@ class Confirmation(NamedTuple):
     logit: float
 
 
-def find_confirmation(
-    results: Mapping[str, MetricResult], response: str, start: int, end: int
-) -> Confirmation | None:
+def find_confirmation(results: Mapping[str, MetricResult], response: str, start: int, end: int) -> Confirmation | None:
     """What speaks for the characters ``start`` to ``end``, in which no metric doubts another content word; or None.
 
     A negation turns words that the knowledge has into what it denies, so nothing speaks for it.
@@ -195,7 +193,9 @@ def find_confirmation(
     """
     if any(token.lower in NEGATIONS for token in iterate_tokens(response[start:end])):
         return None
-    scored = [(metric, result) for name, result in results.items() if result.value is not None and (metric := find(name))]
+    scored = [
+        (metric, result) for name, result in results.items() if result.value is not None and (metric := find(name))
+    ]
     for metric, result in scored:
         confirms = metric.confirms
         numbers = metric.part(result, start, end) if confirms is not None else {}

@@ -18,11 +18,17 @@ def list_outcomes(response: str, knowledge: str) -> list[str]:
     ]
 
 
-SHOP = "Delivery costs £4.95 and takes 3 to 5 working days. Orders above £40 ship free. Returns are free within 30 days."
+SHOP = (
+    "Delivery costs £4.95 and takes 3 to 5 working days. Orders above £40 ship free. Returns are free within 30 days."
+)
 HOURS = "We are open Mon-Fri 9-6, Sat 10-4. Closed on Sundays and public holidays."
 PRICES = "A single ticket costs £4.50, a child's ticket £2.25. A day pass is £9."
-CLINIC = "The clinic opens at 8 am and closes at 6 pm. Blood tests are taken in Room 12. Call 0124 556 7788 for results."
-TIMETABLE = "The bus to Ely leaves at 9:15, 10:45 and 19:00 from stop B. The journey takes 35 minutes. Platform 3 is closed."
+CLINIC = (
+    "The clinic opens at 8 am and closes at 6 pm. Blood tests are taken in Room 12. Call 0124 556 7788 for results."
+)
+TIMETABLE = (
+    "The bus to Ely leaves at 9:15, 10:45 and 19:00 from stop B. The journey takes 35 minutes. Platform 3 is closed."
+)
 MANUAL = "The service needs Python 3.9 or later. Send requests to api.example.com/v2/orders. The limit is 100 requests per minute."
 CONTACT = "Write to help@shop.example or call +44 20 7946 0958. Our address is 12 Mill Lane, Leeds LS1 4AP."
 
@@ -168,7 +174,7 @@ DERIVED = [
     ("That is 25% of the seats.", "12 of the 48 seats are free.", ["=25%"]),
     ("36 seats are taken, the rest is free.", "12 of the 48 seats are free.", ["=36"]),
     ("Last orders are at 5:30 pm.", "We close at 6 pm. Last orders are 30 minutes before closing.", ["=5:30 pm"]),
-    ("Last orders are at 5 pm.", "We close at 6 pm. Last orders are 30 minutes before closing.", ["~5 pm"]),
+    ("Last orders are at 5 pm.", "We close at 6 pm. Last orders are 30 minutes before closing.", ["?5 pm"]),
     ("The bus arrives at 9:50.", TIMETABLE, ["=9:50"]),
     ("It arrives at 7:35 pm.", TIMETABLE, ["=7:35 pm"]),
     ("The clinic is open for ten hours.", CLINIC, ["=ten hours"]),
@@ -194,6 +200,86 @@ TITLES = [
     ("She studied at the University of Oxford.", "She taught at the University of Leeds.", ["?University of Oxford"]),
 ]
 
+SHIPPING = "Standard delivery costs £4.95 and takes 3 to 5 working days. Express delivery costs £9.95 and arrives the next working day if you order before 2 pm. Orders over £50 ship free. You can return items within 30 days; sale items within 14 days. Refunds take up to 7 days."
+SURGERY = "The surgery is open Monday to Friday from 8.30am to 6pm and Saturday 9am-12pm. Appointments last 10 minutes. Adults may take 2 tablets every 4 to 6 hours, no more than 8 tablets in 24 hours. Children under 12 must not take it. Call 111 when we are closed. Our number is 01632 960 123."
+TRAINS = "Trains to Leeds leave every 15 minutes from 6:00 to 23:30; on Sundays every 30 minutes from 7:30. The journey takes 1 hour 20 minutes. A single is £12.40 and a return £21.80. Children aged 5 to 15 travel half price; under 5s are free. Groups of 10 or more get 20% off."
+LIMITS = "The API allows 100 requests per minute and 5,000 per day. Errors return status 429 with a Retry-After header of 60 seconds. Version 2.3 was released on 3 March 2025; version 1.x is supported until 31 December 2025. Files may be up to 25 MB. The default port is 8080. Tokens expire after 3600 seconds."
+HOTEL = "The hotel has 48 rooms on 4 floors. Check-in is from 3 pm, check-out by 11 am. Breakfast is served 7:00-10:30 (weekends until 11:00) and costs €14. Parking costs €12 per night. Pets are welcome for €10 per stay. The pool is closed from 1 November to 31 March. Room 101 is accessible."
+TRUE = [
+    ("Standard delivery takes up to a week including the weekend and express arrives the next day.", SHIPPING),
+    ("Order before 14:00 to get it the next working day.", SHIPPING),
+    ("An order of £60 ships free.", SHIPPING),
+    ("A £45 order would cost £49.95 with standard delivery.", SHIPPING),
+    ("Express costs £5 more than standard delivery.", SHIPPING),
+    ("You have a month (30 days) to return it, two weeks for sale items.", SHIPPING),
+    ("Your refund should arrive within a week.", SHIPPING),
+    ("Free delivery starts at £50, so you need £8 more if your basket is £42.", SHIPPING),
+    ("Yes, your order of 12 May can be returned until 11 June.", SHIPPING),
+    ("Spend just £5 more to reach £50.", SHIPPING),
+    ("Yes, we're open on Saturday morning until noon.", SURGERY),
+    ("We open at half past eight on weekdays.", SURGERY),
+    ("No, we're closed on Sundays.", SURGERY),
+    ("You can come at 5 pm on Tuesday, but not at 7 pm.", SURGERY),
+    ("You may take at most 8 tablets a day, that is 4 doses of 2 tablets.", SURGERY),
+    ("After taking 2 tablets at 9 am, wait until 1 pm.", SURGERY),
+    ("An 11-year-old must not take it.", SURGERY),
+    ("Six appointments fit into an hour.", SURGERY),
+    ("Outside these hours, call 111; otherwise 01632 960123.", SURGERY),
+    ("On Saturday we're open for three hours.", SURGERY),
+    ("Saturday opening is 9 to 12.", SURGERY),
+    ("Four trains an hour go to Leeds.", TRAINS),
+    ("If you take the 9:00 train you arrive at 10:20.", TRAINS),
+    ("The last train leaves at half past eleven at night.", TRAINS),
+    ("On Sundays the first train is at 7:30 am.", TRAINS),
+    ("A return saves you £3.00 over two singles.", TRAINS),
+    ("A child of 7 pays £6.20 for a single.", TRAINS),
+    ("A 4-year-old travels free.", TRAINS),
+    ("The journey takes 80 minutes.", TRAINS),
+    ("Two returns cost £43.60.", TRAINS),
+    ("A group of 12 pays 20% less.", TRAINS),
+    ("There are trains at 6:15 and 6:30.", TRAINS),
+    ("You can send 6,000 requests an hour in principle.", LIMITS),
+    ("The token is valid for an hour.", LIMITS),
+    ("After 429, wait one minute.", LIMITS),
+    ("Version 2.3 came out in March 2025.", LIMITS),
+    ("A 30 MB file is too large.", LIMITS),
+    ("A 10 MB file is fine.", LIMITS),
+    ("v1.4 is supported until the end of 2025.", LIMITS),
+    ("It listens on port 8080, or on any port you set, such as 9000.", LIMITS),
+    ("The limit resets every 60 seconds.", LIMITS),
+    ("Each floor has 12 rooms.", HOTEL),
+    ("You can check in at 4 pm.", HOTEL),
+    ("Breakfast for two is €28.", HOTEL),
+    ("Three nights of parking come to €36.", HOTEL),
+    ("On Saturday breakfast is served until 11.", HOTEL),
+    ("You can leave your bags after 11 am.", HOTEL),
+    ("The pool opens again on 1 April.", HOTEL),
+    ("The pool is closed in December.", HOTEL),
+    ("With a dog and one night of parking you pay €22 extra.", HOTEL),
+    ("You can have breakfast at 8 on Monday.", HOTEL),
+    ("Late check-out at 1 pm is not offered.", HOTEL),
+]
+WRONG = [
+    ("Standard delivery costs £5.95.", SHIPPING),
+    ("Sale items can be returned within 21 days.", SHIPPING),
+    ("Express arrives the next day if you order before 4 pm.", SHIPPING),
+    ("We're open on Saturday until 2 pm.", SURGERY),
+    ("On weekdays we open at 9 am.", SURGERY),
+    ("Our number is 01632 960 132.", SURGERY),
+    ("Appointments last 15 minutes.", SURGERY),
+    ("A single is £14.20.", TRAINS),
+    ("Trains leave every 20 minutes.", TRAINS),
+    ("Files may be up to 50 MB.", LIMITS),
+    ("Version 2.3 was released on 3 May 2025.", LIMITS),
+    ("The limit is 50 requests per minute.", LIMITS),
+    ("Check-in is from 2 pm.", HOTEL),
+    ("Check-out is by noon.", HOTEL),
+    ("Breakfast costs €16.", HOTEL),
+    ("Room 110 is accessible.", HOTEL),
+    ("Parking is €15 per night.", HOTEL),
+    ("Breakfast ends at 10 on weekends.", HOTEL),
+]
+
 
 @pytest.mark.parametrize(
     ("response", "knowledge", "expected"),
@@ -202,3 +288,22 @@ TITLES = [
 )
 def test_a_value_of_every_day_is_judged_by_its_kind(response: str, knowledge: str, expected: list[str]) -> None:
     assert list_outcomes(response, knowledge) == expected
+
+
+def doubts(response: str, knowledge: str) -> list[str]:
+    return [outcome for outcome in list_outcomes(response, knowledge) if outcome[0] in "-~"]
+
+
+@pytest.mark.parametrize(("response", "knowledge"), TRUE)
+def test_a_right_answer_has_no_contradicted_value(response: str, knowledge: str) -> None:
+    assert not doubts(response, knowledge)
+
+
+@pytest.mark.parametrize(("response", "knowledge"), WRONG)
+def test_a_wrong_answer_has_a_contradicted_value(response: str, knowledge: str) -> None:
+    assert doubts(response, knowledge)
+
+
+def test_a_derived_number_says_how_it_follows() -> None:
+    (check,) = check_values("Together they have 27 rooms.", ["It has 15 double rooms and 12 single rooms."])
+    assert (check.outcome, check.evidence, check.derivation) == ("derived", None, "15 + 12 = 27")
