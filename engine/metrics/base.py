@@ -87,6 +87,21 @@ class Refutes(NamedTuple):
     """The highest probability that a sentence with it is consistent."""
 
 
+class Confirms(NamedTuple):
+    """Parts of a response that a metric finds in the knowledge, and what that is worth where nothing else is doubted."""
+
+    feature: str
+    """Key in ``Metric.features`` of how many such parts there are."""
+    unless: tuple[str, ...]
+    """Keys of numbers that must not be above 0."""
+    ranges: Callable[[MetricResult], Iterable[HasRange]]
+    """The parts."""
+    logit: float
+    """What is added to the logit of the probability that a sentence is consistent."""
+    disputed_logit: float
+    """What is added instead where other metrics doubt words of these parts: their doubts are refuted."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """A metric and its facts. A new metric needs a record of this kind, and nothing anywhere else."""
@@ -128,8 +143,12 @@ class Metric:
     part: Callable[[MetricResult, int, int], Mapping[str, float]] = no_part
     """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
     the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
-    refutes: Refutes | None = None
-    """The number that is proof rather than evidence; None: no number is."""
+    refutes: tuple[Refutes, ...] = ()
+    """The numbers that are proof rather than evidence."""
+    confirms: Confirms | None = None
+    """What speaks for a sentence in which no metric doubts another word; None: nothing does."""
+    states: str = ""
+    """Key of a number above 0 where a text states something that can be checked, whatever a classifier makes of it."""
     evidence: tuple[str, ...] = ()
     """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
     another metric (Q² without inference, UPMI) have none."""

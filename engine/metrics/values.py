@@ -17,8 +17,10 @@ from ..text.words import check_words
 from ..values.comparing import normalize
 from ..values.support import CheckedValue, check_in_steps
 from ..values.tokens import TOKEN
-from .base import Details, Metric, Refutes, RoleInfos, within
+from .base import Confirms, Details, Metric, Refutes, RoleInfos, within
 
+NAMES = frozenset({"name", "person", "place", "organisation", "nationality", "relation"})
+"""Kinds of values that a text may have without stating anything: "Thanks, Ann!"."""
 MAX_WORDS = 100_000
 """Words, numbers and punctuation marks of response and knowledge, which plain Python reads in a second."""
 
@@ -38,7 +40,7 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     return MetricResult(
         "values",
         "scored",
-        sum(value.outcome == "supported" for value in stated) / len(stated),
+        _measure_share(stated),
         explanation=ValuesExplanation(stated),
         unsupported=tuple(_list_unsupported(stated)),
     )
@@ -55,6 +57,7 @@ def _state(request: Request, check: CheckedValue) -> StatedValue:
         check.outcome,
         "" if where is None else request.knowledge[where.passage][where.start : where.end],
         None if where is None else PassageRange(where.passage, where.start, where.end),
+        check.derivation,
     )
 
 
@@ -69,13 +72,31 @@ def _list_unsupported(stated: Sequence[StatedValue]) -> list[UnsupportedSpan]:
             "values",
         )
         for value in stated
-        if value.outcome != "supported"
+        if value.outcome in ("contradicted", "absent")
     ]
+
+
+def _measure_share(stated: Sequence[StatedValue]) -> float:
+    """The share of values that the knowledge has, or that follow from it."""
+    return sum(value.outcome in ("supported", "derived") for value in stated) / len(stated)
 
 
 def _features(explanation: ValuesExplanation) -> dict[str, float]:
     outcomes = [value.outcome for value in explanation.values]
-    return {"contradicted": float(outcomes.count("contradicted")), "absent": float(outcomes.count("absent"))}
+    replaced = [value for value in explanation.values if value.outcome == "absent" and value.evidence is not None]
+    return {
+        "supported": float(outcomes.count("supported") + outcomes.count("derived")),
+        "contradicted": float(outcomes.count("contradicted")),
+        "absent": float(outcomes.count("absent")),
+        "replaced": float(len(replaced)),
+        "amounts": float(sum(value.kind not in NAMES for value in explanation.values)),
+    }
+
+
+def _list_supported(result: MetricResult) -> tuple[StatedValue, ...]:
+    if not isinstance(result.explanation, ValuesExplanation):
+        return ()
+    return tuple(value for value in result.explanation.values if value.outcome in ("supported", "derived"))
 
 
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
@@ -84,8 +105,7 @@ def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     stated = within(result.explanation.values, start, end)
     if not stated:
         return {}
-    share = sum(value.outcome == "supported" for value in stated) / len(stated)
-    return {"": share, **_features(ValuesExplanation(stated))}
+    return {"": _measure_share(stated), **_features(ValuesExplanation(stated))}
 
 
 def _details(result: MetricResult) -> Details | None:
@@ -111,9 +131,16 @@ METRICS = (
         precision=2,
         features=_features,
         part=_part,
-        # Of the responses of begin_wow_dev and fever_symmetric_dev with a contradicted value, 2 of 78 are consistent.
-        refutes=Refutes("contradicted", 0.03),
-        lower_is_better=("contradicted", "absent"),
+        # Of the responses of begin_wow_dev and fever_symmetric_dev with a contradicted value, 2 of 77 are consistent; of
+        # those with an absent value of which the knowledge has another of its kind, none of 7: by the rule of succession
+        # 1 of 9.
+        refutes=(Refutes("contradicted", 0.03), Refutes("replaced", 0.11)),
+        # The likeliest for the responses of four development sets in which no metric doubts another word, and for pairs
+        # written by hand in which the values have another form than in the knowledge.
+        confirms=Confirms("amounts", ("contradicted", "absent"), _list_supported, 1.0, 2.0),
+        states="amounts",
+        uninformative=("amounts",),
+        lower_is_better=("contradicted", "absent", "replaced"),
         details=_details,
     ),
 )

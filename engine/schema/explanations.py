@@ -287,12 +287,13 @@ class PmiExplanation(Record, frozen=True, tag="pmi"):
 
 
 ValueKind: TypeAlias = Literal[
-    "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time",
+    "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time", "weekday",
+    "phone", "email", "url", "version", "postcode", "identifier",
     "name", "person", "place", "organisation", "nationality", "relation",
 ]  # fmt: skip
 """What a value is. No title and no word in a ``name`` says what it names. A ``relation`` says about two names what the
 knowledge says with the two exchanged."""
-ValueOutcome: TypeAlias = Literal["supported", "contradicted", "absent"]
+ValueOutcome: TypeAlias = Literal["supported", "derived", "contradicted", "absent"]
 
 
 class StatedValue(Record, frozen=True):
@@ -305,11 +306,15 @@ class StatedValue(Record, frozen=True):
     normalized: str
     """The form in which it is compared: amounts in a base unit, dates as in ISO 8601, names without case."""
     outcome: ValueOutcome
-    """``contradicted``: the knowledge has another value in the same role. ``absent``: it has none."""
+    """``contradicted``: the knowledge has another value in the same role. ``absent``: it has none. ``derived``: it
+    follows from other numbers."""
     knowledge_says: str = ""
-    """The value of the knowledge that supports or contradicts it, as it is written there; empty for an absent one."""
+    """The value of the knowledge that supports or contradicts it, as it is written there; of an absent one the nearest
+    of its kind. Empty where there is none."""
     evidence: PassageRange | None = None
-    """Where in the knowledge that is; None for an absent one."""
+    """Where in the knowledge that is."""
+    derivation: str = ""
+    """How a derived number follows from others: "15 + 12 = 27"."""
 
 
 class ValuesExplanation(Record, frozen=True, tag="values"):

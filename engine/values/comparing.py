@@ -6,11 +6,14 @@ supported by a finer one; a finer one is compatible with a coarser one, and not 
 
 from __future__ import annotations
 
+from collections.abc import Set
 from math import inf
 from typing import Literal, TypeAlias
 
-from .records import Clock, Content, Date, Hedge, Measure, Statement
-from .units import AMBIGUOUS
+from ..schema.explanations import ValueKind
+from .codes import SHORT_PHONE, parse_version
+from .records import Clock, Code, Content, Date, Days, Hedge, Measure, Statement
+from .units import AMBIGUOUS, MONEY
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
 _ABOUT = 0.1
@@ -32,6 +35,8 @@ def compare(ours: Content, theirs: Content) -> Relation | None:
         return _compare_dates(ours, theirs)
     if isinstance(ours, Clock) and isinstance(theirs, Clock):
         return _compare_clocks(ours, theirs)
+    if isinstance(ours, Days) and isinstance(theirs, Days):
+        return _compare_sets(ours.days, theirs.days)
     # A number that may be a year, and a year.
     if isinstance(ours, Date) and isinstance(theirs, Measure):
         ours, theirs = theirs, ours
@@ -64,6 +69,9 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
         return "supports" if ours.amount == theirs.amount else "differs"
     if _is_equal(ours, theirs):
         return "supports" if _agree_hedges(ours.hedge, theirs.hedge) else "compatible"
+    bounds = _compare_bounds(ours, theirs)
+    if bounds is not None:
+        return bounds
     low, high = _find_interval(ours)
     their_low, their_high = _find_interval(theirs)
     if low <= their_low and their_high <= high and ours.hedge != "exact":
@@ -73,6 +81,20 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
     if theirs.span is not None and theirs.span[0] <= ours.amount <= theirs.span[1]:
         return "compatible"
     return "differs"
+
+
+def _compare_bounds(ours: Measure, theirs: Measure) -> Relation | None:
+    """What a limit says about another one, and about an amount that is tried against it; None for no limit.
+
+    "Up to 25 MB" contradicts "up to 50 MB", and says nothing about "a file of 30 MB".
+    """
+    if ours.measure == "count":
+        return None
+    if ours.hedge == "exact" and theirs.hedge in ("more", "at_least", "less", "at_most"):
+        return "compatible"
+    below = ours.hedge in ("less", "at_most") and theirs.hedge in ("less", "at_most")
+    above = ours.hedge in ("more", "at_least") and theirs.hedge in ("more", "at_least") and ours.measure in MONEY
+    return "differs" if below or above else None
 
 
 def _list_readings(ambiguous: Measure, measure: str) -> list[Measure]:
@@ -132,7 +154,67 @@ def _is_close(left: float, right: float, share: float) -> bool:
     return abs(left - right) <= share * max(abs(left), abs(right), 1.0)
 
 
+def compare_codes(kind: ValueKind, ours: Code, theirs: Code) -> Relation | None:
+    """What a code says about another of the same kind; None for codes of different things."""
+    if kind == "version":
+        return _compare_versions(ours, theirs)
+    if kind == "identifier":
+        if ours.key == theirs.key:
+            same = ours.label == theirs.label or not (ours.label and theirs.label) or not ours.key.isdecimal()
+            return "supports" if same else None
+        alike = ours.label == theirs.label if ours.label or theirs.label else _shape(ours.key) == _shape(theirs.key)
+        return "differs" if alike else None
+    if ours.key == theirs.key:
+        return "supports"
+    if kind == "phone":
+        return _compare_phones(ours.key, theirs.key)
+    if kind == "url":
+        if ours.key.startswith("/") != theirs.key.startswith("/"):
+            longer, path = sorted((ours.key, theirs.key), key=lambda key: key.startswith("/"))
+            return "compatible" if longer.endswith(path) else None
+        if theirs.key.startswith(f"{ours.key}/"):
+            return "supports"
+        return "compatible" if ours.key.startswith(f"{theirs.key}/") else "differs"
+    return "supports" if kind == "postcode" and theirs.key.startswith(ours.key) else "differs"
+
+
+def _compare_phones(ours: str, theirs: str) -> Relation | None:
+    """The same number with and without its area or country."""
+    short, long = sorted((ours.lstrip("+0"), theirs.lstrip("+0")), key=len)
+    if (len(short) <= SHORT_PHONE) != (len(long) <= SHORT_PHONE):
+        return None  # an emergency's number, and one of a shop
+    return "supports" if len(short) > SHORT_PHONE and long.endswith(short) else "differs"
+
+
+def _compare_versions(ours: Code, theirs: Code) -> Relation | None:
+    if ours.label and theirs.label and ours.label != theirs.label:
+        return None
+    left, right = parse_version(ours.key), parse_version(theirs.key)
+    if left == right[: len(left)]:
+        return "supports" if ours.hedge in ("exact", theirs.hedge) else "compatible"
+    if right == left[: len(right)]:
+        return "compatible"
+    for bound, hedge, other in ((right, theirs.hedge, left), (left, ours.hedge, right)):
+        if (hedge == "at_least" and other > bound) or (hedge == "at_most" and other < bound):
+            return "compatible"
+    return "differs"
+
+
+def _shape(key: str) -> str:
+    """The letters and digits of a code by their kind: "aa00" for "ba17"."""
+    return "".join("0" if character.isdecimal() else "a" for character in key)
+
+
+def _compare_sets(ours: Set[int], theirs: Set[int]) -> Relation:
+    if ours <= theirs:
+        return "supports"
+    return "compatible" if ours & theirs else "differs"
+
+
 def _compare_dates(ours: Date, theirs: Date) -> Relation | None:
+    if ours.either or theirs.either:
+        relations = [_compare_dates(left, right) for left in _list_orders(ours) for right in _list_orders(theirs)]
+        return "supports" if "supports" in relations else min(relations, key=str)
     relations = [
         _compare_years(ours, theirs),
         _compare_parts(ours.month, theirs.month),
@@ -140,12 +222,30 @@ def _compare_dates(ours: Date, theirs: Date) -> Relation | None:
     ]
     comparable = [relation for relation in relations if relation is not None]
     if "differs" in comparable:
-        return "differs"
+        return "compatible" if relations[0] != "differs" and _is_between(ours, theirs) else "differs"
     if not comparable:
         return None
     both = (ours.first is None or theirs.first is not None) and (ours.month is None or theirs.month is not None)
     complete = both and (ours.day is None or theirs.day is not None)
     return "supports" if complete and "compatible" not in comparable else "compatible"
+
+
+def _list_orders(date: Date) -> list[Date]:
+    """A date whose month and day may be the other way round, both ways."""
+    plain = date._replace(either=False)
+    return [plain, plain._replace(month=date.day, day=date.month)] if date.either else [plain]
+
+
+def _is_between(ours: Date, theirs: Date) -> bool:
+    """Whether a day is one of a period that the other is an end of: 6 November, of "5–8 November"."""
+    if theirs.days is None or ours.month is None:
+        return False
+    first, last = theirs.days
+    ours_first = ours.month * 32 + (ours.day or 31)
+    ours_last = ours.month * 32 + (ours.day or 1)
+    if first > last:  # over the end of the year
+        return ours_first >= first or ours_last <= last
+    return ours_first >= first and ours_last <= last
 
 
 def _compare_years(ours: Date, theirs: Date) -> Relation | None:
@@ -175,6 +275,7 @@ def _compare_clocks(ours: Clock, theirs: Clock) -> Relation:
 _SIGNS: dict[Hedge, str] = {
     "exact": "", "about": "≈ ", "almost": "⪅ ", "more": "> ", "at_least": "≥ ", "less": "< ", "at_most": "≤ ",
 }  # fmt: skip
+_DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _BASE_UNITS = {
     "length": "m", "area": "m²", "volume": "l", "mass": "kg", "speed": "m/s", "duration": "days", "data": "bytes",
     "power": "W", "energy": "cal", "frequency": "Hz", "temperature": "°C", "share": "%", "count": "",
@@ -205,6 +306,10 @@ def normalize(content: Content) -> str:
         return years + parts
     if isinstance(content, Clock):
         return f"{content.minutes // 60:02}:{content.minutes % 60:02}"
+    if isinstance(content, Days):
+        return " ".join(_DAY_NAMES[day] for day in sorted(content.days))
+    if isinstance(content, Code):
+        return f"{content.label} {_SIGNS[content.hedge]}{content.key}".lstrip()
     if isinstance(content, Statement):
         return " ".join([*content.left, content.verb, *content.right])
     return " ".join(content.words)

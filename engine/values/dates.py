@@ -13,6 +13,8 @@ from .tokens import Token, read_table, text_at, touches
 _MONTHS = read_table("january february march april may june july august september october november december")
 MONTHS = {name: number for number, name in enumerate(_MONTHS, 1)}
 MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
+_DAYS = read_table("monday tuesday wednesday thursday friday saturday sunday")
+WEEKDAYS = {name: number for number, name in enumerate(_DAYS)}
 _WORDS_TOO = frozenset({"may", "march", "mar", "jan", "jun", "dec", "sep"})
 """Names of months that are other words too, and count with a capital only."""
 _BEFORE_YEAR = frozenset(
@@ -25,7 +27,10 @@ _BEFORE_MONTH = frozenset({"in", "since", "until", "by", "early", "late", "last"
 _ERAS = {"bc": -1, "bce": -1, "ad": 1, "ce": 1}
 _DECADES = {word[:-1] + "ies": number for word, number in TENS.items()}
 _FULL = re.compile(r"[12]\d{3}|20\d\d")
-_NOON = {"noon": 720, "midnight": 0}
+_NOON = {"noon": 720, "midday": 720, "midnight": 0}
+_PARTS_OF_DAY = {"morning": 0, "afternoon": 12, "evening": 12, "night": 12}
+_SPOKEN_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
+_POINTED = re.compile(r"(\d{1,2})\.([0-5]\d)")
 
 
 class ReadDate(NamedTuple):
@@ -74,10 +79,24 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     >>> from .tokens import tokenize
     >>> [read_clock(tokenize(text), 0)[0].minutes for text in ("7:30 pm", "9 a.m.", "17:45", "noon")]
     [1170, 540, 1065, 720]
+    >>> [read_clock(tokenize(text), 0)[0].minutes for text in ("7.30pm", "seven in the evening", "half past six")]
+    [1170, 1140, 390]
     """
     token = tokens[index]
     if token.lower in _NOON:
         return Clock(_NOON[token.lower], True), index + 1
+    if token.text == "12" and text_at(tokens, index + 1) in _NOON:
+        return Clock(_NOON[tokens[index + 1].lower], True), index + 2
+    spoken = _read_spoken(tokens, index)
+    if spoken is not None:
+        return spoken
+    pointed = _POINTED.fullmatch(token.text)
+    if pointed is not None:
+        half, next_index = _read_half(tokens, index + 1)
+        hour = int(pointed[1])
+        if not half or not 0 < hour <= 12:
+            return None
+        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + int(pointed[2]), True), next_index
     hour = int(token.text) if token.text.isdecimal() and len(token.text) <= 2 else ONES.get(token.lower)
     if hour is None or hour > 24:
         return None
@@ -86,14 +105,61 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
         minutes, next_index, certain = int(tokens[next_index + 1].text), next_index + 2, True
         if text_at(tokens, next_index) == ":":  # hours, minutes and seconds, as of a race
             return None
-    half = text_at(tokens, next_index)
-    if half in ("a", "p") and text_at(tokens, next_index + 1) == "." and text_at(tokens, next_index + 2) == "m":
-        half, next_index = half + "m", next_index + 2 + (text_at(tokens, next_index + 3) == ".")
-    if half in ("am", "pm") and 0 < hour <= 12:
-        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minutes, True), next_index + 1
-    if half == "o'clock":
-        return Clock(hour % 24 * 60, hour > 12), next_index + 1
+    half, after = _read_half(tokens, next_index)
+    if half and 0 < hour <= 12:
+        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minutes, True), after
+    if text_at(tokens, next_index) == "o'clock":
+        part, after = _read_part_of_day(tokens, next_index + 1)
+        return _make_clock(hour, 0, part), after
+    part, after = _read_part_of_day(tokens, next_index)
+    if part and 0 < hour <= 12:
+        return _make_clock(hour, minutes, part), after
     return (Clock(hour % 24 * 60 + minutes, hour > 12), next_index) if certain else None
+
+
+def _read_half(tokens: Sequence[Token], index: int) -> tuple[str, int]:
+    """Whether a time is before or after noon ("am", "p.m."), and the index after that; empty for neither."""
+    half = text_at(tokens, index)
+    if half in ("a", "p") and text_at(tokens, index + 1) == "." and text_at(tokens, index + 2) == "m":
+        return half + "m", index + 3 + (text_at(tokens, index + 3) == ".")
+    return (half, index + 1) if half in ("am", "pm") else ("", index)
+
+
+def _read_part_of_day(tokens: Sequence[Token], index: int) -> tuple[str, int]:
+    """The part of the day after an hour, and the index after it: "in the evening", "at night"; empty for none."""
+    in_the = text_at(tokens, index) == "in" and text_at(tokens, index + 1) == "the"
+    word = text_at(tokens, index + 2) if in_the else text_at(tokens, index + 1)
+    if word in _PARTS_OF_DAY and (in_the or (word == "night" and text_at(tokens, index) == "at")):
+        return word, index + 3 if in_the else index + 2
+    return "", index
+
+
+def _make_clock(hour: int, minutes: int, part: str) -> Clock:
+    """The time of an hour in a part of the day; of either half of the day without one."""
+    if not part or hour > 12:
+        return Clock(hour % 24 * 60 + minutes, hour > 12)
+    late = part == "night" and (hour == 12 or hour < 5)  # "one at night"
+    return Clock((hour % 12 + (0 if late else _PARTS_OF_DAY[part])) * 60 + minutes, True)
+
+
+def _read_spoken(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
+    """Half past six, quarter to seven, ten past eight in the evening."""
+    minutes = _SPOKEN_MINUTES.get(tokens[index].lower) or _SPOKEN_DIGITS.get(tokens[index].text)
+    side = text_at(tokens, index + 1)
+    if minutes is None or side not in ("past", "to") or index + 2 >= len(tokens):
+        return None
+    following = tokens[index + 2]
+    hour = int(following.text) if following.text.isdecimal() and len(following.text) <= 2 else ONES.get(following.lower)
+    word = tokens[index].text.isalpha() and tokens[index].lower in ("half", "quarter")
+    if hour is None or not 0 < hour <= 12 or not (word or side == "past"):
+        return None  # "five to ten people"
+    half, end = _read_half(tokens, index + 3)
+    part, end = ({"am": "morning", "pm": "evening"}[half], end) if half else _read_part_of_day(tokens, index + 3)
+    clock = _make_clock(hour, 0, part)
+    return clock._replace(minutes=(clock.minutes + (minutes if side == "past" else -minutes)) % 1440), end
+
+
+_SPOKEN_DIGITS = {str(number): number for number in (5, 10, 15, 20, 25)}
 
 
 def _read_day_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
@@ -164,11 +230,14 @@ def _read_numeric(tokens: Sequence[Token], index: int) -> ReadDate | None:
     if first > 999:
         return _check_date(first, second, third, index + 5)
     if third < 1000:
-        return None
-    if first <= 12 and second <= 12 and first != second:
-        return ReadDate(Date(third, third), index + 5)  # day and month may be either
+        if separator != "/" or len(texts[2]) != 2:
+            return None
+        third += 2000
     day, month = (first, second) if second <= 12 else (second, first)
-    return _check_date(third, month, day, index + 5)
+    read = _check_date(third, month, day, index + 5)
+    if read is not None and first <= 12 and second <= 12 and first != second:
+        return ReadDate(read.date._replace(either=True), read.end)  # day and month may be either
+    return read
 
 
 def _check_date(year: int, month: int, day: int, end: int) -> ReadDate | None:

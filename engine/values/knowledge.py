@@ -12,18 +12,20 @@ from math import inf
 from typing import NamedTuple, TypeAlias
 
 from ..text.normalization import FUNCTION_WORDS
+from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date
 from .demonyms import COUNTRY_OF
+from .hours import read_hours
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
-from .records import Date, Measure, Name, Value
+from .records import Content, Date, Measure, Name, Value
 from .statements import ReadStatement, list_mentions, read_statements
 from .tokens import Token, read_table, text_at
 from .units import CURRENCY_SIGNS
 
 _DECADES = frozenset(f"{word[:-1]}ies" for word in TENS)
 _STARTS = frozenset({*ONES, *TENS, *ORDINALS, *DENOMINATORS, *PLURAL_SCALES, *MONTHS, *_DECADES}) | {
-    "a", "an", "half", "noon", "midnight", "½", "¼", "¾", "⅓", "⅔",
+    "a", "an", "half", "noon", "midday", "midnight", "½", "¼", "¾", "⅓", "⅔",
 }  # fmt: skip
 """Words that a number or date may begin with, in lower case."""
 _AFTER_ARTICLE = frozenset({"hundred", "dozen", *SCALES, *DENOMINATORS})
@@ -50,24 +52,26 @@ def find_values(
 
 def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
     """The values other than names, in order, and the indices of their tokens."""
+    codes, taken = find_codes(tokens)
     values: list[Value] = []
-    taken: set[int] = set()
     end = 0
     starts = [index for index, token in enumerate(tokens) if token.lower in _STARTS or token.text[0].isdecimal()]
     for index in starts:
         token = tokens[index]
         article = token.lower in ("a", "an") and text_at(tokens, index + 1) not in _AFTER_ARTICLE
-        if index < end or article:
+        if index < end or article or index in taken:
             continue
         value, end = _read_value(tokens, index)
         if value is None:
             continue
         if values and value.start < values[-1].end:  # "1$½": the sign belongs to the first
             value = value._replace(start=token.start)
-        joined = _join_range(tokens, values[-1], value, index) if values else None
+        compound = _join_compound(tokens, values[-1], value, index) if values else None
+        joined = compound or (_join_range(tokens, values[-1], value, index) if values else None)
         values[-1:] = joined or (*values[-1:], value)
         taken.update(number for number in range(max(index - 2, 0), end) if tokens[number].start >= value.start)
-    return values, taken
+    values = read_hours(tokens, values, taken)
+    return sorted([*values, *codes], key=lambda value: value.start) if codes else values, taken
 
 
 def _read_value(tokens: Sequence[Token], index: int) -> tuple[Value | None, int]:
@@ -101,6 +105,9 @@ def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) 
     ):
         return None
     low, high = left.content, right.content
+    days = _join_days(tokens, left, right, range_sign)
+    if days is not None:
+        return days
     if isinstance(low, Measure) and isinstance(high, Measure):
         if low.measure == "count" and not low.nouns and high.measure != "rank":
             factor = high.factor
@@ -128,6 +135,49 @@ def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) 
         years = (low.first, high.last)
         return left._replace(content=low._replace(span=years)), right._replace(content=high._replace(span=years))
     return None
+
+
+def _join_compound(tokens: Sequence[Token], left: Value, right: Value, index: int) -> tuple[Value] | None:
+    """An amount in two units as one ("1 hour 20 minutes", "6 feet 2 inches"), or None."""
+    high, low = left.content, right.content
+    first = index - 1 - (tokens[index - 1].lower == "and")
+    if not isinstance(high, Measure) or not isinstance(low, Measure) or tokens[first].end != left.end or first < 0:
+        return None
+    if high.measure != low.measure or high.measure not in ("duration", "length", "mass") or high.span is not None:
+        return None
+    if high.factor <= low.factor or low.amount >= high.factor or left.sentence != right.sentence:
+        return None
+    whole = low._replace(amount=high.amount + low.amount, hedge=high.hedge)
+    return (right._replace(start=left.start, content=whole),)
+
+
+def _join_days(tokens: Sequence[Token], left: Value, right: Value, sign: Token) -> tuple[Value, Value] | None:
+    """Both days of a period: "5–8 November", "Nov 5-8", "3 March to 7 April"; or None."""
+    low, high = left.content, right.content
+    if isinstance(high, Date) and isinstance(low, Measure):
+        low = _make_day(low, high)
+        left = left._replace(kind="date")
+    elif isinstance(low, Date) and isinstance(high, Measure) and sign.text in "-–":
+        high = _make_day(high, low)
+        right = right._replace(kind="date")
+    if not isinstance(low, Date) or not isinstance(high, Date):
+        return None
+    if low.month is None or low.day is None or high.month is None or high.day is None:
+        return None
+    if low.first is None and high.first is not None:
+        low = low._replace(first=high.first, last=high.last)
+    first, last = low.month * 32 + low.day, high.month * 32 + high.day
+    if low.first != high.first or (first >= last and low.first is not None) or low.either or high.either:
+        return None
+    days = (first, last)
+    return left._replace(content=low._replace(days=days)), right._replace(content=high._replace(days=days))
+
+
+def _make_day(number: Measure, date: Date) -> Content:
+    """A bare number or an ordinal as a day of a date's month, if it may be one."""
+    if number.measure not in ("count", "rank") or number.nouns or number.amount not in range(1, 32):
+        return number
+    return date._replace(day=int(number.amount)) if date.month is not None and date.day is not None else number
 
 
 SentenceKey: TypeAlias = tuple[int, int]
@@ -223,6 +273,10 @@ class Knowledge:
         for passage, tokens in enumerate(self._passages):
             _index_words(passage, tokens, words, acronyms)
         return words, acronyms
+
+    def has_word(self, word: str) -> bool:
+        """Whether a passage has a folded word."""
+        return word in self._index[0]
 
     def find_name(self, words: Sequence[str]) -> Location | None:
         """Where a sentence has all words of a name, or its acronym, or the name that it abbreviates.

@@ -41,6 +41,13 @@ ORGANISATIONS = frozenset(
     church society council committee union press
 """)
 )
+_NO_TITLES = frozenset(
+    read_table("""
+    battle republic kingdom gulf cape isle isles house ministry department duke earl count order knights member head
+    house office board art arts science history day declaration treaty siege
+""")
+)
+"""Words of names with "of" of which there are many: "the Battle of Hastings"."""
 _PREPOSITIONS = frozenset(read_table("in at from to by with of for as is was are were called"))
 PHRASES = {
     ("united", "states"): ["america"],
@@ -174,9 +181,36 @@ def _make(tokens: Sequence[Token], start: int, end: int, optional: bool) -> Valu
         _find_role(tokens, start),
         optional=second - first.start if optional else 0,
         opens=first.opens or (start > 0 and tokens[start - 1].opens),
+        title=_find_title(inner),
     )
     possessive = 2 if last.lower.endswith("'s") else 1 if last.lower.endswith("'") else 0
     return Value(name.type, first.start, last.end - possessive, first.sentence, name)
+
+
+def _find_title(inner: Sequence[Token]) -> tuple[str, ...]:
+    """The words of a name that may be a work's title: "The Joy of Painting", but no office, place or organisation."""
+    words = tuple(token.lower for token in inner)
+    if len(words) < 3 or not any(word in _CONNECTING for word in words[1:-1]):
+        return ()
+    named = any(word in PLACES or word in ORGANISATIONS or word in _TITLES or word in _NO_TITLES for word in words)
+    return () if named else words
+
+
+def differ_as_titles(ours: Name, theirs: Name) -> bool:
+    """Whether two titles of works have all words but one in common: "The Joy of Cooking", "The Joy of Painting".
+
+    >>> from .tokens import tokenize
+    >>> ours, theirs = (
+    ...     find_names(tokenize(text), (), set())[0].content
+    ...     for text in ("She hosts Joy of Cooking.", "She hosts Joy of Painting.")
+    ... )
+    >>> differ_as_titles(ours, theirs), differ_as_titles(ours, ours)
+    (True, False)
+    """
+    if not ours.title or len(ours.title) != len(theirs.title):
+        return False
+    differing = [left for left, right in zip(ours.title, theirs.title, strict=True) if left != right]
+    return len(differing) == 1 and differing[0] not in _CONNECTING
 
 
 def _find_role(tokens: Sequence[Token], start: int) -> tuple[str, str]:

@@ -423,6 +423,7 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
         if (
             not token.text[0].isalpha()
             or token.lower in FUNCTION_WORDS
+            or token.lower == "per"
             or (token.text[0].isupper() and not token.opens)
         ):
             break

@@ -1,4 +1,4 @@
-"""What a value in a text is: a measure, a date, a time of day or a name, with its range of characters."""
+"""What a value in a text is: a measure, a date, a time of day, a code or a name, with its range of characters."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ class Date(NamedTuple):
     day: int | None = None
     span: tuple[int, int] | None = None
     """First and last year of the period that it is an end of."""
+    either: bool = False
+    """Whether month and day may be the other way round: 5/11/2025."""
+    days: tuple[int, int] | None = None
+    """First and last day of the period that it is an end of, as ``month * 32 + day``."""
+
+
+ClockRole: TypeAlias = Literal["", "opens", "closes"]
 
 
 class Clock(NamedTuple):
@@ -45,6 +52,30 @@ class Clock(NamedTuple):
     minutes: int
     half_known: bool
     """Whether it is known to be before or after noon."""
+    role: ClockRole = ""
+    """Whether something opens or begins then, or closes or ends."""
+    days: frozenset[int] = frozenset()
+    """The days of the week that it belongs to, 0 for Monday; empty where the sentence names none."""
+    span: tuple[int, int] | None = None
+    """The times that it is one of, from the first to the last: "9–6"."""
+
+
+class Days(NamedTuple):
+    """Days of the week: "Saturday", "Mon–Fri", "weekends"."""
+
+    days: frozenset[int]
+    """0 for Monday."""
+
+
+class Code(NamedTuple):
+    """What is told apart letter by letter, and not by size: a phone number, an address, a version, a room."""
+
+    key: str
+    """As it is compared."""
+    label: str = ""
+    """What it numbers ("room", "order"), or the product of a version; empty where nothing says so."""
+    hedge: Hedge = "exact"
+    """Of a version: "3.8 or later"."""
 
 
 class Name(NamedTuple):
@@ -60,6 +91,8 @@ class Name(NamedTuple):
     """Characters before the second word, if the first begins a sentence and may be no part of the name."""
     opens: bool = False
     """Whether it begins its sentence, as its subject may."""
+    title: tuple[str, ...] = ()
+    """All of its words in lower case, where "of" or the like is between them, as in titles of works."""
 
 
 class Statement(NamedTuple):
@@ -73,7 +106,7 @@ class Statement(NamedTuple):
     """Stems of the nouns after both names ("French cuisine"); empty for none."""
 
 
-Content: TypeAlias = Measure | Date | Clock | Name | Statement
+Content: TypeAlias = Measure | Date | Clock | Days | Code | Name | Statement
 
 
 class Value(NamedTuple):

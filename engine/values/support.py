@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
 from itertools import islice
 from typing import NamedTuple
@@ -11,11 +11,13 @@ from groundwire.runtime.errors import TooLong
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
-from .comparing import compare, gap
+from .comparing import Relation, compare, compare_codes, gap
 from .demonyms import REGIONS
+from .derived import FACTORS, MAX_OPERANDS, Operand, derive
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
-from .names import split_by_case
-from .records import Measure, Name, Value
+from .names import differ_as_titles, split_by_case
+from .numbers import stem
+from .records import Clock, Code, Days, Measure, Name, Value
 from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
 from .tokens import Token, iterate_tokens, read_table, tokenize
 
@@ -31,13 +33,23 @@ NEGATIONS = frozenset(
 )
 
 
+_CALLED = frozenset({"phone", "email"})
+"""Kinds of which the knowledge is expected to have every value that is right."""
+_CLOSED = frozenset({"closed", "close", "shut", "except", "excluding", "unavailable", *NEGATIONS})
+
+
+_RATES = frozenset(map(stem, ("second", "minute", "hour", "day", "week", "month", "year", "night")))
+
+
 class CheckedValue(NamedTuple):
     """A value of a response and what the knowledge says about it."""
 
     value: Value
     outcome: ValueOutcome
     evidence: Location | None
-    """What supports or contradicts it; None for an absent value."""
+    """What supports or contradicts it; another of its kind for an absent value, None where there is none."""
+    derivation: str = ""
+    """How a derived number follows from others: "15 + 12 = 27"."""
 
 
 def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, ...]:
@@ -74,16 +86,18 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
             f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
             f"knowledge {size:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
         )
-    negated: dict[int, int] = {}
+    negations: dict[int, list[int]] = {}
     for token in tokens:
         if token.lower in NEGATIONS:
-            negated.setdefault(token.sentence, token.start)
-    sides = _Sides(response, tokens, values, knowledge)
+            negations.setdefault(token.sentence, []).append(token.start)
+    sides = _Sides(response, passages, tokens, values, knowledge)
     checked: list[CheckedValue] = []
     compared = 0
     for value in values:
-        check = sides.check(value)
-        if check.outcome == "supported" or _is_checkable(check.value, negated.get(value.sentence), knowledge):
+        check = sides.derive(sides.check(value))
+        if check.outcome in ("supported", "derived") or _is_checkable(
+            check.value, negations.get(value.sentence, ()), knowledge
+        ):
             checked.append(check)
         compared += size
         if compared >= COMPARISONS_AT_ONCE:
@@ -130,23 +144,35 @@ def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]
     return tokens[0], tokens[1:]
 
 
-def _is_checkable(value: Value, negated_from: int | None, knowledge: Knowledge) -> bool:
+def _is_checkable(value: Value, negations: Sequence[int], knowledge: Knowledge) -> bool:
     """Whether the knowledge can be expected to have a value that it does not support.
 
     That a value is not so ("it is not an album by Queen") needs no support. Nor is it known whose name is meant when a
     passage begins with "she" or "the film".
     """
-    if negated_from is not None and negated_from < value.start:
+    if negations and (negations[0] < value.start or value.end < next(_list_after(value, negations), 0) < value.end + 6):
         return False
     subject = isinstance(value.content, Name) and value.content.opens
     return not (subject and knowledge.opens_without_name)
 
 
+def _list_after(value: Value, negations: Sequence[int]) -> Iterator[int]:
+    """Where negations begin that follow a value: "1 pm is not offered"."""
+    return (start for start in negations if start >= value.end)
+
+
 class _Sides:
     """A response and its knowledge."""
 
-    def __init__(self, response: str, tokens: Sequence[Token], values: Sequence[Value], knowledge: Knowledge) -> None:
-        self._response = response
+    def __init__(
+        self,
+        response: str,
+        passages: Sequence[str],
+        tokens: Sequence[Token],
+        values: Sequence[Value],
+        knowledge: Knowledge,
+    ) -> None:
+        self._response, self._passages = response, passages
         self._tokens, self._values = tokens, values
         self._knowledge = knowledge
         self._shared: dict[tuple[int, SentenceKey], int] = {}
@@ -155,11 +181,13 @@ class _Sides:
         """What the knowledge says about a value of the response."""
         if isinstance(value.content, Name):
             return self._check_name(value, value.content)
+        if isinstance(value.content, Clock):
+            return self._check_clock(value, value.content)
         supporting: list[Location] = []
         differing: list[tuple[Location, Value]] = []
         compatible = counts_others = False
         for location, theirs in self._knowledge.values:
-            relation = compare(value.content, theirs.content)
+            relation = _relate(value, theirs)
             if relation is None:
                 continue
             alike = _count_alike(value, theirs)
@@ -167,22 +195,142 @@ class _Sides:
                 supporting.append(location)
                 counts_others |= alike is False
             elif relation == "compatible":
-                compatible |= alike is not False
-            elif value.kind == theirs.kind and alike:
+                # A limit of something else allows nothing: "orders above £40" and "delivery costs £5".
+                compatible |= alike is not False and (not _is_limit(theirs) or self._share(value, location))
+            elif value.kind == theirs.kind and alike and self._is_told_alike(value, location):
                 differing.append((location, theirs))
         differing.sort(key=lambda other: gap(value.content, other[1].content))
         role = [location for location, _ in differing if self._share(value, location)]
         # "Six strings" is contradicted by "four strings and six pegs".
         if supporting and not (role and counts_others and len(supporting) == 1):
             return CheckedValue(value, "supported", self._choose(value, supporting))
-        if role and not compatible:
+        # A bare number is one of anything.
+        bare = isinstance(value.content, Measure) and value.content.measure == "count" and not value.content.nouns
+        others = [] if bare else [location for location, _ in differing]
+        if not role and (value.kind in _CALLED or (isinstance(value.content, Code) and len(others) == 1)):
+            role = others  # a number that one calls is right or wrong, whatever else is said
+        if role and not compatible and not self._is_exception(value):
             return CheckedValue(value, "contradicted", self._choose(value, role))
         if value.kind == "ordinal":
             # "It was first made in Mexico" ranks nothing, but supports "the first".
             words = tokenize(self._response[value.start : value.end])
             word_location = self._knowledge.find_name([word.lower for word in words])
             return CheckedValue(value, "supported" if word_location else "absent", word_location)
-        return CheckedValue(value, "absent", None)
+        return CheckedValue(value, "absent", self._choose(value, others) if others and not compatible else None)
+
+    def _is_told_alike(self, value: Value, location: Location) -> bool:
+        """Whether a sentence of the knowledge tells what kind of value it has as the response's does.
+
+        It does not where it has times of days that it does not name ("7–10, on Sundays until 11"), or counts per minute
+        and the response per hour.
+        """
+        if isinstance(value.content, Days):
+            return location.key not in self._dayless
+        ours, theirs = self._content[value.sentence] & _RATES, self._knowledge.content[location.key] & _RATES
+        return not (ours and theirs and value.kind in ("number", "money")) or bool(ours & theirs)
+
+    @cached_property
+    def _dayless(self) -> Set[SentenceKey]:
+        known = self._knowledge.values
+        return {where.key for where, theirs in known if isinstance(theirs.content, Clock) and not theirs.content.days}
+
+    def _is_exception(self, value: Value) -> bool:
+        """Whether a sentence says of days that something is not on them: "closed on Sundays"."""
+        return isinstance(value.content, Days) and bool(self._words[value.sentence] & _CLOSED)
+
+    def _check_clock(self, value: Value, clock: Clock) -> CheckedValue:
+        """What the knowledge says about a time of day, on its days of the week if it has some."""
+        known = [(location, theirs.content) for location, theirs in self._knowledge.values if theirs.kind == "time"]
+        clocks = [(location, theirs) for location, theirs in known if isinstance(theirs, Clock)]
+        same_days = [(location, theirs) for location, theirs in clocks if theirs.days & clock.days]
+        if clock.days:
+            # What is said of other days says nothing of these.
+            clocks = same_days or [(location, theirs) for location, theirs in clocks if not theirs.days]
+        equal = [(location, theirs) for location, theirs in clocks if compare(clock, theirs) == "supports"]
+        supporting = [location for location, theirs in equal if _have_one_end(clock, theirs)]
+        wrong = [
+            location
+            for location, theirs in clocks
+            if (same_days or self._share(value, location))
+            and compare(clock, theirs) == "differs"
+            and _have_one_end(clock, theirs)
+            and not (theirs.role == clock.role == "" and same_days)
+        ]
+        missed = clock.days - frozenset().union(*(theirs.days for _, theirs in equal), frozenset())
+        misses = missed and any(theirs.days & missed and theirs.role == clock.role != "" for _, theirs in clocks)
+        if supporting and not (same_days and misses):
+            return CheckedValue(value, "supported", self._choose(value, supporting))
+        others = [location for location, _ in clocks]
+        inside = any(_is_inside(clock, theirs) for _, theirs in clocks) or (
+            clock.role == "" and any(_is_past(clock, theirs) for _, theirs in clocks if theirs.role)
+        )
+        if wrong and not (inside and clock.role == ""):
+            return CheckedValue(value, "contradicted", self._choose(value, wrong))
+        if equal and not supporting and not wrong:
+            return CheckedValue(value, "supported", equal[0][0])
+        return CheckedValue(value, "absent", self._choose(value, others) if others and not inside else None)
+
+    def derive(self, check: CheckedValue) -> CheckedValue:
+        """A value that the knowledge does not have as derived, if it follows from numbers of the knowledge."""
+        value = check.value
+        if check.outcome == "supported" or isinstance(value.content, Name | Code | Days):
+            return check
+        known = [
+            Operand(
+                theirs,
+                self._passages[location.passage][location.start : location.end],
+                location.key,
+                self._count_shared(value, location) > 0,
+            )
+            for location, theirs in self._find_operands(value)
+        ]
+        own = [
+            Operand(other, self._response[other.start : other.end], (-1, other.sentence), True, self._is_known(other))
+            for other in self._own(value)
+        ]
+        text = self._response[value.start : value.end]
+        words = self._words[value.sentence]
+        factors = {word for word in FACTORS if word in words or self._knowledge.has_word(word)}
+        derivation = derive(value, text, known, own, words, factors)
+        if not derivation:
+            return check
+        return CheckedValue(value, "derived", None, derivation)
+
+    def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
+        """Numbers of the knowledge to compute with: those of sentences that share a word, or all if they are few."""
+        known = self._knowledge.values
+        if len(known) > MAX_OPERANDS:
+            known = [item for item in known if self._share(value, item[0])]
+        return known if len(known) <= MAX_OPERANDS else []
+
+    def _own(self, value: Value) -> list[Value]:
+        """The other numbers of a value's sentence, and of the sentence before it."""
+        near = [
+            other
+            for other in self._numbers.get(value.sentence, ()) + self._numbers.get(value.sentence - 1, ())
+            if other != value
+        ]
+        return near[:MAX_OPERANDS]
+
+    def _is_known(self, value: Value) -> bool:
+        return any(_relate(value, theirs) == "supports" for _, theirs in self._knowledge.values)
+
+    @cached_property
+    def _numbers(self) -> Mapping[int, tuple[Value, ...]]:
+        """The values that are no names, by their sentence."""
+        numbers: dict[int, list[Value]] = {}
+        for value in self._values:
+            if not isinstance(value.content, Name | Code | Days):
+                numbers.setdefault(value.sentence, []).append(value)
+        return {sentence: tuple(values) for sentence, values in numbers.items()}
+
+    @cached_property
+    def _words(self) -> Mapping[int, Set[str]]:
+        """The words of each sentence."""
+        words: dict[int, set[str]] = {}
+        for token in self._tokens:
+            words.setdefault(token.sentence, set()).add(token.lower)
+        return words
 
     def _check_name(self, value: Value, name: Name) -> CheckedValue:
         location = self._knowledge.find_name(name.words)
@@ -194,7 +342,8 @@ class _Sides:
         differing = [
             other
             for other, theirs in self._knowledge.names
-            if _have_one_role(name, theirs) and self._share(value, other)
+            if (_have_one_role(name, theirs) and self._share(value, other))
+            or (differ_as_titles(name, theirs) and self._share_more(value, name, other))
         ]
         if differing:
             return CheckedValue(value, "contradicted", self._choose(value, differing))
@@ -207,6 +356,11 @@ class _Sides:
     def _share(self, value: Value, location: Location) -> bool:
         """Whether two sentences share a content word, or the response's sentence has none: "She is 43 years old"."""
         return self._count_shared(value, location) > 0 or not self._content[value.sentence]
+
+    def _share_more(self, value: Value, name: Name, location: Location) -> bool:
+        """Whether two sentences share a content word that is no word of a name in them."""
+        shared = self._content[value.sentence] & self._knowledge.content[location.key]
+        return bool(shared - {stem(word) for word in name.title})
 
     def _count_shared(self, value: Value, location: Location) -> int:
         """Content words that the sentence of a value shares with the sentence of a location."""
@@ -224,6 +378,49 @@ class _Sides:
 
 def _count_capitals(tokens: Sequence[Token]) -> int:
     return sum(token.text[0].isupper() for token in tokens)
+
+
+def _relate(ours: Value, theirs: Value) -> Relation | None:
+    """What a value of the knowledge says about one of the response; None for what cannot be compared."""
+    if isinstance(ours.content, Code) or isinstance(theirs.content, Code):
+        if ours.kind == theirs.kind and isinstance(ours.content, Code) and isinstance(theirs.content, Code):
+            return compare_codes(ours.kind, ours.content, theirs.content)
+        return "supports" if _is_numbered(ours, theirs) or _is_numbered(theirs, ours) else None
+    return compare(ours.content, theirs.content)
+
+
+def _is_numbered(number: Value, code: Value) -> bool:
+    """Whether a number without a noun is that of a code: 12, of room 12."""
+    content = number.content
+    if not isinstance(content, Measure) or content.measure != "count" or content.nouns:
+        return False
+    key = code.content.key if isinstance(code.content, Code) else ""
+    return code.kind in ("identifier", "version") and key == f"{content.amount:g}"
+
+
+def _have_one_end(ours: Clock, theirs: Clock) -> bool:
+    """Whether two times are not one the beginning and one the end of something."""
+    return ours.role == theirs.role or not (ours.role and theirs.role)
+
+
+def _is_limit(value: Value) -> bool:
+    return isinstance(value.content, Measure) and value.content.hedge in ("more", "at_least", "less", "at_most")
+
+
+def _is_past(ours: Clock, theirs: Clock) -> bool:
+    """Whether a time is after something opens, or before it closes, of which the other end is not told."""
+    if theirs.span is not None or not (ours.half_known and theirs.half_known):
+        return False
+    return ours.minutes > theirs.minutes if theirs.role == "opens" else ours.minutes < theirs.minutes
+
+
+def _is_inside(ours: Clock, theirs: Clock) -> bool:
+    """Whether a time is between the ends of a range."""
+    if theirs.span is None:
+        return False
+    first, last = theirs.span
+    times = (ours.minutes,) if ours.half_known else (ours.minutes, (ours.minutes + 720) % 1440)
+    return any(first <= time <= last if first <= last else time >= first or time <= last for time in times)
 
 
 def _count_alike(ours: Value, theirs: Value) -> bool | None:

@@ -19,15 +19,19 @@ from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..schema.results import Label, MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence, sentences
+from ..text.terms import states_terms
 from .fusion import (
     choose_fusion,
+    confirm,
     features,
     features_of_part,
+    find_confirmation,
     find_refutation,
     find_verifiability,
     is_consistent,
     name_metric,
     refute,
+    states_amounts,
 )
 from .operating_point import find_operating_point
 
@@ -152,6 +156,14 @@ def decide_sentence(
     return replace(unknown, label=label, probability=probability, contributions=contributions, message=message)
 
 
+def judge(verdict: Verdict) -> Verdict:
+    """An unverifiable verdict as what its probability says; without one it stays as it is."""
+    if verdict.probability is None or verdict.threshold is None:
+        return verdict
+    consistent = is_consistent(verdict.probability, verdict.threshold, fitted=True)
+    return replace(verdict, label="consistent" if consistent else "inconsistent", message="")
+
+
 def sigmoid(logit: float) -> float:
     """1 / (1 + exp(−logit)), without overflow."""
     if logit >= 0:
@@ -195,7 +207,12 @@ def decide_response(
     Raises as ``decide`` does.
     """
     whole = decide(results, calibration, profile, max_false_positive_rate)
-    whole = refute(whole, find_refutation(features(results)))
+    numbers = features(results)
+    if whole.label == "unverifiable" and states_terms(response, amounts=states_amounts(numbers)):
+        whole = judge(whole)
+    if whole.label != "unverifiable":
+        whole = confirm(whole, find_confirmation(results, response, 0, len(response)))
+    whole = refute(whole, find_refutation(numbers))
     decided = decide_sentences(response, results, whole, calibration)
     return choose_verdict(whole, decided), decided
 
@@ -212,7 +229,7 @@ def decide_sentences(
     parts = sentences(response)
     if len(parts) == 1:
         return (SentenceVerdict(*parts[0], whole),)
-    return tuple(_decide_part(sentence, results, whole, calibration) for sentence in parts)
+    return tuple(_decide_part(response, sentence, results, whole, calibration) for sentence in parts)
 
 
 def decide_alone(
@@ -230,17 +247,20 @@ def decide_alone(
     basis = find_basis(results, calibration, profile, max_false_positive_rate)
     if calibration is None or basis.threshold is None:
         return tuple(SentenceVerdict(*sentence, basis) for sentence in sentences(text))
-    return tuple(_decide_part(sentence, results, basis, calibration) for sentence in sentences(text))
+    return tuple(_decide_part(text, sentence, results, basis, calibration) for sentence in sentences(text))
 
 
 def _decide_part(
-    sentence: Sentence, results: Mapping[str, MetricResult], whole: Verdict, calibration: Calibration
+    response: str, sentence: Sentence, results: Mapping[str, MetricResult], whole: Verdict, calibration: Calibration
 ) -> SentenceVerdict:
-    numbers = features_of_part(results, sentence.start, sentence.end)
+    start, end = sentence.start, sentence.end
+    numbers = features_of_part(results, start, end)
     refutation = find_refutation(numbers)
-    # What a rule refutes was stated, whatever a classifier makes of the sentence.
-    verdict = decide_sentence(numbers, calibration, whole, check_verifiable=refutation is None)
-    return SentenceVerdict(*sentence, refute(verdict, refutation))
+    # What a rule refutes was stated, whatever a classifier makes of the sentence; and so were values and terms.
+    stated = refutation is not None or states_terms(response[start:end], amounts=states_amounts(numbers))
+    verdict = decide_sentence(numbers, calibration, whole, check_verifiable=not stated)
+    confirmation = find_confirmation(results, response, start, end)
+    return SentenceVerdict(*sentence, refute(confirm(verdict, confirmation), refutation))
 
 
 def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:

@@ -8,7 +8,7 @@ this. A fitted threshold is itself the value of a development example that count
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,7 +19,11 @@ from numpy.typing import NDArray
 from groundwire.runtime.calibration import Calibration, Fusion, Scale
 
 from ..metrics import Metric, find
+from ..metrics.base import HasRange
 from ..schema.results import MetricResult, Verdict
+from ..text.words import find_overlaps, words
+from ..values.support import NEGATIONS
+from ..values.tokens import iterate_tokens
 
 
 def features(results: Mapping[str, MetricResult]) -> dict[str, float]:
@@ -156,8 +160,9 @@ def find_refutation(numbers: Mapping[str, float]) -> Refutation | None:
     for name, number in numbers.items():
         prefix, _, key = name.rpartition(".")
         metric = find(prefix)
-        if metric is not None and metric.refutes is not None and key == metric.refutes.feature and number > 0:
-            refutations.append(Refutation(name, metric.refutes.probability))
+        for refutes in metric.refutes if metric is not None and number > 0 else ():
+            if key == refutes.feature:
+                refutations.append(Refutation(name, refutes.probability))
     return min(refutations, key=lambda refutation: refutation.probability, default=None)
 
 
@@ -168,10 +173,77 @@ def refute(verdict: Verdict, refutation: Refutation | None) -> Verdict:
     """
     if refutation is None or verdict.probability is None or verdict.threshold is None:
         return verdict
-    probability = min(verdict.probability, refutation.probability)
+    return _move(verdict, refutation.feature, min(verdict.probability, refutation.probability))
+
+
+class Confirmation(NamedTuple):
+    """What speaks for a text by itself (``Metric.confirms``)."""
+
+    feature: str
+    """As contributions name it: ``values.supported``."""
+    logit: float
+
+
+def find_confirmation(results: Mapping[str, MetricResult], response: str, start: int, end: int) -> Confirmation | None:
+    """What speaks for the characters ``start`` to ``end``, in which no metric doubts another content word; or None.
+
+    A negation turns words that the knowledge has into what it denies, so nothing speaks for it.
+
+    Doubts are about words (``Metric.word_weight``). Of a metric that doubts whole sentences, the fusion has the number.
+    """
+    if any(token.lower in NEGATIONS for token in iterate_tokens(response[start:end])):
+        return None
+    scored = [
+        (metric, result) for name, result in results.items() if result.value is not None and (metric := find(name))
+    ]
+    for metric, result in scored:
+        confirms = metric.confirms
+        numbers = metric.part(result, start, end) if confirms is not None else {}
+        if confirms is None or not numbers.get(confirms.feature) or any(numbers.get(key) for key in confirms.unless):
+            continue
+        doubting = [(other, about) for other, about in scored if other.word_weight is not None and other is not metric]
+        doubts = [
+            span for other, about in doubting for span in other.spans(about) if span.start < end and start < span.end
+        ]
+        parts = [part for part in confirms.ranges(result) if start <= part.start < end]
+        disputed, others = _split_doubts(response, doubts, parts)
+        if doubting and not others:
+            return Confirmation(
+                f"{metric.name}.{confirms.feature}", confirms.disputed_logit if disputed else confirms.logit
+            )
+    return None
+
+
+def _split_doubts(response: str, doubts: Sequence[HasRange], parts: Sequence[HasRange]) -> tuple[int, int]:
+    """How many content words of ``doubts`` are in ``parts``, and how many are not."""
+    content = [word for word in words(response) if word.content] if doubts else []
+    bounds = [(word.start, word.end) for word in content]
+    doubted = [bool(spans) for spans in find_overlaps(bounds, doubts)]
+    inside = [bool(spans) for spans in find_overlaps(bounds, parts)]
+    return (
+        sum(doubt and part for doubt, part in zip(doubted, inside, strict=True)),
+        sum(doubt and not part for doubt, part in zip(doubted, inside, strict=True)),
+    )
+
+
+def confirm(verdict: Verdict, confirmation: Confirmation | None) -> Verdict:
+    """The verdict with the probability that ``confirmation`` gives it, which has the part of a contribution.
+
+    A verdict without a probability keeps it that way.
+    """
+    if confirmation is None or verdict.probability is None or verdict.threshold is None:
+        return verdict
+    odds = math.exp(logit(verdict.probability) + confirmation.logit)
+    return _move(verdict, confirmation.feature, odds / (1 + odds))
+
+
+def _move(verdict: Verdict, feature: str, probability: float) -> Verdict:
+    """The verdict with another probability, for the sake of a feature."""
+    assert verdict.probability is not None
+    assert verdict.threshold is not None
     contributions = dict(verdict.contributions or {})
-    if probability < verdict.probability:
-        contributions[refutation.feature] = logit(probability) - logit(verdict.probability)
+    if probability != verdict.probability:
+        contributions[feature] = logit(probability) - logit(verdict.probability)
     consistent = is_consistent(probability, verdict.threshold, fitted=True)
     return replace(
         verdict,
@@ -180,6 +252,16 @@ def refute(verdict: Verdict, refutation: Refutation | None) -> Verdict:
         contributions=contributions,
         message="" if verdict.label == "unverifiable" else verdict.message,
     )
+
+
+def states_amounts(numbers: Mapping[str, float]) -> bool:
+    """Whether a metric's number says that a text states something that can be checked (``Metric.states``)."""
+    for name, number in numbers.items():
+        prefix, _, key = name.rpartition(".")
+        metric = find(prefix)
+        if metric is not None and metric.states and key == metric.states and number > 0:
+            return True
+    return False
 
 
 def logit(probability: float) -> float:

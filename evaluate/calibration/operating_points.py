@@ -144,7 +144,7 @@ def fit_fusion(
 
 def _refutes(name: str) -> bool:
     metric = find(name)
-    return metric is not None and metric.refutes is not None
+    return metric is not None and bool(metric.refutes)
 
 
 def keep_order_statistics(probabilities: Floats) -> OrderStatistics:

@@ -1,0 +1,60 @@
+"""Finds sentences that promise or require something: what a classifier of small talk may take for mere chat.
+
+"You can return it within 30 days", "If you cancel, you pay half": such sentences address the reader as chat does, and
+state what knowledge can confirm.
+"""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_FIRST_PERSON = frozenset({"i", "i'm", "i've", "i'd", "i'll", "my", "me", "mine", "myself"})
+_ABSTAINING = re.compile(
+    r"\b(?:don't|do not|doesn't|does not|didn't|couldn't|could not|can't|cannot|can not|unable to|not able to)\s+(?:\w+\s+)?"
+    r"(?:know|find|have (?:any |the |that |this |enough )?(?:information|details|data)|see (?:any|that)|help|answer|say|tell"
+    r"|share|provide|confirm|check|access|mention|specify)\b"
+    r"|\b(?:not sure|no information|no idea|sorry|apologi[sz]e|unfortunately i|afraid i)\b"
+)
+_OFFER = re.compile(
+    r"\byou(?:'ll| will| can| may| must| could| need to| have to| are entitled to| are eligible| get| receive| pay| qualify"
+    r"| won't| cannot| can't| don't (?:need|have) to|'re (?:entitled|eligible)) \w+"
+)
+_CONTACT = re.compile(
+    r"\b(?:contact|reach|call|ask|email|e-mail|write|visit|tell|let|say|imagine|see|bet|guess|feel|try|enjoy|love|like|think"
+    r"|believe|want|count on|do it)\b"
+)
+_CONDITION = re.compile(r"\b(?:if|unless|provided|as long as|only when|in case|until|before|after|within|without)\b")
+_POLITE = re.compile(
+    r"\b(?:any (?:other |more |further )?(?:questions?|help|problems?)|let me know|feel free|anything else)\b"
+)
+
+
+def states_terms(sentence: str, *, amounts: bool) -> bool:
+    """Whether a sentence states a value, a condition or an offer to the reader; no question, refusal or own story.
+
+    ``amounts``: whether it has a number, a date, a time or a code.
+
+    >>> states_terms("You can return it if it is unopened.", amounts=False)
+    True
+    >>> states_terms("It's 20 euros, I think.", amounts=True), states_terms("I have 2 dogs!", amounts=True)
+    (True, False)
+    >>> states_terms("I don't know, please call 0124 556677.", amounts=True), states_terms("At 9?", amounts=True)
+    (False, False)
+    """
+    lower = sentence.lower().replace("’", "'").strip()
+    if lower.rstrip("\"')*_ ").endswith("?") or _ABSTAINING.search(lower) or _POLITE.search(lower):
+        return False
+    words = _WORD.findall(lower)
+    own = any(word in _FIRST_PERSON for word in words)
+    if amounts:
+        return not own or any(word in ("you", "your") for word in words) or _HEDGE.search(lower) is not None
+    offer = _OFFER.search(lower)
+    if offer is None or own or lower.endswith("!"):
+        return False
+    return _CONTACT.search(lower) is None and (_CONDITION.search(lower) is not None or len(words) > _SHORT)
+
+
+_HEDGE = re.compile(r"\bi (?:think|believe|guess|would say)\b|\bi'm (?:fairly |pretty |quite )?(?:sure|certain)\b")
+_SHORT = 4
+"""Words of a sentence at most that offers nothing: "You can do it."."""

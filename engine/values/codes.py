@@ -1,0 +1,345 @@
+"""Reads what is told apart letter by letter: phone numbers, e-mail and web addresses, versions, postcodes, codes, rooms.
+
+A code has no amount: two are equal or differ, whatever their digits are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from groundwire.runtime.unread import ENGLISH
+
+from ..schema.explanations import ValueKind
+from ..text.normalization import FUNCTION_WORDS
+from .dates import read_date
+from .numbers import SCALES
+from .records import Code, Hedge, Value
+from .tokens import Token, read_table, text_at, touches
+from .units import CURRENCY_SIGNS, UNITS
+
+_MAX_RUN = 300
+"""Characters of an address at most."""
+_BREAKS = frozenset("()[]<>\"'“”‘’|,;*`!?…—–")
+"""Characters that no code has, so that one ends before them."""
+_TRAILING = frozenset(".:-/_#&")
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_DOMAINS = (
+    "com|org|net|edu|gov|io|dev|app|shop|store|info|biz|health|co|uk|eu|de|fr|es|it|nl|ch|at|ie|ca|au|nz|us|example"
+)
+_URL = re.compile(rf"(?:https?://|www\.)\S+|(?:[a-z\d-]+\.)+(?:{_DOMAINS})(?:[:/]\S*)?")
+_PATH = re.compile(r"/[a-z][\w{}.:-]*(?:/[\w{}.:-]*)*")
+_POSTCODE = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|\d{4} [A-Z]{2}")
+"""Of the United Kingdom, Canada and the Netherlands; others need a word before them."""
+_POSTCODE_WORDS = frozenset({"postcode", "zip", "plz"})
+_STATES = frozenset(
+    read_table("""
+    AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA
+    RI SC SD TN TX UT VT VA WA WV WI WY DC
+""")
+)
+_VERSION = re.compile(r"\d{1,4}(?:\.\d{1,5}){1,3}")
+_ANY_MINOR = re.compile(r"(\d{1,4}(?:\.\d{1,5})?)\.[x*]")
+_VERSION_WORDS = frozenset({"version", "v", "ver", "release", "firmware"})
+_LATER = {("or", word): "at_least" for word in ("later", "newer", "higher", "above", "greater", "up")} | {
+    ("or", word): "at_most" for word in ("earlier", "older", "lower", "below")
+}
+_AT_LEAST = frozenset({"least", "minimum", "≥", "from", "since"})
+_LABELS = frozenset(
+    read_table("""
+    room suite gate platform terminal extension ext order invoice ticket case reference ref booking flight bus tram line
+    route port error status page section chapter article step bay desk table counter seat row aisle flat apartment unit
+    building block pin model track lane ward zone class exit junction locker shelf bin sku form plot stop stall booth
+    bed theatre studio dock box code coupon voucher serial policy account lot batch part item studio hall level floor
+""")
+)
+_NUMBER_WORDS = frozenset({"number", "no", "nr", "#", "code", "id", "is", ":", "."})
+"""What may be between a label and its number: "order no. 12"."""
+_COUNTED_LABELS = frozenset(read_table("step level floor table case class box item part order unit seat row code form"))
+"""Labels after which a number may begin a quantity: "in case 3 people come"."""
+_PHONE_WORDS = frozenset(
+    read_table("""
+    phone telephone tel call calls calling dial ring mobile cell hotline helpline fax text sms whatsapp number numbers
+""")
+)
+_PHONE_SIGNS = frozenset("()-.–/")
+_PHONES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?:\+|00)\d[\d ()./–-]{6,24}\d",
+        r"\(?0\d{1,5}\)?[ ./–-]{1,2}\d[\d ./–-]{3,14}\d",
+        r"0\d{9,11}",
+        r"(?:1[ .–-])?(?:\(\d{3}\) ?|\d{3}[ .–-])\d{3}[ .–-]\d{4}",
+    )
+)
+_LOCAL_PHONE = re.compile(r"\d{3}[ .–-]\d{4}|\d{5,8}|\d{2,4}(?:[ –-]\d{2,4}){2,4}|[1-9]\d\d(?:\d{3})?")
+_PHONE_DIGITS = range(3, 16)
+SHORT_PHONE = 6
+"""Digits of a number that is dialled without an area code at most: 112, 116 117."""
+
+
+def find_codes(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
+    """The codes of a text, in order and disjoint, and the indices of their tokens.
+
+    >>> from .tokens import tokenize
+    >>> text = "Call 0124 556 7788 or mail help@shop.example, order no. 4471, v2.1.0, Room B12."
+    >>> [(value.kind, value.content.key) for value in find_codes(tokenize(text))[0]]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [('phone', '01245567788'), ('email', 'help@shop.example'), ('identifier', '4471'), ('version', '2.1.0'),
+     ('identifier', 'b12')]
+    """
+    found: list[Value] = []
+    taken: set[int] = set()
+    index = 0
+    for first, last in _split_runs(tokens):
+        if first < index:
+            continue
+        read = _read_code(tokens, first, last)
+        if read is None:
+            continue
+        kind, code, start, end = read
+        if start < index:
+            continue
+        found.append(Value(kind, tokens[start].start, tokens[end - 1].end, tokens[start].sentence, code))
+        taken.update(range(start, end))
+        index = end
+    return found, taken
+
+
+_Read = tuple[ValueKind, Code, int, int]
+"""A code with its kind, the index of its first token and the one after its last."""
+
+
+def _split_runs(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """First tokens of parts without a space or bracket, and the indices after them; parts that may have a code."""
+    first = 0
+    promising = False
+    for index, token in enumerate(tokens):
+        broken = token.text in _BREAKS
+        if index > first and (broken or tokens[index - 1].end != token.start):
+            if promising:
+                yield first, _trim(tokens, first, index)
+            first, promising = index, False
+        if broken:
+            first = index + 1
+            continue
+        promising = (
+            promising
+            or token.text[0].isdecimal()
+            or token.text in "@/"
+            or (token.text == "." and touches(tokens, index + 1))
+        )
+    if promising and first < len(tokens):
+        yield first, _trim(tokens, first, len(tokens))
+
+
+def _trim(tokens: Sequence[Token], first: int, last: int) -> int:
+    """The end of a part without the punctuation after it."""
+    while last > first + 1 and tokens[last - 1].text in _TRAILING:
+        last -= 1
+    return last
+
+
+def _read_code(tokens: Sequence[Token], first: int, last: int) -> _Read | None:
+    if tokens[last - 1].end - tokens[first].start > _MAX_RUN:
+        return None
+    text = "".join([token.text for token in tokens[first:last]])
+    lower = text.lower()
+    if "@" in text:
+        return ("email", Code(lower), first, last) if _EMAIL.fullmatch(lower) else None
+    if not text[0].isdecimal() and (_URL.fullmatch(lower) or _PATH.fullmatch(lower)):
+        return "url", Code(_fold_url(lower)), first, last
+    if not any(map(str.isdecimal, text)):
+        return None
+    return (
+        _read_phone(tokens, first)
+        or _read_postcode(tokens, first, last, text)
+        or _read_version(tokens, first, last, text)
+        or _read_identifier(tokens, first, last, text)
+    )
+
+
+def _fold_url(url: str) -> str:
+    url = url.partition("://")[2] if "://" in url else url
+    return url.removeprefix("www.").rstrip("/") or "/"
+
+
+def _read_phone(tokens: Sequence[Token], first: int) -> _Read | None:
+    start = first - 1 if text_at(tokens, first - 1) == "(" and touches(tokens, first) else first
+    if start > 0 and tokens[start - 1].text == "+" and touches(tokens, start):
+        start -= 1
+    end, text = start, ""
+    ends: list[tuple[int, str]] = []
+    while end < len(tokens) and len(text) < 26 and tokens[end].sentence == tokens[start].sentence:
+        token = tokens[end]
+        space = " " * (end > start and token.start > tokens[end - 1].end)
+        digits = token.text.replace(".", "").isdecimal()
+        if not (digits or token.text in _PHONE_SIGNS or (token.text == "+" and end == start)):
+            break
+        text += space + token.text
+        end += 1
+        if digits:
+            ends.append((end, text))
+    called = any(token.lower in _PHONE_WORDS for token in tokens[max(0, start - 6) : start])
+    for stop, number in reversed(ends):
+        following = text_at(tokens, stop)
+        if touches(tokens, stop) and following not in (".", ",", ")", "]", ";", ":", "!", "?", "*", "`", '"', "'"):
+            continue  # a longer code
+        key = re.sub(r"\D", "", number.replace("(0)", ""))
+        if len(key) not in _PHONE_DIGITS:
+            continue
+        local = called and _LOCAL_PHONE.fullmatch(number) and _is_called(tokens, start, stop, len(key))
+        if any(pattern.fullmatch(number) for pattern in _PHONES) or local:
+            international = number.startswith(("+", "00"))
+            return "phone", Code(f"+{key.removeprefix('00')}" if international else key), start, stop
+    return None
+
+
+def _is_called(tokens: Sequence[Token], start: int, stop: int, digits: int) -> bool:
+    """Whether a number without an area code is what one calls, and no amount: "call 111", not "call 300 people"."""
+    following = text_at(tokens, stop)
+    ends = not following[:1].isalnum() or following in FUNCTION_WORDS or following in _AFTER_CALL
+    if (
+        not ends
+        or (digits == 4 and tokens[start].text[:2] in ("19", "20"))
+        or text_at(tokens, start - 1) in CURRENCY_SIGNS
+    ):
+        return False
+    before = [token.lower for token in tokens[max(0, start - 3) : start]]
+    return any(word in _PHONE_WORDS for word in before)
+
+
+_AFTER_CALL = frozenset(read_table("or free immediately instead straight right first day anytime any"))
+
+
+def _read_postcode(tokens: Sequence[Token], first: int, last: int, text: str) -> _Read | None:
+    if _POSTCODE.fullmatch(text):
+        return "postcode", Code(text.lower()), first, last
+    if last < len(tokens) and len(text) < 5 and tokens[last].sentence == tokens[first].sentence:
+        end = last + 1
+        while end < len(tokens) and end < last + 3 and touches(tokens, end) and tokens[end].text.isalnum():
+            end += 1
+        both = f"{text} {''.join([token.text for token in tokens[last:end]])}"
+        if _POSTCODE.fullmatch(both) and tokens[last].start > tokens[last - 1].end:
+            return "postcode", Code(both.replace(" ", "").lower()), first, end
+    zip_code = len(text) == 5 and text.isdecimal() and last == first + 1
+    if zip_code and (first > 0 and tokens[first - 1].text in _STATES):
+        return "postcode", Code(text), first, last
+    before = [token.lower for token in tokens[max(0, first - 4) : first] if token.sentence == tokens[first].sentence]
+    named = any(word in _POSTCODE_WORDS for word in before) or ("postal" in before and "code" in before)
+    if named and 3 < len(text) < 8 and text.replace("-", "").isalnum():
+        return "postcode", Code(text.lower()), first, last
+    return None
+
+
+def _read_version(tokens: Sequence[Token], first: int, last: int, text: str) -> _Read | None:
+    bare = text[1:] if text[0] in "vV" and text[1:2].isdecimal() else text
+    bare = bare.removesuffix("+")
+    any_minor = _ANY_MINOR.fullmatch(bare)
+    if any_minor is not None:  # 1.x
+        start = first - (text_at(tokens, first - 1) in _VERSION_WORDS)
+        return "version", Code(any_minor[1]), start, last
+    start = first
+    before = text_at(tokens, first - 1)
+    label = ""
+    same = first > 0 and tokens[first - 1].sentence == tokens[first].sentence
+    if before == "." and text_at(tokens, first - 2) in ("v", "ver") and same:
+        start, before = first - 2, "version"
+    elif before in _VERSION_WORDS and same:
+        start = first - 1
+    elif bare == text:
+        if not _VERSION.fullmatch(bare):
+            return None
+        three = bare.count(".") > 1 and read_date(tokens, first) is None
+        following = text_at(tokens, last)
+        product = same and _names_product(tokens, first - 1) and following not in UNITS and following not in SCALES
+        if not three and not product:
+            return None
+        label = before if product else ""
+    if not (_VERSION.fullmatch(bare) or (bare.isdecimal() and len(bare) < 5)):
+        return None
+    if start < first and text_at(tokens, start - 1).isalpha() and tokens[start - 1].text[0].isupper():
+        label = text_at(tokens, start - 1) if not tokens[start - 1].opens else ""
+    return "version", Code(bare, label, _read_later(tokens, start, last, text)), start, last
+
+
+def parse_version(key: str) -> tuple[int, ...]:
+    """The numbers of a version.
+
+    >>> parse_version("2.10.0")
+    (2, 10, 0)
+    """
+    return tuple(map(int, key.split(".")))
+
+
+def _names_product(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a word before a number with a point may be a product: "Python 3.11"."""
+    token = tokens[index]
+    word = token.lower in ENGLISH if token.opens else token.lower in FUNCTION_WORDS
+    return token.text[0].isupper() and token.text.isalpha() and not word and token.lower not in _LABELS
+
+
+def _read_later(tokens: Sequence[Token], start: int, last: int, text: str) -> Hedge:
+    later: Hedge = _LATER.get((text_at(tokens, last), text_at(tokens, last + 1)), "exact")  # type: ignore[assignment]
+    if later != "exact":
+        return later
+    if text.endswith("+") or (text_at(tokens, last) == "+" and touches(tokens, last)):
+        return "at_least"
+    near = [text_at(tokens, index) for index in range(max(start - 3, 0), start)]
+    return "at_least" if any(word in _AT_LEAST for word in near) else "exact"
+
+
+def _read_identifier(tokens: Sequence[Token], first: int, last: int, text: str) -> _Read | None:
+    mixed = _is_mixed(text)
+    start = first
+    if text[0] == "#" and len(text) > 1:
+        text = text[1:]
+    while start > max(first - 4, 0) and text_at(tokens, start - 1) in _NUMBER_WORDS:
+        start -= 1
+    label = text_at(tokens, start - 1)
+    labelled = label in _LABELS and start > 0 and tokens[start - 1].sentence == tokens[first].sentence
+    labels = text_at(tokens, first - 1) in _LABELS
+    if not (labelled or labels):
+        numbered = tokens[first].text == "#" and len(text) > 2 and text.isdecimal()
+        return ("identifier", Code(text.lower()), first, last) if mixed or numbered else None
+    if not labelled:
+        start, label = first, text_at(tokens, first - 1)
+    amount = text.isdecimal() and text_at(tokens, last).isalpha() and text_at(tokens, last) in UNITS
+    counted = label in _COUNTED_LABELS and start == first and _counts(tokens, last)
+    plain = text.replace("-", "").replace("/", "")
+    if amount or counted or not plain.isalnum() or not plain.isascii() or (start > 0 and _is_price(tokens, last)):
+        return None
+    if not mixed and not plain.isdecimal() and len(plain) > 4:
+        return None  # "5km", "12th"
+    if any(token.lower in _ORDINAL_ENDS for token in tokens[first + 1 : last]) and plain[0].isdecimal():
+        return None
+    return "identifier", Code(plain.lower(), label), start - 1, last
+
+
+_ORDINAL_ENDS = frozenset({"st", "nd", "rd", "th", "am", "pm", "s"})
+
+
+def _is_price(tokens: Sequence[Token], last: int) -> bool:
+    return text_at(tokens, last) in ("€", "$", "£", "%", "°") or (
+        text_at(tokens, last) == ":" and touches(tokens, last + 1)
+    )
+
+
+def _counts(tokens: Sequence[Token], last: int) -> bool:
+    """Whether a noun follows a number: "order 12 boxes"."""
+    following = text_at(tokens, last)
+    return following.isalpha() and following not in FUNCTION_WORDS
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether letters and digits are one code: SAVE10, BA117, XK-2231-B; no measure, name or abbreviation."""
+    plain = text.replace("-", "")
+    digits = sum(map(str.isdecimal, plain))
+    if not plain.isalnum() or not plain.isascii() or not 1 < digits < len(plain) or len(plain) < 4:
+        return False
+    letters = [character for character in plain if character.isalpha()]
+    if not all(map(str.isupper, letters)):
+        return False
+    if "-" in text:
+        return digits > 2 or text.count("-") > 1
+    return text[0].isalpha()

@@ -1,0 +1,355 @@
+"""Recognises numbers that follow from others: sums, products, shares, spans of time; "30 minutes before closing".
+
+A number that the knowledge does not have is no contradiction if it can be computed from numbers of the knowledge, and
+from those that the response names itself: "two packs are 24 batteries", of a pack of 12. Sums of just any numbers prove
+nothing, so each way of computing has its condition: a word that names it, a common noun, or a number of the response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from datetime import date, timedelta
+from itertools import combinations, permutations
+from typing import NamedTuple
+
+from .records import Clock, Date, Measure, Value
+from .tokens import read_table
+from .units import MONEY, UNITS
+
+MAX_OPERANDS = 24
+"""Numbers of each text that are computed with; of more of them any number is a sum."""
+_TOTALS = frozenset(
+    read_table("""
+    total totals totalling totaling altogether together combined sum overall plus both all including include includes
+    adds add extra pay pays paid spend spends whole
+""")
+)
+_DIFFERENCES = frozenset(
+    read_table("""
+    difference differ more less fewer longer shorter cheaper higher lower older younger bigger smaller heavier later
+    earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund others except reduced down saved increase increased decrease decreased rise rose
+""")
+)
+_SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
+_AVERAGES = frozenset(read_table("average averages mean typical typically"))
+FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
+"""Words that multiply."""
+_PASSING = frozenset(
+    read_table("""
+    arrive arrives arriving arrival end ends ending finish finishes later earlier after before lasts takes back ready
+    last get gets
+""")
+)
+"""Words with which a time follows from another and a duration."""
+_AGAIN = frozenset({"again", "open", "opens", "reopen", "reopens", "after", "next", "starts", "resumes"})
+_DAY_MINUTES = 1440
+_YEAR_DAYS = UNITS["year"].factor
+_LEAP_YEAR = 2024
+"""The year of dates without one."""
+
+
+class Operand(NamedTuple):
+    """A number that may be computed with."""
+
+    value: Value
+    text: str
+    place: tuple[int, int]
+    """Its passage and sentence; passage -1 for the response."""
+    related: bool = True
+    """Whether its sentence shares a content word with the response's."""
+    certain: bool = True
+    """Whether the knowledge has it; the response may add numbers of its own, "two packs"."""
+
+
+def derive(
+    value: Value, text: str, known: Sequence[Operand], own: Sequence[Operand], words: Set[str], factors: Set[str]
+) -> str:
+    """How ``value``, written as ``text``, follows from other numbers, as "15 + 12 = 27"; empty if it does not.
+
+    ``known`` are numbers of the knowledge, ``own`` others of the response's sentence, ``words`` its words in lower
+    case, ``factors`` those of ``FACTORS`` that either text has.
+    """
+    ways: Iterator[str]
+    if isinstance(value.content, Measure):
+        ways = _derive_measure(value.content, known, own, words, factors)
+    elif isinstance(value.content, Clock):
+        ways = _derive_clock(value.content, [*known, *own], passing=bool(words & _PASSING))
+    elif isinstance(value.content, Date):
+        ways = _derive_date(value.content, [*known, *own], again=bool(words & _AGAIN))
+    else:
+        return ""
+    way = next(ways, "")
+    return way and f"{way} = {text}"
+
+
+def _derive_measure(
+    target: Measure, known: Sequence[Operand], own: Sequence[Operand], words: Set[str], factors: Set[str]
+) -> Iterator[str]:
+    if target.measure == "rank":
+        return
+    alike = [item for item in known if _is_alike(target, item.value.content)]
+    yield from _add(target, alike, words)
+    yield from _subtract(target, alike, own, words)
+    yield from _multiply(target, alike, known, own, words, factors)
+    yield from _take_shares(target, alike, [*known, *own], words)
+    yield from _measure_time(target, [*known, *own])
+
+
+def _is_alike(target: Measure, content: object) -> bool:
+    return isinstance(content, Measure) and content.measure == target.measure
+
+
+def _amount(item: Operand) -> float:
+    assert isinstance(item.value.content, Measure)
+    return item.value.content.amount
+
+
+def _equals(target: Measure, amount: float) -> bool:
+    """Whether an amount is the target, rounded as the target is written."""
+    gap = abs(target.amount - amount)
+    if gap <= 1e-6 * max(abs(target.amount), 1.0):
+        return True
+    margin = 0.05 if target.hedge == "about" else 1.0 if target.measure == "share" else 0.001
+    return gap <= min(0.5 * target.step, margin * abs(target.amount))
+
+
+def _add(target: Measure, alike: Sequence[Operand], words: Set[str]) -> Iterator[str]:
+    named = bool(words & _TOTALS)
+    same = [item for item in alike if _share_nouns(target, item)]
+    groups = [same, *(list(group) for group in _by_place(same))]
+    for group in groups:
+        if 2 <= len(group) <= 8 and _equals(target, sum(map(_amount, group))):
+            yield " + ".join(item.text for item in group)
+        if words & _AVERAGES and len(group) > 1 and _equals(target, sum(map(_amount, group)) / len(group)):
+            yield f"({' + '.join(item.text for item in group)}) / {len(group)}"
+    for left, right in combinations(alike, 2):
+        together = left.place == right.place and target.measure != "count"
+        if (named or together) and _equals(target, _amount(left) + _amount(right)):
+            yield f"{left.text} + {right.text}"
+
+
+def _share_nouns(target: Measure, item: Operand) -> bool:
+    """Whether two amounts count the same thing, or measure in one unit."""
+    assert isinstance(item.value.content, Measure)
+    return target.measure != "count" or bool(target.nouns & item.value.content.nouns)
+
+
+def _by_place(items: Iterable[Operand]) -> Iterable[Sequence[Operand]]:
+    places: dict[tuple[int, int], list[Operand]] = {}
+    for item in items:
+        places.setdefault(item.place, []).append(item)
+    return places.values()
+
+
+def _subtract(target: Measure, alike: Sequence[Operand], own: Sequence[Operand], words: Set[str]) -> Iterator[str]:
+    if not words & _DIFFERENCES:
+        return
+    ours = [item for item in own if _is_alike(target, item.value.content)]
+    for left, right in permutations([*alike, *ours], 2):
+        if (left.place[0] >= 0 or right.place[0] >= 0) and _equals(target, _amount(left) - _amount(right)):
+            yield f"{left.text} - {right.text}"
+
+
+def _multiply(
+    target: Measure,
+    alike: Sequence[Operand],
+    known: Sequence[Operand],
+    own: Sequence[Operand],
+    words: Set[str],
+    named_factors: Set[str],
+) -> Iterator[str]:
+    named = bool(words & (_TOTALS | _SHARES | _DIFFERENCES))
+    factors = [(factor, word) for word, factor in FACTORS.items() if word in named_factors]
+    factors += [(number, item.text) for item in own if (named or not item.certain) and (number := _count(item)) > 0]
+    for factor, factor_text in factors:
+        for item in alike:
+            if not (_share_nouns(target, item) or _is_bare(item)):
+                continue
+            if factor != 1 and _equals(target, factor * _amount(item)):
+                yield f"{factor_text} × {item.text}"
+            if factor > 1 and words & _SHARES and _equals(target, _amount(item) / factor):
+                yield f"{item.text} / {factor_text}"
+    # A price for each and a fee; two adults and a child.
+    prices = [item for item in [*alike, *own] if _is_alike(target, item.value.content)]
+    if words & (_TOTALS | {"with", "extra"}):
+        for left, right in permutations(prices, 2):
+            named_own = left.place[0] < 0 <= right.place[0]
+            if named_own and _equals(target, _amount(left) + _amount(right)):
+                yield f"{left.text} + {right.text}"
+    if target.measure in MONEY or words & _TOTALS:
+        for left, right in permutations(alike, 2):
+            for factor, factor_text in factors:
+                for other, other_text in [(1.0, ""), *factors]:
+                    first, second = factor * _amount(left), other * _amount(right)
+                    second_text = f"{other_text and other_text + ' × '}{right.text}"
+                    if _equals(target, first + second):
+                        yield f"{factor_text} × {left.text} + {second_text}"
+                    if words & _DIFFERENCES and _equals(target, first - second):
+                        yield f"{factor_text} × {left.text} - {second_text}"
+    if not named:
+        return
+    for left, right in permutations(known, 2):
+        count = _count(right)
+        if count <= 1 or not isinstance(left.value.content, Measure) or left.value.content.measure != target.measure:
+            continue
+        if not _share_nouns(target, left) or (target.measure == "count" and right.value.kind != "number"):
+            continue
+        if _equals(target, count * _amount(left)):
+            yield f"{right.text} × {left.text}"
+        if words & _SHARES and _equals(target, _amount(left) / count):
+            yield f"{left.text} / {right.text}"
+
+
+def _is_bare(item: Operand) -> bool:
+    """Whether a number does not say what it counts: "a pack of 12"."""
+    return isinstance(item.value.content, Measure) and not item.value.content.nouns
+
+
+def _count(item: Operand) -> float:
+    """A number as a factor: 2 of "two packs", 3 of "3 hours"; 0 for what is none."""
+    content = item.value.content
+    if not isinstance(content, Measure) or content.measure in MONEY or content.measure in ("share", "rank"):
+        return 0.0
+    return content.amount / content.factor
+
+
+def _take_shares(target: Measure, alike: Sequence[Operand], items: Sequence[Operand], words: Set[str]) -> Iterator[str]:
+    shares = [
+        item for item in items if isinstance(item.value.content, Measure) and item.value.content.measure == "share"
+    ]
+    if target.measure != "share":
+        for share in shares:
+            for item in [*alike, *(item for item in items if _is_alike(target, item.value.content))]:
+                amount, part = _amount(item), _amount(share)
+                if not _share_nouns(target, item):
+                    continue
+                if _equals(target, amount * part):
+                    yield f"{share.text} × {item.text}"
+                if _equals(target, amount * (1 - part)) or _equals(target, amount * (1 + part)):
+                    yield f"{item.text} {'-' if target.amount < amount else '+'} {share.text}"
+        return
+    for share in shares:
+        if words & _DIFFERENCES and _equals(target, 1 - _amount(share)):
+            yield f"100% - {share.text}"
+    measures = [item for item in items if isinstance(item.value.content, Measure)]
+    for left, right in permutations(measures, 2):
+        left_content, right_content = left.value.content, right.value.content
+        assert isinstance(left_content, Measure)
+        assert isinstance(right_content, Measure)
+        if left_content.measure != right_content.measure or left_content.measure in ("rank", "share"):
+            continue
+        whole, part = right_content.amount, left_content.amount
+        if whole <= 0:
+            continue
+        if _equals(target, part / whole):
+            yield f"{left.text} / {right.text}"
+        elif _equals(target, abs(part - whole) / whole):
+            yield f"({left.text} - {right.text}) / {right.text}"
+
+
+def _measure_time(target: Measure, items: Sequence[Operand]) -> Iterator[str]:
+    """Ages and spans of time: the years between two dates, the hours between two times of day."""
+    years = target.measure == "duration" or (target.measure == "count" and not target.nouns)
+    if not years:
+        return
+    factor = target.factor if target.measure == "duration" else _YEAR_DAYS
+    days = target.amount if target.measure == "duration" else target.amount * _YEAR_DAYS
+    dates = [(item, item.value.content) for item in items if isinstance(item.value.content, Date)]
+    for (left, start), (right, end) in permutations(dates, 2):
+        if start.first is None or end.first is None or start.first != start.last or end.first != end.last:
+            if start.month is None or end.month is None or start.day is None or end.day is None:
+                continue
+        between = _days_between(start, end)
+        if between is None:
+            continue
+        whole = abs(between - days) < 1e-6 or abs(between + 1 - days) < 1e-6
+        in_years = factor >= _YEAR_DAYS and start.first is not None and end.first is not None
+        passed = in_years and end.first is not None and start.first is not None and end.first - start.first
+        if (factor < _YEAR_DAYS and whole) or (
+            in_years and passed and days > 0 and round(days / _YEAR_DAYS, 6) in (passed, passed - _has_more(start, end))
+        ):
+            yield f"{right.text} - {left.text}"
+    if target.measure != "duration":
+        return
+    clocks = [(item, item.value.content) for item in items if isinstance(item.value.content, Clock)]
+    for (left, opens), (right, closes) in permutations(clocks, 2):
+        period = _DAY_MINUTES if opens.half_known and closes.half_known else _DAY_MINUTES // 2
+        if abs((closes.minutes - opens.minutes) % period - days * _DAY_MINUTES) < 1e-6:
+            yield f"{right.text} - {left.text}"
+
+
+def _has_more(start: Date, end: Date) -> int:
+    """1 where a birthday of the later year may not have come."""
+    return int(start.month is None or end.month is None or (end.month, end.day or 0) < (start.month, start.day or 0))
+
+
+def _days_between(start: Date, end: Date) -> int | None:
+    left, right = _make_date(start), _make_date(end)
+    return None if left is None or right is None else (right - left).days
+
+
+def _make_date(content: Date) -> date | None:
+    try:
+        return date(content.first or _LEAP_YEAR, content.month or 1, content.day or 1)
+    except ValueError:
+        return None
+
+
+def _durations(items: Sequence[Operand]) -> Iterator[tuple[Operand, Measure]]:
+    for item in items:
+        if isinstance(item.value.content, Measure) and item.value.content.measure == "duration":
+            yield item, item.value.content
+
+
+def _derive_clock(target: Clock, items: Sequence[Operand], *, passing: bool) -> Iterator[str]:
+    for item, duration in _durations(items):
+        if not (passing or item.related):
+            continue
+        minutes = round(duration.amount * _DAY_MINUTES)
+        if not 0 < minutes < _DAY_MINUTES:
+            continue
+        for other in items:
+            content = other.value.content
+            if not isinstance(content, Clock):
+                continue
+            period = _DAY_MINUTES if content.half_known and target.half_known else _DAY_MINUTES // 2
+            for sign, sum_minutes in (("-", content.minutes - minutes), ("+", content.minutes + minutes)):
+                if (sum_minutes - target.minutes) % period == 0:
+                    yield f"{other.text} {sign} {item.text}"
+
+
+def _derive_date(target: Date, items: Sequence[Operand], *, again: bool) -> Iterator[str]:
+    dates = [(item, item.value.content) for item in items if isinstance(item.value.content, Date)]
+    steps = [(f" {item.text}", duration) for item, duration in _durations(items)]
+    for other, content in dates:
+        # The day after a period, on which something opens again.
+        day = [(" 1 day", _ONE_DAY)] if again and content.days is not None else []
+        for text, duration in [*day, *steps]:
+            for sign in (1, -1):
+                if _is_after(target, content, duration, sign):
+                    yield f"{other.text} {'+' if sign > 0 else '-'}{text}"
+
+
+_ONE_DAY = Measure("duration", 1.0, 1.0)
+
+
+def _is_after(target: Date, start: Date, duration: Measure, sign: int) -> bool:
+    """Whether a date is a duration after another, as coarse as both are."""
+    if target.month is None or start.month is None or target.day is None or start.day is None:
+        years = duration.amount / _YEAR_DAYS
+        known = target.first is not None and start.first is not None and target.first == target.last
+        same = target.month is None and known and start.first == start.last
+        return same and abs((target.first or 0) - (start.first or 0) - sign * years) < 1e-6
+    months = duration.amount / UNITS["month"].factor
+    if duration.factor >= UNITS["month"].factor:
+        apart = (target.month - start.month) % 12
+        return target.day == start.day and round(sign * months) % 12 == apart
+    begun = _make_date(start)
+    if begun is None or abs(duration.amount - round(duration.amount)) > 1e-6 or duration.amount > 10_000:
+        return False
+    try:
+        end = begun + timedelta(days=sign * round(duration.amount))
+    except OverflowError:
+        return False
+    same_year = target.first is None or start.first is None or target.first == end.year
+    return same_year and (end.month, end.day) == (target.month, target.day)

@@ -1,0 +1,309 @@
+"""Values as a shop, a clinic, a timetable and a service's manual have them: what the knowledge says about each."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundwire.engine.values.support import check_values
+
+SIGNS = {"supported": "+", "contradicted": "-", "derived": "=", "absent": "?"}
+
+
+def list_outcomes(response: str, knowledge: str) -> list[str]:
+    """Each value with the sign of its outcome before it; "~" for one of which the knowledge has another of its kind."""
+    return [
+        f"{'~' if check.outcome == 'absent' and check.evidence else SIGNS[check.outcome]}"
+        f"{response[check.value.start : check.value.end]}"
+        for check in check_values(response, [knowledge])
+    ]
+
+
+SHOP = (
+    "Delivery costs £4.95 and takes 3 to 5 working days. Orders above £40 ship free. Returns are free within 30 days."
+)
+HOURS = "We are open Mon-Fri 9-6, Sat 10-4. Closed on Sundays and public holidays."
+PRICES = "A single ticket costs £4.50, a child's ticket £2.25. A day pass is £9."
+CLINIC = (
+    "The clinic opens at 8 am and closes at 6 pm. Blood tests are taken in Room 12. Call 0124 556 7788 for results."
+)
+TIMETABLE = (
+    "The bus to Ely leaves at 9:15, 10:45 and 19:00 from stop B. The journey takes 35 minutes. Platform 3 is closed."
+)
+MANUAL = "The service needs Python 3.9 or later. Send requests to api.example.com/v2/orders. The limit is 100 requests per minute."
+CONTACT = "Write to help@shop.example or call +44 20 7946 0958. Our address is 12 Mill Lane, Leeds LS1 4AP."
+
+CODES = [
+    # phone numbers
+    ("Call 0124 556 7788.", CLINIC, ["+0124 556 7788"]),
+    ("Call 01245567788.", CLINIC, ["+01245567788"]),
+    ("Call 0124-556-7788.", CLINIC, ["+0124-556-7788"]),
+    ("You can reach us on 0124 556 7789.", CLINIC, ["-0124 556 7789"]),
+    ("Ring 020 7946 0958.", CONTACT, ["+020 7946 0958"]),
+    ("Ring +44 (0)20 7946 0958.", CONTACT, ["++44 (0)20 7946 0958"]),
+    ("Ring 0044 20 7946 0958.", CONTACT, ["+0044 20 7946 0958"]),
+    ("Ring +44 20 7946 0985.", CONTACT, ["-+44 20 7946 0985"]),
+    ("Our number is (555) 123-4567.", "Phone: 555-123-4567.", ["+(555) 123-4567"]),
+    ("Our number is 1-800-555-0199.", "Phone: 1-800-555-0198.", ["-1-800-555-0199"]),
+    ("In an emergency call 999.", "In an emergency call 112.", ["-999"]),
+    ("In an emergency call 999.", CLINIC, ["?999"]),
+    ("Call 300 people.", CLINIC, ["?300"]),
+    ("Call us on 0124 556 7788.", "The shop sells tea.", ["?0124 556 7788"]),
+    # e-mail and web addresses
+    ("Mail help@shop.example.", CONTACT, ["+help@shop.example"]),
+    ("Mail Help@Shop.example, please.", CONTACT, ["+Help@Shop.example"]),
+    ("Mail info@shop.example.", CONTACT, ["-info@shop.example"]),
+    ("See https://www.shop.example/returns.", "Returns: shop.example/returns", ["+https://www.shop.example/returns"]),
+    ("See shop.example.", "Returns: https://shop.example/returns", ["+shop.example"]),
+    ("See shop.example/faq.", "Returns: https://shop.example", ["?shop.example/faq"]),
+    ("Returns are at shop-returns.com.", "Returns: shop.example/returns", ["-shop-returns.com"]),
+    ("Send requests to api.example.com/v1/orders.", MANUAL, ["-api.example.com/v1/orders"]),
+    ("POST to /v2/orders.", MANUAL, ["?/v2/orders"]),
+    # versions
+    ("It needs Python 3.11.", MANUAL, ["+Python", "?3.11"]),
+    ("It needs Python 3.9 or later.", MANUAL, ["+Python", "+3.9"]),
+    ("It needs Python 3.7.", MANUAL, ["+Python", "-3.7"]),
+    ("It needs Python 3.", MANUAL, ["+Python", "?3"]),
+    ("The newest release is v2.1.0.", "Version 2.1.0 is the newest release.", ["+v2.1.0"]),
+    ("The newest release is version 2.1.", "Version 2.1.0 is the newest release.", ["+version 2.1"]),
+    ("The newest release is v2.2.0.", "Version 2.1.0 is the newest release.", ["-v2.2.0"]),
+    ("The newest release is 2.1.1.", "Version 2.1.0 is the newest release.", ["-2.1.1"]),
+    ("The rating is 4.8 out of 5.", "The rating is 4.8 of 5.", ["+4.8", "+5"]),
+    # identifiers, rooms, postcodes
+    ("Order #4471 has shipped.", "Order 4471 has been shipped.", ["+Order #4471"]),
+    ("Order no. 4472 has shipped.", "Order 4471 has been shipped.", ["-Order no. 4472"]),
+    ("Use the code SAVE10.", "The voucher SAVE10 gives 10% off.", ["+code SAVE10"]),
+    ("Use the voucher SAVE20.", "The voucher SAVE10 gives 10% off.", ["-voucher SAVE20"]),
+    ("Blood tests are in Room 12.", CLINIC, ["+Room 12"]),
+    ("Blood tests are in Room 14.", CLINIC, ["-Room 14"]),
+    ("Go to room 14.", CLINIC, ["-room 14"]),
+    ("It leaves from Gate B14.", "The flight leaves from gate B12.", ["-Gate B14"]),
+    ("Flight BA117 leaves at noon.", "BA117 leaves at 12:00.", ["+Flight BA117", "+noon"]),
+    ("Flight BA118 leaves at noon.", "Flight BA117 leaves at 12:00.", ["-Flight BA118", "+noon"]),
+    ("A missing key returns status 404.", "A missing key returns status 401.", ["-status 404"]),
+    ("The server listens on port 8080.", "The server listens on port 8080 by default.", ["+port 8080"]),
+    ("The server listens on port 8000.", "The server listens on port 8080 by default.", ["-port 8000"]),
+    ("The postcode is LS1 4AP.", CONTACT, ["+LS1 4AP"]),
+    ("The postcode is LS1 4AB.", CONTACT, ["-LS1 4AB"]),
+    ("It is in Springfield, IL 62704.", "Address: Springfield, IL 62704.", ["+Springfield", "+IL", "+62704"]),
+    ("It is in Springfield, IL 62705.", "Address: Springfield, IL 62704.", ["+Springfield", "+IL", "-62705"]),
+    ("In case 3 people come, call.", "The case is closed.", ["?3"]),
+    ("It weighs 5kg.", "Item 5 is heavy.", ["?5kg"]),
+]
+TIMES = [
+    ("It leaves at 7 pm.", TIMETABLE, ["+7 pm"]),
+    ("It leaves at 7 p.m.", TIMETABLE, ["+7 p.m."]),
+    ("It leaves at 7.00pm.", TIMETABLE, ["+7.00pm"]),
+    ("It leaves at seven in the evening.", TIMETABLE, ["+seven in the evening"]),
+    ("It leaves at quarter past nine.", TIMETABLE, ["+quarter past nine"]),
+    ("It leaves at quarter to eleven.", TIMETABLE, ["+quarter to eleven"]),
+    ("The bus leaves at 9:30.", TIMETABLE, ["-9:30"]),
+    ("The bus leaves at half past nine.", TIMETABLE, ["-half past nine"]),
+    ("The bus leaves at 7 am.", TIMETABLE, ["-7 am"]),
+    ("It leaves at 12 noon.", "It leaves at midday.", ["+12 noon"]),
+    ("Yes, until 6.", CLINIC, ["+6"]),
+    ("We close at 5 pm.", CLINIC, ["-5 pm"]),
+    ("The clinic closes at 8 am.", CLINIC, ["-8 am"]),
+    ("You can come at 3 pm.", "The clinic is open from 8 am to 6 pm.", ["?3 pm"]),
+    ("The clinic is open until 7 pm.", "The clinic is open from 8 am to 6 pm.", ["-7 pm"]),
+    # opening hours
+    ("On Saturday we are open until 6 pm.", HOURS, ["+Saturday", "-6 pm"]),
+    ("On Saturday we are open until 4 pm.", HOURS, ["+Saturday", "+4 pm"]),
+    ("Saturday 10-4.", HOURS, ["+Saturday", "+10", "+4"]),
+    ("On Saturdays we're open from 10 am to 4 pm.", HOURS, ["+Saturdays", "+10 am", "+4 pm"]),
+    ("We open at 9 on Saturday.", HOURS, ["-9", "+Saturday"]),
+    ("We open at 9 on Tuesday.", HOURS, ["+9", "+Tuesday"]),
+    ("On weekdays we close at 6 pm.", HOURS, ["+weekdays", "+6 pm"]),
+    ("On weekdays we close at 5 pm.", HOURS, ["+weekdays", "-5 pm"]),
+    ("On Friday at 3 pm we are open.", HOURS, ["+Friday", "?3 pm"]),
+    ("Monday to Saturday we're open 9 to 6.", HOURS, ["?Monday to Saturday", "-9", "-6"]),
+    ("We are closed on Sunday.", HOURS, ["+Sunday"]),
+    ("We are closed at weekends.", "Open Monday to Friday.", ["~weekends"]),
+    ("Deliveries come on Wednesdays.", "Deliveries come on Tuesdays.", ["-Wednesdays"]),
+    ("Deliveries come on Tuesdays.", "Deliveries come on Tuesdays and Fridays.", ["+Tuesdays"]),
+    ("The market is on Thursday.", "The market is held Monday to Friday.", ["+Thursday"]),
+    ("The market is on Sunday.", "The market is held Monday to Friday.", ["-Sunday"]),
+    ("The sun shines on the open sea.", HOURS, []),
+    ("9 to 5 people came.", HOURS, ["?9", "?5"]),
+]
+DATES = [
+    ("It is due on 5/11/2025.", "It is due on 5 November 2025.", ["+5/11/2025"]),
+    ("It is due on 5/11/2025.", "It is due on May 11, 2025.", ["+5/11/2025"]),
+    ("It is due on 5/11/2025.", "It is due on 2025-11-05.", ["+5/11/2025"]),
+    ("It is due on 5/11/2025.", "It is due on 6 November 2025.", ["-5/11/2025"]),
+    ("It is due on 5/11/25.", "It is due on 5 November 2025.", ["+5/11/25"]),
+    ("It is due on 2025-11-05.", "It is due on 5 November 2025.", ["+2025-11-05"]),
+    ("It is due on 5.11.2025.", "It is due on 5 November 2025.", ["+5.11.2025"]),
+    ("It is due on 25/11/2025.", "It is due on 11/25/2025.", ["+25/11/2025"]),
+    ("The sale is on 6 November.", "The sale runs from 5 to 8 November.", ["?6 November"]),
+    ("The sale is on 9 November.", "The sale runs from 5 to 8 November.", ["-9 November"]),
+    ("The sale ends on November 12.", "The sale ends on November 8.", ["-November 12"]),
+    ("The sale is 5-8 November.", "The sale runs from November 5 to November 8.", ["+5", "+8 November"]),
+    ("The sale starts on Nov 5.", "The sale is on Nov 5-8.", ["+Nov 5"]),
+    ("It runs from 3 March to 7 April.", "It runs 3 March – 7 April.", ["+3 March", "+7 April"]),
+    ("It is on in April.", "It runs 3 March – 7 April.", ["+April"]),
+]
+AMOUNTS = [
+    ("Delivery costs £4.95.", SHOP, ["+£4.95"]),
+    ("Delivery costs £5.95.", SHOP, ["-£5.95"]),
+    ("Delivery costs 495 pence.", SHOP, ["+495 pence"]),
+    ("It takes 3-5 working days.", SHOP, ["+3", "+5"]),
+    ("You can return it within 14 days.", SHOP, ["-14 days"]),
+    ("You can return it within a month.", SHOP, []),
+    ("A litre costs €2.", "1000 ml costs €2.", ["+€2"]),
+    ("It holds 33 cl.", "The can holds 330 ml.", ["+33 cl"]),
+    ("The limit is 60 requests per minute.", MANUAL, ["-60"]),
+    ("The limit is 100 requests per minute.", MANUAL, ["+100"]),
+    ("You get 15% off.", "Members get 10% off.", ["-15%"]),
+    ("You get ten per cent off.", "Members get 10% off.", ["+ten per cent"]),
+    ("A visit is £20.", "Admission: £15.", ["~£20"]),
+]
+DERIVED = [
+    ("Two packs give you 24 batteries.", "A pack has 12 batteries.", ["?Two", "=24"]),
+    ("Three single tickets cost £13.50.", PRICES, ["?Three", "=£13.50"]),
+    ("Two adults and one child pay £11.25 together.", PRICES, ["?Two", "=£11.25"]),
+    ("Together they have 27 rooms.", "It has 15 double rooms and 12 single rooms.", ["=27"]),
+    ("It has 27 rooms.", "It has 15 double rooms and 12 single rooms.", ["=27"]),
+    ("It has 28 rooms.", "It has 15 double rooms and 12 single rooms.", ["-28"]),
+    ("With delivery you pay £24.95.", "The kettle costs £20. Delivery costs £4.95.", ["=£24.95"]),
+    ("You save £4.50 with a day pass after two singles.", PRICES, ["+£4.50", "?two"]),
+    ("The day pass is £4.50 more than a single.", PRICES, ["+£4.50"]),
+    ("The adult ticket is £2.25 more than the child's.", PRICES, ["+£2.25"]),
+    ("The pass is £6.75 more than a child's ticket.", PRICES, ["=£6.75"]),
+    ("That is £40 after the discount.", "The coat costs £50. Members get 20% off.", ["=£40"]),
+    ("You save £10.", "The coat costs £50. Members get 20% off.", ["=£10"]),
+    ("That is 25% of the seats.", "12 of the 48 seats are free.", ["=25%"]),
+    ("36 seats are taken, the rest is free.", "12 of the 48 seats are free.", ["=36"]),
+    ("Last orders are at 5:30 pm.", "We close at 6 pm. Last orders are 30 minutes before closing.", ["=5:30 pm"]),
+    ("Last orders are at 5 pm.", "We close at 6 pm. Last orders are 30 minutes before closing.", ["?5 pm"]),
+    ("The bus arrives at 9:50.", TIMETABLE, ["=9:50"]),
+    ("It arrives at 7:35 pm.", TIMETABLE, ["=7:35 pm"]),
+    ("The clinic is open for ten hours.", CLINIC, ["=ten hours"]),
+    ("She was eight years old.", "She was born in 1756. Her first symphony is from 1764.", ["=eight years old"]),
+    ("He finished it two years later.", "Work began in 1887. The tower was finished in 1889.", ["=two years"]),
+    ("It is due on 19 November.", "Ordered on 5 November. Payment is due within 14 days.", ["=19 November"]),
+    ("It is due on 20 November.", "Ordered on 5 November. Payment is due within 14 days.", ["~20 November"]),
+    ("That is £5 each.", "Six mugs cost £30.", ["=£5"]),
+    ("Each box has 4 layers, so 24 cakes.", "A layer has 6 cakes.", ["?4", "=24"]),
+    ("It costs twice as much, £9.", "A ticket costs £4.50.", ["=£9"]),
+    ("Half of it is £15.", "The fee is £30.", ["=Half", "=£15"]),
+    ("On average 20 people come.", "On Monday 10 people came, on Tuesday 30 people.", ["=20"]),
+    ("Three hours cost £45.", "Parking costs £15 per hour.", ["?Three hours", "=£45"]),
+    ("The price rose by 10%.", "The price was £50 and is £55 now.", ["=10%"]),
+    ("You get £5 change.", "The ticket is £15. She paid with £20.", ["=£5"]),
+    ("You get £6 change.", "The ticket is £15. She paid with £20.", ["~£6"]),
+]
+TITLES = [
+    ("Bob Ross hosted The Joy of Cooking.", "Bob Ross hosted The Joy of Painting.", ["+Bob Ross", "-Joy of Cooking"]),
+    ("Bob Ross hosted The Joy of Painting.", "Bob Ross hosted The Joy of Painting.", ["+Bob Ross", "+Joy of Painting"]),
+    ("She read The Joy of Cooking.", "Bob Ross hosted The Joy of Painting.", ["?Joy of Cooking"]),
+    ("He wrote The Lord of the Flies.", "He wrote The Lord of the Rings.", ["?Lord of the Flies"]),
+    ("She studied at the University of Oxford.", "She taught at the University of Leeds.", ["?University of Oxford"]),
+]
+
+SHIPPING = "Standard delivery costs £4.95 and takes 3 to 5 working days. Express delivery costs £9.95 and arrives the next working day if you order before 2 pm. Orders over £50 ship free. You can return items within 30 days; sale items within 14 days. Refunds take up to 7 days."
+SURGERY = "The surgery is open Monday to Friday from 8.30am to 6pm and Saturday 9am-12pm. Appointments last 10 minutes. Adults may take 2 tablets every 4 to 6 hours, no more than 8 tablets in 24 hours. Children under 12 must not take it. Call 111 when we are closed. Our number is 01632 960 123."
+TRAINS = "Trains to Leeds leave every 15 minutes from 6:00 to 23:30; on Sundays every 30 minutes from 7:30. The journey takes 1 hour 20 minutes. A single is £12.40 and a return £21.80. Children aged 5 to 15 travel half price; under 5s are free. Groups of 10 or more get 20% off."
+LIMITS = "The API allows 100 requests per minute and 5,000 per day. Errors return status 429 with a Retry-After header of 60 seconds. Version 2.3 was released on 3 March 2025; version 1.x is supported until 31 December 2025. Files may be up to 25 MB. The default port is 8080. Tokens expire after 3600 seconds."
+HOTEL = "The hotel has 48 rooms on 4 floors. Check-in is from 3 pm, check-out by 11 am. Breakfast is served 7:00-10:30 (weekends until 11:00) and costs €14. Parking costs €12 per night. Pets are welcome for €10 per stay. The pool is closed from 1 November to 31 March. Room 101 is accessible."
+TRUE = [
+    ("Standard delivery takes up to a week including the weekend and express arrives the next day.", SHIPPING),
+    ("Order before 14:00 to get it the next working day.", SHIPPING),
+    ("An order of £60 ships free.", SHIPPING),
+    ("A £45 order would cost £49.95 with standard delivery.", SHIPPING),
+    ("Express costs £5 more than standard delivery.", SHIPPING),
+    ("You have a month (30 days) to return it, two weeks for sale items.", SHIPPING),
+    ("Your refund should arrive within a week.", SHIPPING),
+    ("Free delivery starts at £50, so you need £8 more if your basket is £42.", SHIPPING),
+    ("Yes, your order of 12 May can be returned until 11 June.", SHIPPING),
+    ("Spend just £5 more to reach £50.", SHIPPING),
+    ("Yes, we're open on Saturday morning until noon.", SURGERY),
+    ("We open at half past eight on weekdays.", SURGERY),
+    ("No, we're closed on Sundays.", SURGERY),
+    ("You can come at 5 pm on Tuesday, but not at 7 pm.", SURGERY),
+    ("You may take at most 8 tablets a day, that is 4 doses of 2 tablets.", SURGERY),
+    ("After taking 2 tablets at 9 am, wait until 1 pm.", SURGERY),
+    ("An 11-year-old must not take it.", SURGERY),
+    ("Six appointments fit into an hour.", SURGERY),
+    ("Outside these hours, call 111; otherwise 01632 960123.", SURGERY),
+    ("On Saturday we're open for three hours.", SURGERY),
+    ("Saturday opening is 9 to 12.", SURGERY),
+    ("Four trains an hour go to Leeds.", TRAINS),
+    ("If you take the 9:00 train you arrive at 10:20.", TRAINS),
+    ("The last train leaves at half past eleven at night.", TRAINS),
+    ("On Sundays the first train is at 7:30 am.", TRAINS),
+    ("A return saves you £3.00 over two singles.", TRAINS),
+    ("A child of 7 pays £6.20 for a single.", TRAINS),
+    ("A 4-year-old travels free.", TRAINS),
+    ("The journey takes 80 minutes.", TRAINS),
+    ("Two returns cost £43.60.", TRAINS),
+    ("A group of 12 pays 20% less.", TRAINS),
+    ("There are trains at 6:15 and 6:30.", TRAINS),
+    ("You can send 6,000 requests an hour in principle.", LIMITS),
+    ("The token is valid for an hour.", LIMITS),
+    ("After 429, wait one minute.", LIMITS),
+    ("Version 2.3 came out in March 2025.", LIMITS),
+    ("A 30 MB file is too large.", LIMITS),
+    ("A 10 MB file is fine.", LIMITS),
+    ("v1.4 is supported until the end of 2025.", LIMITS),
+    ("It listens on port 8080, or on any port you set, such as 9000.", LIMITS),
+    ("The limit resets every 60 seconds.", LIMITS),
+    ("Each floor has 12 rooms.", HOTEL),
+    ("You can check in at 4 pm.", HOTEL),
+    ("Breakfast for two is €28.", HOTEL),
+    ("Three nights of parking come to €36.", HOTEL),
+    ("On Saturday breakfast is served until 11.", HOTEL),
+    ("You can leave your bags after 11 am.", HOTEL),
+    ("The pool opens again on 1 April.", HOTEL),
+    ("The pool is closed in December.", HOTEL),
+    ("With a dog and one night of parking you pay €22 extra.", HOTEL),
+    ("You can have breakfast at 8 on Monday.", HOTEL),
+    ("Late check-out at 1 pm is not offered.", HOTEL),
+]
+WRONG = [
+    ("Standard delivery costs £5.95.", SHIPPING),
+    ("Sale items can be returned within 21 days.", SHIPPING),
+    ("Express arrives the next day if you order before 4 pm.", SHIPPING),
+    ("We're open on Saturday until 2 pm.", SURGERY),
+    ("On weekdays we open at 9 am.", SURGERY),
+    ("Our number is 01632 960 132.", SURGERY),
+    ("Appointments last 15 minutes.", SURGERY),
+    ("A single is £14.20.", TRAINS),
+    ("Trains leave every 20 minutes.", TRAINS),
+    ("Files may be up to 50 MB.", LIMITS),
+    ("Version 2.3 was released on 3 May 2025.", LIMITS),
+    ("The limit is 50 requests per minute.", LIMITS),
+    ("Check-in is from 2 pm.", HOTEL),
+    ("Check-out is by noon.", HOTEL),
+    ("Breakfast costs €16.", HOTEL),
+    ("Room 110 is accessible.", HOTEL),
+    ("Parking is €15 per night.", HOTEL),
+    ("Breakfast ends at 10 on weekends.", HOTEL),
+]
+
+
+@pytest.mark.parametrize(
+    ("response", "knowledge", "expected"),
+    [*CODES, *TIMES, *DATES, *AMOUNTS, *DERIVED, *TITLES],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_value_of_every_day_is_judged_by_its_kind(response: str, knowledge: str, expected: list[str]) -> None:
+    assert list_outcomes(response, knowledge) == expected
+
+
+def doubts(response: str, knowledge: str) -> list[str]:
+    return [outcome for outcome in list_outcomes(response, knowledge) if outcome[0] in "-~"]
+
+
+@pytest.mark.parametrize(("response", "knowledge"), TRUE)
+def test_a_right_answer_has_no_contradicted_value(response: str, knowledge: str) -> None:
+    assert not doubts(response, knowledge)
+
+
+@pytest.mark.parametrize(("response", "knowledge"), WRONG)
+def test_a_wrong_answer_has_a_contradicted_value(response: str, knowledge: str) -> None:
+    assert doubts(response, knowledge)
+
+
+def test_a_derived_number_says_how_it_follows() -> None:
+    (check,) = check_values("Together they have 27 rooms.", ["It has 15 double rooms and 12 single rooms."])
+    assert (check.outcome, check.evidence, check.derivation) == ("derived", None, "15 + 12 = 27")
