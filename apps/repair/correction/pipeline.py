@@ -31,6 +31,7 @@ from groundwire.runtime.calibration import Fusion
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
 from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
+from .keeping import Kept
 from .proposals import list_values, propose
 from .sources import Sources
 
@@ -231,14 +232,14 @@ def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
 
 def draft_response(request: Request, score: Score, settings: CorrectOptions) -> list[Draft]:
     """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first."""
-    response, sources = request.response, Sources(request.knowledge)
+    response, sources, kept = request.response, Sources(request.knowledge), Kept(request.response, request.knowledge)
     doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
     drafts: list[Draft] = []
     for part in doubted:
         sentence = Sentence(part.text, part.start, part.end)
-        proposals = propose(response, sentence, score, sources)
+        proposals = propose(response, sentence, score, sources, kept)
         supported = [value for value in list_values(score, sentence) if value.outcome == "supported"]
-        made = make_drafts(response, sentence, proposals, part.unsupported, supported)
+        made = make_drafts(response, sentence, proposals, part.unsupported, supported, kept)
         drafts += islice(made, max(1, settings.max_drafts // len(doubted)))
         if settings.remove_sentences:
             drafts += filter(None, [remove_sentence(response, sentence)])

@@ -85,7 +85,7 @@ def read_relation(response: str, start: int, taken: Sequence[tuple[int, int]] = 
 
 
 def fits(graph: KnowledgeGraph, candidate: Candidate, said: SaidRelation) -> bool:
-    """Whether a triple of the candidate and its anchor has the relation, with the candidate at the end that is meant."""
+    """Whether a triple of the candidate and its anchor has the relation, with the candidate at the right end."""
     return any(
         _find_end(triple, candidate.entity, said.verb) == said.end
         for triple in graph.triples_between(candidate.anchor, candidate.entity)
