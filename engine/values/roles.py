@@ -161,8 +161,8 @@ def belongs(
         theirs: The characters of the value there.
 
     Returns:
-        Whether the clauses of both share a word that tells this value from every other one of its kind, or any word if
-        there is no other. False where one of the values is not read.
+        Whether the clauses of both share more words than those of any other value of its kind; if there is no other,
+        whether the clause shares a word with its sentence. False where one of the values is not read.
     """
     mine = next((item for item in _find(response, *ours)), None)
     known = next((item for item in _find(passages[passage], *theirs)), None)
@@ -176,6 +176,9 @@ def belongs(
         if _is_rival(mine[0], value) and (index, value.start) != (passage, known[0].start)
     ]
     others = [segment.words for segment, _, value in segments if compare(known[0].content, value.content) != "supports"]
+    if not others:
+        sentence = (part.words for part in _read(passages[passage]) if part.sentence == known[1].sentence)
+        return not mine[1].words.isdisjoint(frozenset().union(*sentence))
     shared = mine[1].words & known[1].words
     return bool(shared) and all(len(shared) > len(mine[1].words & words) for words in others)
 

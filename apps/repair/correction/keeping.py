@@ -254,7 +254,7 @@ def _date_follows(ours: Date, pool: Sequence[TypedValue], words: set[str]) -> bo
     months_too = bool(words & {"month", "months", "year", "years", "quarter", "summer", "winter"})
     for other in dates:
         if ours.first is not None and other.first is not None and ours.month is None:
-            if abs(ours.first - other.first) in counts | {10, 100}:
+            if abs(ours.first - other.first) in counts:
                 return True
             continue
         mine, theirs = _read_day(ours, other), _read_day(other, ours)

@@ -43,6 +43,7 @@ NO_DRAFT = (
     "out."
 )
 NOT_BETTER = "The metrics doubt every correction as much as the response itself."
+STILL_INCONSISTENT = "The response is better, and a sentence of it is still inconsistent."
 UNCHECKED = "The corrections could not be checked: a metric was stopped."
 NOT_COMPARED = "The metrics that corrections are compared by give no verdict. {}"
 
@@ -209,18 +210,20 @@ class Work(NamedTuple):
     def change(self, draft: Draft, after: Score, compared: Score) -> Correction:
         """The response with the edits of a draft."""
         original, doubts = self.request.response, self.before.unsupported
+        accepted = after.verdict.label in ("consistent", "unverifiable")
         return Correction(
-            status="corrected",
+            status="corrected" if accepted else "partial",
             original=original,
             response=draft.response,
             edits=tuple(_describe(original, draft, edit, doubts) for edit in draft.edits),
             unresolved=tuple(span for span in doubts if not any(_overlap(span, edit) for edit in draft.edits)),
-            accepted=after.verdict.label in ("consistent", "unverifiable"),
+            accepted=accepted,
             before=self.before,
             after=after,
             probability_before=compared.verdict.probability,
             timings=self.timings,
             signature=self.signature,
+            message="" if accepted else STILL_INCONSISTENT,
         )
 
 

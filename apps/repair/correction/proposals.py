@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import NamedTuple
 
 from groundwire.engine.metrics.base import HasRange, within
@@ -22,7 +23,7 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.text.words import words
+from groundwire.engine.text.words import WORD, words
 from groundwire.engine.values.comparing import compare
 from groundwire.engine.values.dates import MONTHS
 from groundwire.engine.values.numbers import stem
@@ -48,6 +49,8 @@ NEIGHBOURHOOD = 60
 """Characters before or after a value in which its neighbour is looked for."""
 ANSWERED_WRONG = 0.5
 """Score of a question of Q² below which its answers differ."""
+FRAME = 4
+"""Equal words next to a value and next to another, from which both are in one place of one statement."""
 COVERED = 0.5
 """Share of the characters of a span, or an answer, from which the value in it is what it is about."""
 _DETERMINER = re.compile(r"(an?|the)\s+", re.IGNORECASE)
@@ -102,9 +105,12 @@ def propose(
     best: dict[tuple[int, int, str], Proposal] = {}
     for proposal in proposals:
         old = response[proposal.start : proposal.end]
-        if is_similar(old, proposal.text) or _overlaps(proposal, supported) or kept.keeps(proposal.start, proposal.end):
+        if is_similar(old, proposal.text) or _overlaps(proposal, supported):
             continue
-        if not _may_replace(doubted, proposal, sources):
+        if kept.touches_code(proposal.start, proposal.end) or not (
+            _is_framed(sentence, proposal)
+            or (not kept.keeps(proposal.start, proposal.end) and _may_replace(doubted, proposal, sources))
+        ):
             continue
         key = (proposal.start, proposal.end, proposal.text.casefold())
         earlier = best.get(key, proposal)
@@ -113,6 +119,20 @@ def propose(
         weight = weight if earlier is proposal else min(1.0, weight + AGREEMENT)
         best[key] = max(earlier, proposal, key=lambda item: item.weight)._replace(weight=weight)
     return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
+
+
+def _is_framed(sentence: Sentence, proposal: Proposal) -> bool:
+    """Whether the words next to it are those of the knowledge, ``FRAME`` of them on both sides together."""
+    source, known = proposal.sentence.text, proposal.evidence
+    first, last = proposal.start - sentence.start, proposal.end - sentence.start
+    start, end = known.start - proposal.sentence.start, known.end - proposal.sentence.start
+    before = zip(_list_words(sentence.text[:first])[::-1], _list_words(source[:start])[::-1], strict=False)
+    after = zip(_list_words(sentence.text[last:]), _list_words(source[end:]), strict=False)
+    return sum(1 for side in (before, after) for _ in takewhile(lambda pair: pair[0] == pair[1], side)) >= FRAME
+
+
+def _list_words(text: str) -> list[str]:
+    return [match[0].lower() for match in WORD.finditer(text)]
 
 
 def _may_replace(doubted: _Doubted, proposal: Proposal, sources: Sources) -> bool:

@@ -91,7 +91,7 @@ def make_slots(
                 context, mention, neighbours, in_sentence, exchangeable, type_aware=type_aware, keepable=keepable
             )
         )
-        said = None if keepable else read_relation(context.response, mention.start, ranges)
+        said = read_relation(context.response, mention.start, ranges) if type_aware and not keepable else None
         if said is not None:
             candidates = _keep_fitting(context, candidates, said)
         if candidates:
