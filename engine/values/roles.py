@@ -109,9 +109,7 @@ def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str
     []
     """
     known = [(index, segment) for index, text in enumerate(passages) for segment in _read(text)]
-    held = [
-        (value, index, segment) for index, segment in known for value in segment.values
-    ]
+    held = [(value, index, segment) for index, segment in known for value in segment.values]
     if not 1 < len(held) <= MAX_VALUES:
         return []
     question = frozenset().union(*(segment.words for text in history[-1:] for segment in _read(text)))
@@ -261,7 +259,10 @@ def _read(text: str) -> list[_Segment]:
 
 def _goes_on(tokens: Sequence[Token], values: Iterable[Value], index: int) -> bool:
     """Whether another value follows in the sentence with words of its own: "… and the annual pass CHF 790"."""
-    if index >= len(tokens) or (text_at(tokens, index), text_at(tokens, index + 1)) in (("a", "half"), ("a", "quarter")):
+    if index >= len(tokens) or (text_at(tokens, index), text_at(tokens, index + 1)) in (
+        ("a", "half"),
+        ("a", "quarter"),
+    ):
         return False
     following = next((value for value in values if value.start >= tokens[index].start), None)
     if following is None or following.sentence != tokens[index].sentence:
@@ -270,7 +271,7 @@ def _goes_on(tokens: Sequence[Token], values: Iterable[Value], index: int) -> bo
         if token.sentence != following.sentence or (token.start >= following.end and _SPLIT.match(token.lower)):
             return False
         outside = not following.start <= token.start < following.end
-        if outside and (token.lower.isalpha() and token.lower not in _NO_HEADS or token.lower in _KEY):
+        if outside and ((token.lower.isalpha() and token.lower not in _NO_HEADS) or token.lower in _KEY):
             return True
     return False
 
@@ -281,4 +282,3 @@ def _counts(value: Value) -> bool:
     if isinstance(content, Measure):
         return content.measure not in ("rank",)
     return isinstance(content, Date | Clock | Name)
-

@@ -20,7 +20,10 @@ from groundwire.engine.values.units import UNITS
 
 from .sources import TypedValue, find_parts
 
-CODE = re.compile(r"^[ \t]*\|[^\n]*$|(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`)", re.DOTALL | re.MULTILINE)
+CODE = re.compile(
+    r"^[ \t]*\|[^\n]*$|(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`)",
+    re.DOTALL | re.MULTILINE,
+)
 """Code in a response, fenced or between backticks; and the rows of a table."""
 MAX_NUMBERS = 24
 """Numbers of knowledge and response that are combined, at most."""
@@ -168,9 +171,7 @@ class Kept:
         numbers = list(dict.fromkeys(number for other in pool for number in _list_readings(other.value.content)))
         clocks = [other.value.content.minutes for other in pool if isinstance(other.value.content, Clock)]
         numbers += [float(abs(first - second)) for first, second in combinations(clocks, 2)]
-        factors = [
-            factor for words, more in _FACTORS.items() if self._words & {*words.split("|")} for factor in more
-        ]
+        factors = [factor for words, more in _FACTORS.items() if self._words & {*words.split("|")} for factor in more]
         targets = set(_list_readings(measure))
         return any(_is_result(target, numbers[: 2 * MAX_NUMBERS], factors) for target in targets)
 
@@ -279,4 +280,3 @@ def _read_day(ours: Date, other: Date) -> date | None:
         return date(year, ours.month or other.month or 1, ours.day or 1)
     except ValueError:
         return None
-
