@@ -16,13 +16,23 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..text.normalization import FUNCTION_WORDS
-from .comparing import compare
+from .comparing import compare, normalize
 from .knowledge import find_values
 from .names import split_by_case
 from .numbers import stem
 from .records import Clock, Date, Measure, Name, Value
 from .tokens import Token, read_table, text_at, tokenize
 
+TURNS = 3
+"""Turns of the history, latest first, in which a clause without heads of its own finds them."""
+MAX_PARALLEL = 5
+"""Names of the knowledge that are told apart, at most."""
+SHORT = 5
+"""Words of clauses, at most, that need no word in common to be like rows of a list."""
+LONG = 8
+"""Words of clauses with a word in common, at most, that are like rows of a list."""
+MARGIN = 2
+"""How many heads more another value must have where the value has one of its own."""
 MAX_VALUES = 60
 """Values of the knowledge that are told apart, at most; none is in longer knowledge."""
 _GROUPS = (
@@ -76,6 +86,8 @@ _NO_HEADS = FUNCTION_WORDS - frozenset(read_table("until from off non")) | froze
     """)
 )
 _SPLIT = re.compile(r"^(?:[.!?;,:\n]|and|but|while|whereas|so|then|or)$")
+_COMPARING = frozenset(map(stem, read_table("twice double half thickness than")))
+_DAYS = frozenset(read_table("monday tuesday wednesday thursday friday saturday sunday"))
 _PRONOUNS = frozenset(read_table("he she it they his her its their him them"))
 _COMPOUND = re.compile(r"(?<![\w-])[^\W\d_]+(?:-[^\W\d_]+)+")
 
@@ -91,12 +103,18 @@ class Exchanged(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A clause: its words without those of values, and its values."""
+    """A clause: its words, those of the label before it ("Group B: …"), and its values."""
 
     words: frozenset[str]
     values: tuple[Value, ...]
     sentence: int
     pronoun: bool
+    """Whether it speaks of something that is named before."""
+
+    @property
+    def amounts(self) -> bool:
+        """Whether it has values other than names."""
+        return any(not isinstance(value.content, Name) for value in self.values)
 
 
 def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str] = ()) -> list[Exchanged]:
@@ -108,42 +126,100 @@ def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str
     >>> find_exchanged("The show is at 8 pm.", known)
     []
     """
-    known = [(index, segment) for index, text in enumerate(passages) for segment in _read(text)]
+    known = [(index, segment) for index, text in enumerate(passages) for segment in _name_pronouns(_read(text))]
     held = [(value, index, segment) for index, segment in known for value in segment.values]
     if not 1 < len(held) <= MAX_VALUES:
         return []
-    question = frozenset().union(*(segment.words for text in history[-1:] for segment in _read(text)))
+    segments = _read(response)
+    asked = [frozenset().union(*(segment.words for segment in _read(text))) for text in reversed(history[-TURNS:])]
     found: list[Exchanged] = []
-    for segment in _read(response):
+    for segment in segments:
+        sentence = _join_words(other for other in segments if other.sentence == segment.sentence and not other.values)
+        before = [
+            _join_words(other for other in segments if other.sentence == segment.sentence - 1 and not other.amounts)
+        ]
+        around = [segment.words, sentence, *(before if segment.pronoun else ()), *asked]
         for value in segment.values:
-            exchanged = _check(value, segment, held, question)
+            exchanged = _check(value, around, held)
             if exchanged is not None:
                 found.append(exchanged)
     return found
 
 
+def _name_pronouns(segments: Iterable[_Segment]) -> Iterator[_Segment]:
+    """The clauses of a passage; one with a pronoun has the names of the clause before it, too."""
+    names: frozenset[str] = frozenset()
+    for segment in segments:
+        own = frozenset[str]().union(
+            *(_own_words(value) for value in segment.values if isinstance(value.content, Name))
+        )
+        yield segment._replace(words=segment.words | names) if segment.pronoun else segment
+        names = own or names
+
+
+def _join_words(segments: Iterable[_Segment]) -> frozenset[str]:
+    return frozenset().union(*(segment.words for segment in segments))
+
+
 def _check(
-    ours: Value, segment: _Segment, held: Sequence[tuple[Value, int, _Segment]], question: frozenset[str]
+    ours: Value, around: Sequence[frozenset[str]], held: Sequence[tuple[Value, int, _Segment]]
 ) -> Exchanged | None:
-    rivals = [(value, index, other) for value, index, other in held if _is_rival(ours, value)]
+    """``around`` are the words of the clause, then of ever more of what is before it."""
+    rivals = [(value, index, _leave_own(value, other)) for value, index, other in held if _is_rival(ours, value)]
     same = [item for item in rivals if _is_same(ours, item[0])]
     others = [item for item in rivals if not _is_same(ours, item[0])]
+    if isinstance(ours.content, Name):
+        if not around[0].isdisjoint(_COMPARING):
+            return None
+        others = [item for item in others if same and _may_be_exchanged(same[0][0], item[0])]
+        rivals = [*same, *others]
     if not same or not others:
         return None
-    counts = Counter(word for words in {id(other): other.words for _, _, other in rivals}.values() for word in words)
-    size = len({id(other) for _, _, other in rivals})
-    told = {word for word, count in counts.items() if count < size}
-    if not told:
+    if isinstance(ours.content, Name) and not _are_parallel(rivals):
         return None
-    for words in (segment.words, segment.words | question):
-        mine = max(len(words & other.words & told) for _, _, other in same)
-        theirs = max(others, key=lambda item: len(words & item[2].words & told))
-        matched = words & theirs[2].words & told
-        if mine:
-            return None
-        if matched:
+    contexts = {words for _, _, words in rivals}
+    counts = Counter(word for words in contexts for word in words)
+    told = {word for word, count in counts.items() if count < len(contexts)}
+    own = _own_words(ours)
+    read: frozenset[str] = frozenset()
+    for words in around:
+        read |= words
+        mine = max(len((read - own) & words & told) for _, _, words in same)
+        theirs = max(others, key=lambda item: len((read - own) & item[2] & told))
+        matched = len((read - own) & theirs[2] & told)
+        if matched > mine and (mine == 0 or matched >= mine + MARGIN):
             return Exchanged(ours.start, ours.end, theirs[1], theirs[0].start, theirs[0].end)
+        if mine or matched:
+            return None
     return None
+
+
+def _may_be_exchanged(left: Value, right: Value) -> bool:
+    """Whether two names of the knowledge follow a preposition both or neither, and have no word in common."""
+    first, second = left.content, right.content
+    assert isinstance(first, Name)
+    assert isinstance(second, Name)
+    types = {first.type, second.type} - {"name"}
+    return bool(first.role[0]) == bool(second.role[0]) and len(types) < 2 and not {*first.words} & {*second.words}
+
+
+def _are_parallel(rivals: Sequence[tuple[Value, int, frozenset[str]]]) -> bool:
+    """Whether names are told apart like the rows of a list: few of them, each in a clause of its own, of like words."""
+    clauses = list(dict.fromkeys(words for _, _, words in rivals))
+    if not 1 < len(clauses) == len(rivals) <= MAX_PARALLEL or not all(clauses):
+        return False
+    return max(map(len, clauses)) <= (LONG if frozenset.intersection(*clauses) else SHORT)
+
+
+def _leave_own(value: Value, segment: _Segment) -> frozenset[str]:
+    return segment.words - _own_words(value)
+
+
+def _own_words(value: Value) -> frozenset[str]:
+    """The words that a value adds to its clause."""
+    if isinstance(value.content, Name):
+        return frozenset(map(stem, value.content.words))
+    return frozenset({f"#{normalize(value.content)}"})
 
 
 def belongs(
@@ -208,53 +284,78 @@ def _is_same(ours: Value, theirs: Value) -> bool:
 
 
 def _read(text: str) -> list[_Segment]:
-    """The clauses of a text that have values, or a colon before them ("Haircut: £35")."""
+    """The clauses of a text. What is before a colon belongs to all that is behind it in the sentence."""
     tokens = tokenize(text)
     values = [value for value in find_values(tokens, *split_by_case(tokens)) if _counts(value)]
     compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
     segments: list[_Segment] = []
     words: set[str] = set()
+    label: set[str] = set()
+    named: set[str] = set()
     inside: list[Value] = []
     pronoun = False
-    position = 0
-    covered = 0
-    sentence = 0
+    position = covered = sentence = 0
 
     def finish() -> None:
         nonlocal words, inside, pronoun
-        segments.append(_Segment(frozenset(words), tuple(inside), sentence, pronoun))
+        for value in inside:
+            words |= _own_words(value)
+        segments.append(_Segment(frozenset(words | label), tuple(inside), sentence, pronoun))
         words, inside, pronoun = set(), [], False
 
     for index, token in enumerate(tokens):
-        if token.sentence != sentence and (words or inside):
-            finish()
-        sentence = token.sentence
+        if token.sentence != sentence:
+            if words or inside:
+                finish()
+            label, named, sentence = set(), set(), token.sentence
         while position < len(values) and values[position].end <= token.start:
             position += 1
         if position < len(values) and values[position].start <= token.start < values[position].end:
             if not inside or inside[-1] is not values[position]:
                 inside.append(values[position])
-            if isinstance(values[position].content, Name):
-                words.add(stem(token.lower))
+                if isinstance(values[position].content, Name) and not _has_clause(segments, sentence):
+                    named |= _own_words(values[position])
             continue
         if token.start < covered:
             continue
+        if token.text == ":" and not _has_clause(segments, sentence):
+            label = words.union(*map(_own_words, inside))
+            continue
         if token.start in compounds:
-            match = compounds[token.start]
-            covered = match.end()
-            words.add(_KEY.get(match[0].lower(), stem(match[0].lower())))
+            covered = compounds[token.start].end()
+            word = compounds[token.start][0].lower()
+            words.add(_KEY.get(word, stem(word)))
             continue
         if _SPLIT.match(token.lower) and inside and _goes_on(tokens, values, index + 1):
             finish()
+            after = text_at(tokens, index + 1)
+            if (
+                token.lower == "and"
+                and after not in ("the", "a", "an", "his", "her", "its", "their")
+                and not (index + 1 < len(tokens) and tokens[index + 1].text[0].isupper())
+            ):
+                words |= named  # "X was born in … and died in …"
             continue
         pronoun |= token.lower in _PRONOUNS
-        if token.lower[0].isalpha() and token.lower not in _NO_HEADS:
-            words.add(_KEY.get(token.lower, stem(token.lower)))
-        elif token.lower in _KEY:
+        if (
+            not named
+            and token.lower[0].isalpha()
+            and token.lower not in _NO_HEADS
+            and not _has_clause(segments, sentence)
+        ):
+            named.add(_KEY.get(token.lower, stem(token.lower)))
+        if token.lower in _KEY:
             words.add(_KEY[token.lower])
+        elif token.lower[0].isalpha() and token.lower not in _NO_HEADS:
+            words.add(stem(token.lower))
     if words or inside:
         finish()
     return segments
+
+
+def _has_clause(segments: Sequence[_Segment], sentence: int) -> bool:
+    """Whether a sentence has a clause already."""
+    return bool(segments) and segments[-1].sentence == sentence
 
 
 def _goes_on(tokens: Sequence[Token], values: Iterable[Value], index: int) -> bool:
@@ -281,4 +382,6 @@ def _counts(value: Value) -> bool:
     content = value.content
     if isinstance(content, Measure):
         return content.measure not in ("rank",)
-    return isinstance(content, Date | Clock | Name)
+    if isinstance(content, Name):
+        return content.words[0] not in _DAYS
+    return isinstance(content, Date | Clock)
