@@ -13,7 +13,7 @@ StoppedStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed
 """As for metrics: the texts exceed what may be read, the request was stopped, or a model failed."""
 
 
-CorrectionStatus: TypeAlias = Literal["corrected", "clean", "refused", "unknown"] | StoppedStatus
+CorrectionStatus: TypeAlias = Literal["corrected", "partial", "clean", "refused", "unknown"] | StoppedStatus
 EditSource: TypeAlias = Literal["value", "answer", "wording", "candidate", "removal"]
 """Where the words of a correction come from. ``value``: the knowledge has this value where the response has another.
 ``answer``: it answers a question about the replaced words so. ``wording``: its sentence has these words where the
@@ -123,18 +123,19 @@ class Correction(Record, frozen=True):
     """A response before and after correction from its knowledge."""
 
     status: CorrectionStatus
-    """``clean``: the verdict is not inconsistent, so there is nothing to correct. ``refused``: it is, and no correction
-    is good enough. ``unknown``: without a verdict nothing is corrected. ``message`` says why. Only ``corrected``
-    changes the response."""
+    """``corrected``: no sentence is inconsistent any more. ``partial``: the response is better, and a sentence of it is
+    still inconsistent. ``clean``: the verdict is not inconsistent, so there is nothing to correct. ``refused``: it is,
+    and no correction is good enough. ``unknown``: without a verdict nothing is corrected. ``message`` says why. Only
+    ``corrected`` and ``partial`` change the response."""
     original: str
     response: str
-    """The response after correction; equal to ``original`` under every status but ``corrected``."""
+    """The response after correction; equal to ``original`` under every status but ``corrected`` and ``partial``."""
     edits: tuple[CorrectionEdit, ...]
     """In the order of the response."""
     unresolved: tuple[UnsupportedSpan, ...]
     """Unsupported spans of the original, in inconsistent sentences, that no edit touches."""
     accepted: bool | None
-    """Whether no sentence is inconsistent after the correction; None when nothing was changed."""
+    """Whether no sentence is inconsistent after the correction (``corrected``); None when nothing was changed."""
     before: Score
     """The score of the original."""
     after: Score | None

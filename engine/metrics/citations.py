@@ -7,6 +7,7 @@ inference some of them, so beside these metrics few are computed again.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from ..schema.options import BertScoreOptions, CitationOptions, Options
 from ..schema.results import MetricResult, Request
 from ..text.relevance import PassageSentence, content_words
 from ..text.sentences import Sentence, read_sentences
-from ..text.words import check_words
+from ..text.words import WORD, check_words
 from .alignment import TokenTable, align, find_content_tokens
 from .base import Details, Metric, RoleInfos
 from .bertscore import prepare_text
@@ -28,6 +29,9 @@ from .support import EMBEDDED, SupportFeatures, SupportModel
 
 MAX_WORDS = 250_000
 """Words of response and knowledge, which spaCy splits in four seconds."""
+QUOTED = 3
+"""Words, at least, that are a quotation of the knowledge."""
+_QUOTATION = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 SENTENCES_AT_ONCE = 200
 """Sentences of long knowledge that are read or compared in one go: about 100 ms."""
 
@@ -72,7 +76,7 @@ def citations(
     ]
     labels = iter(answers)
     cited = tuple(
-        CitedSentence(claim.start, claim.end, _rate(candidates, [next(labels) for _ in candidates], model))
+        CitedSentence(claim.start, claim.end, _rate(claim, candidates, [next(labels) for _ in candidates], model))
         for claim, candidates in zip(claims, nearest, strict=True)
     )
     least = options.citations.min_support
@@ -145,7 +149,9 @@ def _find_nearest(
             )
             for item, similarity in zip(knowledge_sentences, similarities, strict=True)
         ]
-        nearby.sort(key=lambda item: -model.rank(item.similarity, item.overlap))
+        nearby.sort(
+            key=lambda item: (not is_quoted(claim.text, item.source.sentence.text), -model.rank(item[1], item[2]))
+        )
         nearest.append(nearby[: settings.candidates])
         compared += len(knowledge_sentences)
         if compared >= SENTENCES_AT_ONCE:
@@ -159,14 +165,36 @@ def _count_indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
+def is_quoted(claim: str, known: str) -> bool:
+    """Whether a claim is words of a sentence of the knowledge, or quotes ``QUOTED`` words of it or more.
+
+    Capitals and punctuation do not count.
+
+    >>> is_quoted("the bar closes at one", "The bar closes at one, the kitchen at nine.")
+    True
+    >>> is_quoted("Vik says: “We lend 300 works a year.”", 'Curator Hanne Vik: "We lend 300 works a year."')
+    True
+    """
+    theirs = f" {' '.join(_fold(known))} "
+    quotes = (match[1] for match in _QUOTATION.finditer(claim))
+    texts = (words for text in (claim, *quotes) if len(words := _fold(text)) >= QUOTED)
+    return any(f" {' '.join(words)} " in theirs for words in texts)
+
+
+def _fold(text: str) -> list[str]:
+    return [match[0].lower().replace("’", "'") for match in WORD.finditer(text)]
+
+
 def _rate(
-    candidates: Sequence[Nearby], answers: Sequence[Classified], model: SupportModel
+    claim: Sentence, candidates: Sequence[Nearby], answers: Sequence[Classified], model: SupportModel
 ) -> tuple[CitationCandidate, ...]:
     rated = []
     for (source, similarity, overlap), answer in zip(candidates, answers, strict=True):
         entailment, contradiction = (answer.probabilities[label] for label in ("entailment", "contradiction"))
-        support = model.support(SupportFeatures(similarity, overlap, entailment, contradiction))
         sentence = source.sentence
+        support = model.support(SupportFeatures(similarity, overlap, entailment, contradiction))
+        if is_quoted(claim.text, sentence.text):
+            support = 1.0
         where = PassageRange(source.passage, sentence.start, sentence.end)
         rated.append(CitationCandidate(where, sentence.text, similarity, overlap, entailment, contradiction, support))
     return tuple(sorted(rated, key=lambda candidate: -candidate.support))

@@ -145,6 +145,8 @@ def _find_runs(response: str, unlinked: Sequence[_ScoredWord], threshold: float)
     def continues(index: int) -> bool:
         """Whether the word at ``index`` may belong to the same name as the word before it."""
         word = unlinked[index]
+        if _is_initial(unlinked[index - 1]) and word.capitalised:
+            return _is_adjacent(response, unlinked, index - 1)
         return _is_adjacent(response, unlinked, index - 1) and not (word.begins and word.probability >= threshold)
 
     index = previous_end = 0
@@ -182,7 +184,13 @@ def _begins_name(word: _ScoredWord, threshold: float) -> bool:
     return word.capitalised and word.content and (not word.starts_sentence or word.probability >= threshold / 2)
 
 
+def _is_initial(word: _ScoredWord) -> bool:
+    return word.capitalised and word.end - word.start == 1
+
+
 def _is_adjacent(response: str, unlinked: Sequence[_ScoredWord], index: int) -> bool:
-    """Whether there are only spaces between a word and the next one."""
+    """Whether there are only spaces between a word and the next one, or the point of an initial ("H. G. Wells")."""
     between = response[unlinked[index].end : unlinked[index + 1].start]
+    if _is_initial(unlinked[index]):
+        between = between.removeprefix(".") or between
     return bool(between) and not between.strip()

@@ -2,12 +2,14 @@
 
 A model of a few million parameters does not see that 1968 is not 1978. Here both texts are read for quantities with
 units, money, percentages, ordinals, dates, ages and durations, times and names; each is brought to a normal form and
-compared (docs/metrics/values.md). The history is not read, as in the other metrics that compare response and knowledge.
+compared (docs/metrics/values.md). The history is read only for what a value belongs to ("When does the show begin?").
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, ValuesExplanation
@@ -15,6 +17,7 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.words import check_words
 from ..values.comparing import normalize
+from ..values.roles import Exchanged, find_exchanged
 from ..values.support import CheckedValue, check_in_steps
 from ..values.tokens import TOKEN
 from .base import Confirms, Details, Metric, Refutes, RoleInfos, within
@@ -33,7 +36,7 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     """
     check_words((request.response, *request.knowledge), MAX_WORDS, "Values", TOKEN)
     checked = yield from check_in_steps(request.response, request.knowledge)
-    stated = tuple(_state(request, check) for check in checked)
+    stated = give_back(request, tuple(_state(request, check) for check in checked))
     if not stated:
         message = "The response states no number, date or name that can be checked."
         return MetricResult("values", "nothing_to_verify", message=message)
@@ -44,6 +47,25 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
         explanation=ValuesExplanation(stated),
         unsupported=tuple(_list_unsupported(stated)),
     )
+
+
+def give_back(request: Request, stated: tuple[StatedValue, ...]) -> tuple[StatedValue, ...]:
+    """The values; one that the knowledge has of something else is contradicted by what it has there (``roles``)."""
+    exchanged = find_exchanged(request.response, request.knowledge, request.history)
+    return tuple(
+        next((_contradict(request, value, item) for item in exchanged if _is_about(value, item)), value)
+        for value in stated
+    )
+
+
+def _is_about(value: StatedValue, item: Exchanged) -> bool:
+    return value.outcome == "supported" and value.start < item.end and item.start < value.end
+
+
+def _contradict(request: Request, value: StatedValue, item: Exchanged) -> StatedValue:
+    there = PassageRange(item.passage, item.known_start, item.known_end)
+    says = request.knowledge[item.passage][item.known_start : item.known_end]
+    return replace(value, outcome="contradicted", knowledge_says=says, evidence=there)
 
 
 def _state(request: Request, check: CheckedValue) -> StatedValue:

@@ -13,22 +13,24 @@ from ..schema.options import Options
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings
 from .decision import add_spans, decide_response, keep_doubted
 from .fusion import decide_metrics
+from .marks import fit_marks
 from .spans import fuse_spans, type_spans
 
 
 def list_citations(results: Mapping[str, MetricResult], decided: Sequence[SentenceVerdict]) -> tuple[Citation, ...]:
     """The citations by sentence of the response, and then by support; none without the metric, or if it did not score.
 
-    ``decided`` are the sentences with their verdicts, as far as there are any.
+    A sentence that is inconsistent, or states nothing, has none. ``decided`` are the sentences with their verdicts, as
+    far as there are any.
     """
     result = find_citing(results)
     if result is None or result.status != "scored" or not isinstance(result.explanation, CitationsExplanation):
         return ()
-    silent = {(part.start, part.end) for part in decided if part.verdict.label == "unverifiable"}
+    uncited = {(part.start, part.end) for part in decided if part.verdict.label in ("unverifiable", "inconsistent")}
     return tuple(
         Citation(sentence.start, sentence.end, candidate.evidence, candidate.text, candidate.support)
         for sentence in result.explanation.sentences
-        if (sentence.start, sentence.end) not in silent
+        if (sentence.start, sentence.end) not in uncited
         for candidate in sentence.candidates
         if candidate.support >= result.explanation.min_support
     )
@@ -74,6 +76,7 @@ def build_score(
         request.response, by_name, calibration, options.profile, options.max_false_positive_rate
     )
     spans = keep_doubted(fuse_spans(request.response, results), decided)
+    spans = fit_marks(request.response, spans, results, request.knowledge)
     spans = type_spans(request.response, spans, results)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(

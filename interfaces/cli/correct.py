@@ -92,7 +92,6 @@ def correct_file(
     show_table = prints_tables(input_options.json)
     table = RowTable(display.output_console(), {"line": 5, "before": 0, "after": 0, "reason": 0})
     counts: Counter[str] = Counter()
-    accepted = 0
     with contextlib.ExitStack() as stack:
         lines = stack.enter_context(input_options.open(source))
         engine = stack.enter_context(engine_options.open())
@@ -106,7 +105,6 @@ def correct_file(
                 display.print_line_error(errors, line.number, str(error))
             else:
                 counts[correction.status] += 1
-                accepted += bool(correction.accepted)
                 if show_table:
                     table.add_row(str(line.number), *_format_row(correction))
                 else:
@@ -115,7 +113,7 @@ def correct_file(
     if show_table and counts.total() > counts["invalid"]:
         unchanged = ", ".join(f"{counts[status]} {name}" for status, name in UNCHANGED.items() if counts[status])
         display.output_console().print(
-            f"[dim]{counts['corrected']} corrected, of which {accepted} are consistent now"
+            f"[dim]{counts['corrected']} corrected, {counts['partial']} better and still inconsistent"
             f"{'; unchanged: ' + unchanged if unchanged else ''}.[/]"
         )
     display.finish(counts)
@@ -143,7 +141,7 @@ def _correct_line(
 
 def _format_row(correction: Correction) -> tuple[Text, Text, Text]:
     spans = [(span.start, span.end) for span in correction.before.unsupported]
-    if correction.status != "corrected":
+    if not correction.edits:
         before = display.mark_ranges(correction.original, spans, "bold red")
         return before, Text("unchanged", style="dim"), _format_status(correction)
     old = [(edit.start, edit.end) for edit in correction.edits if edit.start < edit.end]

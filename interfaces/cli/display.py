@@ -33,6 +33,7 @@ DONE = frozenset(
         "clean",
         "refined",
         "corrected",
+        "partial",
         "refused",
         "no_context",
         "done before",

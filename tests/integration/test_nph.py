@@ -59,6 +59,11 @@ def test_two_names_that_the_critic_runs_together_are_two_mentions(engine: Engine
     response = "Yes he did. He also wrote The Time Machine and The Invisible Man."
     critique = Critic(engine).critique(response, triples, history=history)
     assert [mention.text for mention in critique.mentions] == ["The Time Machine", "The Invisible Man"]
+    refinement = Refiner(engine).refine(response, triples, history=history)
+    chosen = [change.chosen.entity for change in refinement.changes]
+    assert refinement.accepted
+    assert len(set(chosen)) == 2
+    assert set(chosen) < {*titles} - {"The Witches", "The Champion of the World"}, "two other works of his"
 
 
 @pytest.mark.skipif(not {"nph", "compact"} <= set(embedded()), reason="this checkout lacks a trained bundle")
@@ -70,7 +75,7 @@ def test_a_title_that_the_graph_does_not_know_is_less_likely_a_person(engine: En
     def probability_of_author(loaded: Engine) -> float:
         (change,) = (
             Refiner(loaded)
-            .refine("He also wrote The Time Machine.", triples, history=history, options=RefineOptions(veto=False))
+            .refine("He is also known for The Time Machine.", triples, history=history, options=RefineOptions(veto=False))
             .changes
         )
         return {item.entity: item.probability for item in (change.chosen, *change.runners_up)}["Roald Dahl"]

@@ -30,7 +30,7 @@ FILMS = (
     Triple("Ridley Scott", "born_in", "South Shields"),
 )
 SAYS = {
-    "directed_by": r"{s} was directed by {o}|{o} directed {s}",
+    "directed_by": r"{s} was directed by {o}|{o} directed {s}|{s} is a film of {o}",
     "starring": r"{s} stars {o}|{o} plays in {s}|{s} was directed by \w+ \w+ and stars {o}",
     "release_year": r"{s} came out in {o}|the year of {s} is {o}",
     "has_genre": r"{s} is an? {o}",
@@ -111,7 +111,7 @@ def _find_claim(text: str, predicate: str, subject: str, object_: str, topics: s
 
 def _find_wanted(before: str, after: str) -> tuple[str, str]:
     """The predicate of the sentence around a name, and which end of it the name is."""
-    if re.search(r"directed by\s*$", before):
+    if re.search(r"(directed by|is a film of)\s*$", before):
         return "directed_by", "object"
     if re.match(r"\s*was directed by", after):
         return "directed_by", "subject"

@@ -20,6 +20,7 @@ from groundwire.engine.values.records import Name
 from groundwire.engine.values.support import check_values
 
 from ..records import EditSource
+from .keeping import Kept
 from .proposals import Proposal
 from .removal import find_removals
 from .sources import find_parts
@@ -70,17 +71,19 @@ def make_drafts(
     proposals: Sequence[Proposal],
     doubts: Sequence[UnsupportedSpan],
     supported: Sequence[HasRange],
+    kept: Kept | None = None,
 ) -> Iterator[Draft]:
     """Yield drafts for a sentence, the most trusted first: several proposals together, single ones, removals.
 
-    ``doubts`` are its unsupported words, ``supported`` the values that the knowledge has.
+    ``doubts`` are its unsupported words, ``supported`` the values that the knowledge has, ``kept`` what is left as it
+    is.
     """
     together = _choose_disjoint(proposal for proposal in proposals if proposal.weight >= TOGETHER)
     trusted = [proposal for proposal in proposals if proposal.weight > REMOVAL]
     drafts = chain(
         (_replace(response, sentence, chosen) for chosen in (together,) if len(chosen) > 1),
         (_replace(response, sentence, [proposal]) for proposal in trusted),
-        _remove_parts(response, sentence, doubts, supported),
+        _remove_parts(response, sentence, doubts, supported, kept),
         (_replace(response, sentence, [proposal]) for proposal in proposals[len(trusted) :]),
     )
     seen: set[str] = set()
@@ -131,7 +134,11 @@ def _replace(response: str, sentence: Sentence, proposals: Sequence[Proposal]) -
 
 
 def _remove_parts(
-    response: str, sentence: Sentence, doubts: Sequence[UnsupportedSpan], supported: Sequence[HasRange]
+    response: str,
+    sentence: Sentence,
+    doubts: Sequence[UnsupportedSpan],
+    supported: Sequence[HasRange],
+    kept: Kept | None,
 ) -> Iterator[Draft]:
     """The response without parts of the sentence that are mostly unsupported, and have nothing that is supported."""
     for doubt in doubts:
@@ -142,6 +149,8 @@ def _remove_parts(
             if not _is_doubted(response, start, end, doubts) or any(
                 item.start < end and start < item.end for item in supported
             ):
+                continue
+            if kept is not None and (kept.touches_code(start, end) or kept.states_amount(start, end)):
                 continue
             edit = DraftEdit(start, end, start, start, "remove", "removal", None)
             text = response[:start] + response[end:]

@@ -31,6 +31,7 @@ from groundwire.runtime.calibration import Fusion
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
 from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
+from .keeping import Kept
 from .proposals import list_values, propose
 from .sources import Sources
 
@@ -42,6 +43,7 @@ NO_DRAFT = (
     "out."
 )
 NOT_BETTER = "The metrics doubt every correction as much as the response itself."
+STILL_INCONSISTENT = "The response is better, and a sentence of it is still inconsistent."
 UNCHECKED = "The corrections could not be checked: a metric was stopped."
 NOT_COMPARED = "The metrics that corrections are compared by give no verdict. {}"
 
@@ -208,18 +210,20 @@ class Work(NamedTuple):
     def change(self, draft: Draft, after: Score, compared: Score) -> Correction:
         """The response with the edits of a draft."""
         original, doubts = self.request.response, self.before.unsupported
+        accepted = after.verdict.label in ("consistent", "unverifiable")
         return Correction(
-            status="corrected",
+            status="corrected" if accepted else "partial",
             original=original,
             response=draft.response,
             edits=tuple(_describe(original, draft, edit, doubts) for edit in draft.edits),
             unresolved=tuple(span for span in doubts if not any(_overlap(span, edit) for edit in draft.edits)),
-            accepted=after.verdict.label in ("consistent", "unverifiable"),
+            accepted=accepted,
             before=self.before,
             after=after,
             probability_before=compared.verdict.probability,
             timings=self.timings,
             signature=self.signature,
+            message="" if accepted else STILL_INCONSISTENT,
         )
 
 
@@ -231,14 +235,14 @@ def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
 
 def draft_response(request: Request, score: Score, settings: CorrectOptions) -> list[Draft]:
     """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first."""
-    response, sources = request.response, Sources(request.knowledge)
+    response, sources, kept = request.response, Sources(request.knowledge), Kept(request.response, request.knowledge)
     doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
     drafts: list[Draft] = []
     for part in doubted:
         sentence = Sentence(part.text, part.start, part.end)
-        proposals = propose(response, sentence, score, sources)
+        proposals = propose(response, sentence, score, sources, kept)
         supported = [value for value in list_values(score, sentence) if value.outcome == "supported"]
-        made = make_drafts(response, sentence, proposals, part.unsupported, supported)
+        made = make_drafts(response, sentence, proposals, part.unsupported, supported, kept)
         drafts += islice(made, max(1, settings.max_drafts // len(doubted)))
         if settings.remove_sentences:
             drafts += filter(None, [remove_sentence(response, sentence)])

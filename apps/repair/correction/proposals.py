@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import NamedTuple
 
 from groundwire.engine.metrics.base import HasRange, within
@@ -22,12 +23,17 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.text.words import words
+from groundwire.engine.text.words import WORD, words
+from groundwire.engine.values.comparing import compare
+from groundwire.engine.values.dates import MONTHS
 from groundwire.engine.values.numbers import stem
-from groundwire.engine.values.records import Name
+from groundwire.engine.values.records import Measure, Name
+from groundwire.engine.values.roles import belongs
+from groundwire.engine.values.units import UNITS
 
 from ..records import EditSource
 from .alignment import align_words
+from .keeping import Kept
 from .sources import Sources, SourceSentence, TypedValue, find_free_parts
 
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
@@ -43,10 +49,17 @@ NEIGHBOURHOOD = 60
 """Characters before or after a value in which its neighbour is looked for."""
 ANSWERED_WRONG = 0.5
 """Score of a question of Q² below which its answers differ."""
+FRAME = 4
+"""Equal words next to a value and next to another, from which both are in one place of one statement."""
 COVERED = 0.5
 """Share of the characters of a span, or an answer, from which the value in it is what it is about."""
 _DETERMINER = re.compile(r"(an?|the)\s+", re.IGNORECASE)
 _BEFORE = re.compile(r"(?<!\w)(an?|the)\s+$", re.IGNORECASE)
+_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_MONTH = re.compile(rf"\b(?:{'|'.join(month.capitalize() for month in MONTHS if len(month) > 2)})\b")
+_DAY = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
+_TRAILING_YEAR = re.compile(r",?\s*[12]\d{3}$")
+_UNIT = re.compile(r"\s*([^\W\d_]+|[°%])$")
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
 
 
@@ -64,12 +77,15 @@ class Proposal(NamedTuple):
     """The sentence that the words are from."""
 
 
-def propose(response: str, sentence: Sentence, score: Score, sources: Sources) -> list[Proposal]:
+def propose(
+    response: str, sentence: Sentence, score: Score, sources: Sources, kept: Kept | None = None
+) -> list[Proposal]:
     """Proposals for the unsupported words of a sentence of ``response``, the most trusted first.
 
     A value that the knowledge supports, in other words perhaps, is left as it is, and so is what is only spelt
-    differently.
+    differently, and what is ``kept``.
     """
+    kept = Kept(response, sources.passages) if kept is None else kept
     doubted = _Doubted(
         response,
         sentence,
@@ -91,6 +107,11 @@ def propose(response: str, sentence: Sentence, score: Score, sources: Sources) -
         old = response[proposal.start : proposal.end]
         if is_similar(old, proposal.text) or _overlaps(proposal, supported):
             continue
+        if kept.touches_code(proposal.start, proposal.end) or not (
+            _is_framed(sentence, proposal)
+            or (not kept.keeps(proposal.start, proposal.end) and _may_replace(doubted, proposal, sources))
+        ):
+            continue
         key = (proposal.start, proposal.end, proposal.text.casefold())
         earlier = best.get(key, proposal)
         weight = max(earlier.weight, proposal.weight)
@@ -98,6 +119,48 @@ def propose(response: str, sentence: Sentence, score: Score, sources: Sources) -
         weight = weight if earlier is proposal else min(1.0, weight + AGREEMENT)
         best[key] = max(earlier, proposal, key=lambda item: item.weight)._replace(weight=weight)
     return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
+
+
+def _is_framed(sentence: Sentence, proposal: Proposal) -> bool:
+    """Whether the words next to it are those of the knowledge, ``FRAME`` of them on both sides together."""
+    source, known = proposal.sentence.text, proposal.evidence
+    first, last = proposal.start - sentence.start, proposal.end - sentence.start
+    start, end = known.start - proposal.sentence.start, known.end - proposal.sentence.start
+    before = zip(_list_words(sentence.text[:first])[::-1], _list_words(source[:start])[::-1], strict=False)
+    after = zip(_list_words(sentence.text[last:]), _list_words(source[end:]), strict=False)
+    return sum(1 for side in (before, after) for _ in takewhile(lambda pair: pair[0] == pair[1], side)) >= FRAME
+
+
+def _list_words(text: str) -> list[str]:
+    return [match[0].lower() for match in WORD.finditer(text)]
+
+
+def _may_replace(doubted: _Doubted, proposal: Proposal, sources: Sources) -> bool:
+    """Whether a number, time or date is of what the response speaks of, and the response does not have it already."""
+    ours = _choose_part(doubted.parts, proposal.start, proposal.end)
+    if ours is None or isinstance(ours.value.content, Name):
+        return True
+    source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
+    theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
+    if theirs is None or isinstance(theirs.value.content, Name):
+        return False
+    mine, other = ours.value.content, theirs.value.content
+    if isinstance(mine, Measure) and isinstance(other, Measure) and mine.measure != other.measure:
+        return False
+    if _has_value(doubted.response, theirs, ours):
+        return False
+    known = (theirs.start + source.start, theirs.end + source.start)
+    return belongs(doubted.response, (ours.start, ours.end), sources.passages, source.passage, known)
+
+
+def _has_value(response: str, theirs: TypedValue, ours: TypedValue) -> bool:
+    """Whether a response has a value elsewhere."""
+    return any(
+        part.start != ours.start
+        and not isinstance(part.value.content, Name)
+        and compare(part.value.content, theirs.value.content) == "supports"
+        for part in find_free_parts(response)
+    )
 
 
 def is_similar(old: str, new: str) -> bool:
@@ -277,6 +340,9 @@ def _fit(
         start = before.start()
     elif known_definite and known_before is not None and before is None:
         known_start = known_before.start()
+    (start, end), (known_start, known_end), parts = _fit_parts(response, (start, end), source, (known_start, known_end))
+    if parts is not None:
+        return Proposal(start, end, parts, kind, weight, source.cite(known_start, known_end), source)
     noun, known_noun = _NEXT_WORD.match(response, end), _NEXT_WORD.match(source.text, known_end)
     if noun and known_noun and _differ_in_number(noun[1].lower(), known_noun[1].lower()):
         end, known_end = noun.end(), known_noun.end()
@@ -284,6 +350,30 @@ def _fit(
     if known_start == 0 and not any(part.start == 0 for part in source.parts) and text[1:2].islower():
         text = text[:1].lower() + text[1:]
     return Proposal(start, end, text, kind, weight, source.cite(known_start, known_end), source)
+
+
+def _fit_parts(
+    response: str, ours: tuple[int, int], source: SourceSentence, theirs: tuple[int, int]
+) -> tuple[tuple[int, int], tuple[int, int], str | None]:
+    """Both ranges, and a date of the knowledge as coarse as the response's; without a unit that both have.
+
+    The third is None where the words of the source are to be taken as they are.
+    """
+    old, new = response[slice(*ours)], source.text[slice(*theirs)]
+    year, known_year = _YEAR.fullmatch(old), _YEAR.search(new)
+    if year and known_year:
+        at = theirs[0] + known_year.start()
+        return ours, (at, at + 4), new[known_year.start() : known_year.end()]
+    month, known_month = _MONTH.search(old), _MONTH.search(new)
+    if month and known_month and not _DAY.search(old.replace(known_month[0], "")):
+        known = f"{known_month[0]} {known_year[0]}" if known_year and _YEAR.search(old) else known_month[0]
+        return ours, theirs, known
+    if month and known_month and not _YEAR.search(old) and known_year:
+        return ours, theirs, _TRAILING_YEAR.sub("", new) if new.endswith(known_year[0]) else None
+    unit, known_unit = _UNIT.search(old), _UNIT.search(new)
+    if unit and known_unit and UNITS.get(unit[1].lower()) == UNITS.get(known_unit[1].lower()) is not None:
+        return (ours[0], ours[0] + unit.start()), (theirs[0], theirs[0] + known_unit.start()), new[: known_unit.start()]
+    return ours, theirs, None
 
 
 def _leading_determiner(text: str) -> str:

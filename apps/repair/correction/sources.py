@@ -72,12 +72,12 @@ class Sources:
     """The knowledge of a request."""
 
     def __init__(self, passages: Sequence[str]) -> None:
-        self._passages = passages
+        self.passages = passages
         self._known: dict[PassageSentence, SourceSentence] = {}
 
     @cached_property
     def _sentences(self) -> list[PassageSentence]:
-        return list(islice(read_passages(self._passages), MAX_SENTENCES))
+        return list(islice(read_passages(self.passages), MAX_SENTENCES))
 
     def find_nearest(self, text: str) -> list[SourceSentence]:
         """The sentences that share the most content words with ``text``, most first; none that shares no word."""

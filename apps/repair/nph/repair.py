@@ -21,6 +21,7 @@ from groundwire.engine.text.sentences import sentences
 from groundwire.runtime.calls import Candidate, Retrieved
 
 from .context import Context, find_subjects, sort_by_relevance
+from .relations import SaidRelation, fits, read_relation
 
 ANCHOR_TRIPLES = 1024
 """Triples of a context node's neighbourhood that are searched for candidates, nearest first."""
@@ -79,6 +80,7 @@ def make_slots(
     anchors = tuple(dict.fromkeys((*find_subjects(context.response, unflagged), *context.topics, *others)))
     neighbours = {anchor: _find_neighbours(context, anchor) for anchor in anchors}
     sentence_starts = _sentence_starts(context.response)
+    ranges = [(item.start, item.end) for item in (*mentions, *context.links)]
     slots = []
     for mention in mentions:
         sentence = _sentence_index(sentence_starts, mention.start)
@@ -89,6 +91,9 @@ def make_slots(
                 context, mention, neighbours, in_sentence, exchangeable, type_aware=type_aware, keepable=keepable
             )
         )
+        said = read_relation(context.response, mention.start, ranges) if type_aware and not keepable else None
+        if said is not None:
+            candidates = _keep_fitting(context, candidates, said)
         if candidates:
             other_type = frozenset(candidate.entity for candidate, same_type in candidates if not same_type)
             listed = tuple(candidate for candidate, _ in candidates)
@@ -229,6 +234,19 @@ def _find_candidates(
             ranked.append((entity not in context.nodes, -similarity, distance, Candidate(anchor, entity)))
     ranked.sort(key=lambda item: item[:3])
     yield from ((candidate, similarity <= -SAME_TYPE) for _, similarity, _, candidate in ranked[:MAX_CANDIDATES])
+
+
+def _keep_fitting(
+    context: Context, candidates: tuple[tuple[Candidate, bool], ...], said: SaidRelation
+) -> tuple[tuple[Candidate, bool], ...]:
+    """The candidates that fit what the response says before the mention; all of them where none does.
+
+    Where it says "also", those that the history has not named come first, if there are any.
+    """
+    fitting = tuple(item for item in candidates if fits(context.graph, item[0], said))
+    if said.is_another and fitting:
+        fitting = tuple(item for item in fitting if item[0].entity not in context.topics) or fitting
+    return fitting or candidates
 
 
 def _is_consistent(

@@ -175,7 +175,7 @@ function offerCorrection(score, sent) {
 
 /** What is removed and inserted, and what the verdict on the new response is. */
 function showCorrection(correction, sent) {
-  if (correction.status !== "corrected") {
+  if (correction.edits.length === 0) {
     return [make("p", { class: "warning" }, `${words(correction.status)}: ${correction.message || "nothing was changed"}`)];
   }
   const points = Array.from(correction.original);

@@ -46,7 +46,7 @@ def test_a_table_shows_before_after_and_why(tmp_path: Path) -> None:
         "refused",
         "⟦Cremona⟧",
         "still inconsistent",
-        "2 corrected, of which 1 are consistent now; unchanged: 1 not inconsistent, 1 refused.",
+        "1 corrected, 1 better and still inconsistent; unchanged: 1 not inconsistent, 1 refused.",
     ):
         assert text in shown, text
 

@@ -72,7 +72,8 @@ def test_the_threshold_and_the_number_of_candidates_are_options() -> None:
     single = Options(citations=CitationOptions(candidates=1))
     assert cited(score("Honey keeps for years.", twice, options=single)) == [("0", "Honey keeps for years.")]
     sure = Options(citations=CitationOptions(min_support=1.0))
-    assert score("Honey keeps for years.", twice, options=sure).citations == ()
+    assert score("Honey keeps well for years.", twice, options=sure).citations == ()
+    assert len(score("Honey keeps for years.", twice, options=sure).citations) == 2, "a quotation is certain"
     with pytest.raises(InvalidRequest, match=r"citations\.candidates is 0"):
         score("a", "b", options=Options(citations=CitationOptions(candidates=0)))
 

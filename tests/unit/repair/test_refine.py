@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from groundwire.engine import Engine, InvalidRequest, Options, Triple
 from groundwire.repair import Critic, CritiqueOptions, KnowledgeGraph, Refinement, RefineOptions, Refiner
 from groundwire.repair.nph.context import find_path
-from groundwire.runtime.calls import ClassifyTokens, FindSpans, Retrieve, TextSpan
+from groundwire.repair.nph.relations import SaidRelation, fits, read_relation
+from groundwire.runtime.calls import Candidate, ClassifyTokens, FindSpans, Retrieve, TextSpan
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.triples import SEPARATOR
@@ -196,7 +197,7 @@ def test_what_is_of_another_kind_counts_less_and_a_number_is_no_name() -> None:
     def asked(options: RefineOptions | None = None) -> tuple[set[str], dict[str, float]]:
         with Engine(world()) as engine:
             refinement = Refiner(engine).refine(
-                "Alien was directed by James Cameron.", GRAPH, history=ALIEN, options=options
+                "Alien is a film of James Cameron.", GRAPH, history=ALIEN, options=options
             )
             assert isinstance(engine.core.runtime, FakeRuntime)
             ((call,),) = [calls for role, calls in engine.core.runtime.batches if role == "retriever"]
@@ -289,7 +290,7 @@ def test_a_name_that_the_graph_does_not_know_has_the_type_that_is_recognised(
     name: str, preferred: bool, options: RefineOptions
 ) -> None:
     with Engine(world(spans=recognise)) as engine:
-        response = f"Alien was directed by {name}."
+        response = f"Alien is a film of {name}."
         (change,) = Refiner(engine).refine(response, GRAPH, history=ALIEN, options=options).changes
     shares = {item.entity: item.probability for item in (change.chosen, *change.runners_up)}
     # The retriever weighs the director 8, two actors and the genre 1 each, and without types the year.
@@ -303,8 +304,40 @@ def test_a_name_that_the_graph_does_not_know_has_the_type_that_is_recognised(
 
 
 def test_without_a_recogniser_a_name_that_the_graph_does_not_know_has_no_type() -> None:
-    (change,) = run("Alien was directed by John Smith.").changes
+    (change,) = run("Alien is a film of John Smith.").changes
     assert {item.entity: item.probability for item in change.runners_up}["Science fiction"] == pytest.approx(1 / 11)
+
+
+def test_a_candidate_fits_the_verb_before_the_name() -> None:
+    """Who directs is not an actor, and what somebody directs is a film."""
+    (change,) = consistent(run("Alien was directed by John Smith.")).changes
+    assert (change.chosen.entity, change.runners_up) == ("Ridley Scott", ())
+    every = run("Alien was directed by John Smith.", options=RefineOptions(type_aware=False)).changes[0]
+    assert "John Hurt" in {item.entity for item in every.runners_up}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He also wrote ", ("write", "work", True)),
+        ("It was written in 1990 by ", ("write", "maker", False)),
+        ("It stars ", ("star", "maker", False)),
+        ("She starred in another film, ", ("star", "work", True)),
+        ("He wrote it. It is about ", None),
+        ("They speak of ", None),
+    ],
+)
+def test_the_verb_before_a_name_says_which_end_of_a_relation_it_is(text: str, expected: Any) -> None:
+    assert read_relation(text + "Heat.", len(text)) == expected
+
+
+def test_predicates_that_do_not_say_who_makes_are_not_read() -> None:
+    graph = KnowledgeGraph.from_triples(
+        [("Heat", "written by", "Ann"), ("Bob", "author of", "Heat"), ("Heat", "film", "Cy"), ("Heat", "writer", "Di")]
+    )
+    said = SaidRelation("write", "maker", is_another=False)
+    fitting = [name for name in ("Ann", "Bob", "Cy", "Di") if fits(graph, Candidate("Heat", name), said)]
+    assert fitting == ["Ann", "Bob", "Di"]
 
 
 def test_candidates_come_from_as_far_as_asked_for() -> None:

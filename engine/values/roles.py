@@ -1,0 +1,387 @@
+"""What a value belongs to: the price of which ticket, the hour at which the doors open, the speaker of which words.
+
+A response may state a value that the knowledge has, and give it to something else: "the bar closes at 21:30", where the
+kitchen does. Each value of the knowledge is read with the words of its clause that tell it from the other values of its
+kind, its heads. A value is exchanged if the response's clause has heads of another value of that kind and none of its
+own. Words of starting and ending, opening and closing, leaving and arriving and the like stand for each other within
+their group. Where the response's clause has no head, the last question of the history is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from ..text.normalization import FUNCTION_WORDS
+from .comparing import compare, normalize
+from .knowledge import find_values
+from .names import split_by_case
+from .numbers import stem
+from .records import Clock, Date, Measure, Name, Value
+from .tokens import Token, read_table, text_at, tokenize
+
+TURNS = 3
+"""Turns of the history, latest first, in which a clause without heads of its own finds them."""
+MAX_PARALLEL = 5
+"""Names of the knowledge that are told apart, at most."""
+SHORT = 5
+"""Words of clauses, at most, that need no word in common to be like rows of a list."""
+LONG = 8
+"""Words of clauses with a word in common, at most, that are like rows of a list."""
+MARGIN = 2
+"""How many heads more another value must have where the value has one of its own."""
+MAX_VALUES = 60
+"""Values of the knowledge that are told apart, at most; none is in longer knowledge."""
+_GROUPS = (
+    "start starts started begin begins began beginning open opens opened opening commence commences kick kicks start: "
+    "from starting",
+    "end ends ended close closes closed closing finish finishes finished shut shuts until till ending stop stops last",
+    "depart departs departed departure leave leaves left take-off sets off departing",
+    "arrive arrives arrived arrival land lands landed reach reaches arriving pulls gets terminates",
+    "check-in checkin move moving",
+    "check-out checkout",
+    "born birth birthplace birthday",
+    "die dies died death dead passed",
+    "found founds founded founder founders founding",
+    "manage manages managed manager managing run runs running head heads headed leads led charge",
+    "write writes wrote written writer author authored",
+    "translate translates translated translator translation english",
+    "compose composes composed composer composition music",
+    "design designs designed designer plans drawn architect",
+    "direct directs directed director",
+    "produce produces produced producer",
+    "sign signs signed signing",
+    "effect force effective",
+    "adult adults grown-up grown-ups",
+    "child children kid kids",
+    "single alone yourself",
+    "member members",
+    "non-member non-members",
+    "deposit security refunded refund",
+    "month monthly",
+    "year annual yearly annually",
+    "day daily",
+    "hour hourly",
+    "week weekly",
+    "tenant tenants",
+    "landlord landlords landlady",
+    "return returns returned returning",
+    "order orders",
+    "collect collects collection collections pick-up pickup pick picked",
+    "drop-off dropoff",
+    "winter", "summer", "old older used former formerly previous", "new newer current currently now today",
+    "first", "second", "third", "ground", "basement",
+    "weekend weekends saturday sunday", "weekday weekdays",
+    "battery batteries", "screen display",
+)  # fmt: skip
+_KEY = {word.strip(":"): f"={number}" for number, words in enumerate(_GROUPS) for word in words.split()}
+"""The group of each word."""
+_NO_HEADS = FUNCTION_WORDS - frozenset(read_table("until from off non")) | frozenset(
+    read_table("""
+    costs cost costing price priced pay pays paid charge charged charges euro euros dollar dollars pound pounds get gets
+    takes take go goes come comes said says say per want would like tell know need needs called yes sure
+    """)
+)
+_SPLIT = re.compile(r"^(?:[.!?;,:\n]|and|but|while|whereas|so|then|or)$")
+_COMPARING = frozenset(map(stem, read_table("twice double half thickness than")))
+_DAYS = frozenset(read_table("monday tuesday wednesday thursday friday saturday sunday"))
+_PRONOUNS = frozenset(read_table("he she it they his her its their him them"))
+_COMPOUND = re.compile(r"(?<![\w-])[^\W\d_]+(?:-[^\W\d_]+)+")
+
+
+class Exchanged(NamedTuple):
+    """A value of a response that belongs to something else in the knowledge, and what the knowledge has there."""
+
+    start: int
+    end: int
+    passage: int
+    known_start: int
+    known_end: int
+
+
+class _Segment(NamedTuple):
+    """A clause: its words, those of the label before it ("Group B: …"), and its values."""
+
+    words: frozenset[str]
+    values: tuple[Value, ...]
+    sentence: int
+    pronoun: bool
+    """Whether it speaks of something that is named before."""
+
+    @property
+    def amounts(self) -> bool:
+        """Whether it has values other than names."""
+        return any(not isinstance(value.content, Name) for value in self.values)
+
+
+def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str] = ()) -> list[Exchanged]:
+    """The values of ``response`` that the knowledge has, but of something else; none where that is not clear.
+
+    >>> known = ["Doors open at 18:30; the show begins at 20:00.", "The bar closes at 01:00, the kitchen at 21:30."]
+    >>> [(item.start, item.end) for item in find_exchanged("The kitchen is open until 01:00.", known)]
+    [(26, 31)]
+    >>> find_exchanged("The show is at 8 pm.", known)
+    []
+    """
+    known = [(index, segment) for index, text in enumerate(passages) for segment in _name_pronouns(_read(text))]
+    held = [(value, index, segment) for index, segment in known for value in segment.values]
+    if not 1 < len(held) <= MAX_VALUES:
+        return []
+    segments = _read(response)
+    asked = [frozenset().union(*(segment.words for segment in _read(text))) for text in reversed(history[-TURNS:])]
+    found: list[Exchanged] = []
+    for segment in segments:
+        sentence = _join_words(other for other in segments if other.sentence == segment.sentence and not other.values)
+        before = [
+            _join_words(other for other in segments if other.sentence == segment.sentence - 1 and not other.amounts)
+        ]
+        around = [segment.words, sentence, *(before if segment.pronoun else ()), *asked]
+        for value in segment.values:
+            exchanged = _check(value, around, held)
+            if exchanged is not None:
+                found.append(exchanged)
+    return found
+
+
+def _name_pronouns(segments: Iterable[_Segment]) -> Iterator[_Segment]:
+    """The clauses of a passage; one with a pronoun has the names of the clause before it, too."""
+    names: frozenset[str] = frozenset()
+    for segment in segments:
+        own = frozenset[str]().union(
+            *(_own_words(value) for value in segment.values if isinstance(value.content, Name))
+        )
+        yield segment._replace(words=segment.words | names) if segment.pronoun else segment
+        names = own or names
+
+
+def _join_words(segments: Iterable[_Segment]) -> frozenset[str]:
+    return frozenset().union(*(segment.words for segment in segments))
+
+
+def _check(
+    ours: Value, around: Sequence[frozenset[str]], held: Sequence[tuple[Value, int, _Segment]]
+) -> Exchanged | None:
+    """``around`` are the words of the clause, then of ever more of what is before it."""
+    rivals = [(value, index, _leave_own(value, other)) for value, index, other in held if _is_rival(ours, value)]
+    same = [item for item in rivals if _is_same(ours, item[0])]
+    others = [item for item in rivals if not _is_same(ours, item[0])]
+    if isinstance(ours.content, Name):
+        if not around[0].isdisjoint(_COMPARING):
+            return None
+        others = [item for item in others if same and _may_be_exchanged(same[0][0], item[0])]
+        rivals = [*same, *others]
+    if not same or not others:
+        return None
+    if isinstance(ours.content, Name) and not _are_parallel(rivals):
+        return None
+    contexts = {words for _, _, words in rivals}
+    counts = Counter(word for words in contexts for word in words)
+    told = {word for word, count in counts.items() if count < len(contexts)}
+    own = _own_words(ours)
+    read: frozenset[str] = frozenset()
+    for words in around:
+        read |= words
+        mine = max(len((read - own) & words & told) for _, _, words in same)
+        theirs = max(others, key=lambda item: len((read - own) & item[2] & told))
+        matched = len((read - own) & theirs[2] & told)
+        if matched > mine and (mine == 0 or matched >= mine + MARGIN):
+            return Exchanged(ours.start, ours.end, theirs[1], theirs[0].start, theirs[0].end)
+        if mine or matched:
+            return None
+    return None
+
+
+def _may_be_exchanged(left: Value, right: Value) -> bool:
+    """Whether two names of the knowledge follow a preposition both or neither, and have no word in common."""
+    first, second = left.content, right.content
+    assert isinstance(first, Name)
+    assert isinstance(second, Name)
+    types = {first.type, second.type} - {"name"}
+    return bool(first.role[0]) == bool(second.role[0]) and len(types) < 2 and not {*first.words} & {*second.words}
+
+
+def _are_parallel(rivals: Sequence[tuple[Value, int, frozenset[str]]]) -> bool:
+    """Whether names are told apart like the rows of a list: few of them, each in a clause of its own, of like words."""
+    clauses = list(dict.fromkeys(words for _, _, words in rivals))
+    if not 1 < len(clauses) == len(rivals) <= MAX_PARALLEL or not all(clauses):
+        return False
+    return max(map(len, clauses)) <= (LONG if frozenset.intersection(*clauses) else SHORT)
+
+
+def _leave_own(value: Value, segment: _Segment) -> frozenset[str]:
+    return segment.words - _own_words(value)
+
+
+def _own_words(value: Value) -> frozenset[str]:
+    """The words that a value adds to its clause."""
+    if isinstance(value.content, Name):
+        return frozenset(map(stem, value.content.words))
+    return frozenset({f"#{normalize(value.content)}"})
+
+
+def belongs(
+    response: str, ours: tuple[int, int], passages: Sequence[str], passage: int, theirs: tuple[int, int]
+) -> bool:
+    """Whether a value of the knowledge is what the clause of a value of ``response`` is about.
+
+    Args:
+        response: The text that states another value.
+        ours: The characters of that value.
+        passages: The knowledge.
+        passage: The number of the passage.
+        theirs: The characters of the value there.
+
+    Returns:
+        Whether the clauses of both share more words than those of any other value of its kind; if there is no other,
+        whether the clause shares a word with its sentence. False where one of the values is not read.
+    """
+    mine = next((item for item in _find(response, *ours)), None)
+    known = next((item for item in _find(passages[passage], *theirs)), None)
+    if mine is None or known is None or not _is_rival(mine[0], known[0]):
+        return False
+    segments = [
+        (segment, index, value)
+        for index, text in enumerate(passages)
+        for segment in _read(text)
+        for value in segment.values
+        if _is_rival(mine[0], value) and (index, value.start) != (passage, known[0].start)
+    ]
+    others = [segment.words for segment, _, value in segments if compare(known[0].content, value.content) != "supports"]
+    if not others:
+        sentence = (part.words for part in _read(passages[passage]) if part.sentence == known[1].sentence)
+        return not mine[1].words.isdisjoint(frozenset().union(*sentence))
+    shared = mine[1].words & known[1].words
+    return bool(shared) and all(len(shared) > len(mine[1].words & words) for words in others)
+
+
+def _find(text: str, start: int, end: int) -> Iterator[tuple[Value, _Segment]]:
+    for segment in _read(text):
+        for value in segment.values:
+            if value.start < end and start < value.end:
+                yield value, segment
+
+
+def _is_rival(ours: Value, theirs: Value) -> bool:
+    """Whether two values are of one kind, so that one could stand where the other does."""
+    mine, other = ours.content, theirs.content
+    if isinstance(mine, Measure) and isinstance(other, Measure):
+        if mine.measure == other.measure:
+            return mine.measure != "count" or bool(mine.nouns & other.nouns)
+        return False
+    if isinstance(mine, Name) or isinstance(other, Name):
+        return isinstance(mine, Name) and isinstance(other, Name)
+    return type(mine) is type(other)
+
+
+def _is_same(ours: Value, theirs: Value) -> bool:
+    mine, other = ours.content, theirs.content
+    if isinstance(mine, Name) and isinstance(other, Name):
+        return bool({*mine.words} & {*other.words})
+    return compare(mine, other) in ("supports", "compatible")
+
+
+def _read(text: str) -> list[_Segment]:
+    """The clauses of a text. What is before a colon belongs to all that is behind it in the sentence."""
+    tokens = tokenize(text)
+    values = [value for value in find_values(tokens, *split_by_case(tokens)) if _counts(value)]
+    compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
+    segments: list[_Segment] = []
+    words: set[str] = set()
+    label: set[str] = set()
+    named: set[str] = set()
+    inside: list[Value] = []
+    pronoun = False
+    position = covered = sentence = 0
+
+    def finish() -> None:
+        nonlocal words, inside, pronoun
+        for value in inside:
+            words |= _own_words(value)
+        segments.append(_Segment(frozenset(words | label), tuple(inside), sentence, pronoun))
+        words, inside, pronoun = set(), [], False
+
+    for index, token in enumerate(tokens):
+        if token.sentence != sentence:
+            if words or inside:
+                finish()
+            label, named, sentence = set(), set(), token.sentence
+        while position < len(values) and values[position].end <= token.start:
+            position += 1
+        if position < len(values) and values[position].start <= token.start < values[position].end:
+            if not inside or inside[-1] is not values[position]:
+                inside.append(values[position])
+                if isinstance(values[position].content, Name) and not _has_clause(segments, sentence):
+                    named |= _own_words(values[position])
+            continue
+        if token.start < covered:
+            continue
+        if token.text == ":" and not _has_clause(segments, sentence):
+            label = words.union(*map(_own_words, inside))
+            continue
+        if token.start in compounds:
+            covered = compounds[token.start].end()
+            word = compounds[token.start][0].lower()
+            words.add(_KEY.get(word, stem(word)))
+            continue
+        if _SPLIT.match(token.lower) and inside and _goes_on(tokens, values, index + 1):
+            finish()
+            after = text_at(tokens, index + 1)
+            if (
+                token.lower == "and"
+                and after not in ("the", "a", "an", "his", "her", "its", "their")
+                and not (index + 1 < len(tokens) and tokens[index + 1].text[0].isupper())
+            ):
+                words |= named  # "X was born in … and died in …"
+            continue
+        pronoun |= token.lower in _PRONOUNS
+        if (
+            not named
+            and token.lower[0].isalpha()
+            and token.lower not in _NO_HEADS
+            and not _has_clause(segments, sentence)
+        ):
+            named.add(_KEY.get(token.lower, stem(token.lower)))
+        if token.lower in _KEY:
+            words.add(_KEY[token.lower])
+        elif token.lower[0].isalpha() and token.lower not in _NO_HEADS:
+            words.add(stem(token.lower))
+    if words or inside:
+        finish()
+    return segments
+
+
+def _has_clause(segments: Sequence[_Segment], sentence: int) -> bool:
+    """Whether a sentence has a clause already."""
+    return bool(segments) and segments[-1].sentence == sentence
+
+
+def _goes_on(tokens: Sequence[Token], values: Iterable[Value], index: int) -> bool:
+    """Whether another value follows in the sentence with words of its own: "… and the annual pass CHF 790"."""
+    if index >= len(tokens) or (text_at(tokens, index), text_at(tokens, index + 1)) in (
+        ("a", "half"),
+        ("a", "quarter"),
+    ):
+        return False
+    following = next((value for value in values if value.start >= tokens[index].start), None)
+    if following is None or following.sentence != tokens[index].sentence:
+        return False
+    for token in islice(tokens, index, None):
+        if token.sentence != following.sentence or (token.start >= following.end and _SPLIT.match(token.lower)):
+            return False
+        outside = not following.start <= token.start < following.end
+        if outside and ((token.lower.isalpha() and token.lower not in _NO_HEADS) or token.lower in _KEY):
+            return True
+    return False
+
+
+def _counts(value: Value) -> bool:
+    """Whether a value is told apart by its heads: not an ordinal, and not a duration in a price per month."""
+    content = value.content
+    if isinstance(content, Measure):
+        return content.measure not in ("rank",)
+    if isinstance(content, Name):
+        return content.words[0] not in _DAYS
+    return isinstance(content, Date | Clock)

@@ -1,0 +1,274 @@
+"""Fits unsupported spans to what a reader would underline: a value, a noun phrase, a negated or an exchanged word.
+
+The evidence about single words ends where a model's tokens or a question's span do, so that "7" of "7 pm" is marked,
+or "can" alone. Here a mark that cuts a value is extended to the whole of it, function words at its ends are left out,
+and a mark of nothing else is given up, or moved to the unsupported value behind it. A metric that is asked alone is
+reported as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ..metrics import find
+from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
+from ..schema.results import MetricResult
+from ..text.normalization import FUNCTION_WORDS
+from ..text.sentences import sentences
+from ..text.words import WORD
+from ..values.knowledge import find_values
+from ..values.names import fold_name
+from ..values.numbers import stem
+from ..values.statements import may_state
+from ..values.support import NEGATIONS
+from ..values.tokens import read_table, tokenize
+
+TELLING = frozenset(
+    read_table("""
+    one all every each both no none nor not never neither without most many few more less same other another only once
+    ever still now before after above below under over against until while during up down off out very too again
+    between
+""")
+)
+"""Function words that may be what is wrong by themselves."""
+MODALS = read_table("""
+    can could may might must shall should will would within per via upon onto toward towards lol yes hi hello
+""")
+LIGHT = (FUNCTION_WORDS | frozenset(MODALS)) - TELLING
+"""Words that are no mark, and do not begin or end one."""
+NEGATION_REACH = 3
+"""Words before a word of the knowledge in which a negation denies it."""
+BRIDGED = 2
+"""Function words between two marks that are marked too, where most of a sentence is."""
+MOSTLY = 0.75
+"""Share of the content words of a sentence from which it is marked without gaps."""
+
+
+class _Word(NamedTuple):
+    text: str
+    start: int
+    end: int
+
+    @property
+    def light(self) -> bool:
+        return self.text in LIGHT and not is_negation(self.text)
+
+
+def is_negation(word: str) -> bool:
+    """Whether a lower-case word negates."""
+    return word in NEGATIONS or word.endswith("n't")
+
+
+def fit_marks(
+    response: str, spans: Sequence[UnsupportedSpan], results: Sequence[MetricResult], knowledge: Sequence[str] = ()
+) -> tuple[UnsupportedSpan, ...]:
+    """The spans of a response, fitted; disjoint and in order.
+
+    Args:
+        response: The text that is marked.
+        spans: What ``fuse_spans`` finds in the sentences that are doubted.
+        results: The results of all metrics.
+        knowledge: The passages; words that they deny are marked where the response affirms them.
+
+    Returns:
+        The marks.
+    """
+    if not spans or len({result.name for result in results if result.status == "scored"}) < 2:
+        return tuple(spans)
+    stated = [
+        value
+        for result in results
+        if isinstance(result.explanation, ValuesExplanation)
+        for value in result.explanation.values
+    ]
+    amounts = [(value.start, value.end) for value in find_values(tokenize(response))]
+    words = _list_words(response)
+    known = {stem(fold_name(word.text)) for text in knowledge for word in _list_words(text)}
+    fitted: list[UnsupportedSpan] = []
+    for sentence in sentences(response):
+        inside = [span for span in spans if sentence.start <= span.start < sentence.end]
+        if not inside:
+            continue
+        part = [word for word in words if sentence.start <= word.start < sentence.end]
+        values = [value for value in stated if sentence.start <= value.start < sentence.end]
+        fitted += _fit_sentence(response, inside, part, values, amounts, known, knowledge)
+    return tuple(fitted)
+
+
+def _fit_sentence(
+    response: str,
+    spans: Sequence[UnsupportedSpan],
+    words: Sequence[_Word],
+    values: Sequence[StatedValue],
+    amounts: Sequence[tuple[int, int]],
+    known: set[str],
+    knowledge: Sequence[str],
+) -> Iterator[UnsupportedSpan]:
+    denied = _find_denied(words, knowledge)
+    contradicted = [value for value in values if value.outcome == "contradicted"]
+    marks = [
+        mark for span in _join(response, spans, contradicted) for mark in _fit(response, span, words, values, amounts)
+    ]
+    if denied is not None and not contradicted:
+        marks = [_cut(response, spans[0], denied.start, denied.end)]
+    if contradicted:
+        marks = [mark for mark in marks if _has_value(mark, values) or not _is_vague(mark)] or marks
+    told = [mark for mark in marks if _has_value(mark, values) or not _is_known(mark, known)]
+    marks = told or marks
+    if not contradicted:
+        marks = _bridge(response, marks, words, amounts)
+    last = -1
+    for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
+        if mark.start >= last:
+            yield mark
+            last = mark.end
+
+
+def _join(
+    response: str, spans: Sequence[UnsupportedSpan], contradicted: Sequence[StatedValue]
+) -> Iterator[UnsupportedSpan]:
+    """The spans, those that only spaces separate as one; a value that the knowledge contradicts stays by itself."""
+    joined: list[UnsupportedSpan] = []
+    for span in spans:
+        last = joined[-1] if joined else None
+        alone = any(value.start < span.end and span.start < value.end for value in contradicted)
+        if (
+            last is not None
+            and not alone
+            and not response[last.end : span.start].strip()
+            and not any(value.start < last.end and last.start < value.end for value in contradicted)
+        ):
+            joined[-1] = _cut(response, last, last.start, span.end)
+        else:
+            joined.append(span)
+    yield from joined
+
+
+def _fit(
+    response: str,
+    span: UnsupportedSpan,
+    words: Sequence[_Word],
+    values: Sequence[StatedValue],
+    amounts: Sequence[tuple[int, int]],
+) -> Iterator[UnsupportedSpan]:
+    """A span with whole values and without light words at its ends; the names of an exchange; or nothing."""
+    relation = next((value for value in values if value.kind == "relation" and _overlap(span, value)), None)
+    if relation is not None:
+        sides = {*relation.normalized.split()}
+        run = [
+            word
+            for word in words
+            if _overlap(word, relation) and fold_name(word.text) in sides and not may_state(tokenize(word.text))
+        ]
+        yield from _list_runs(response, span, run)
+        return
+    start, end = span.start, span.end
+    for first, last in amounts:
+        if first < end and start < last and (last - first) > 1:
+            start, end = min(start, first), max(end, last)
+    inside = [word for word in words if word.start < end and start < word.end]
+    while inside and inside[0].light and not _in_value(inside[0], amounts):
+        inside = inside[1:]
+    while inside and inside[-1].light and not _in_value(inside[-1], amounts):
+        inside = inside[:-1]
+    if inside:
+        first, last = inside[0].start, inside[-1].end
+        for low, high in (*amounts, (span.start, span.end)):
+            if low < last and first < high:  # a sign or a quotation mark beside the first or last word
+                first = min(first, low) if not any(low <= word.start < first for word in words) else first
+                last = max(last, high) if not any(last < word.end <= high for word in words) else last
+        yield _cut(response, span, max(first, start), min(last, end))
+        return
+    following = next((value for value in values if value.start >= span.end and value.outcome != "supported"), None)
+    if following is not None and all(word.light for word in words if span.end <= word.start < following.start):
+        yield _cut(response, span, following.start, following.end)
+
+
+def _list_runs(response: str, span: UnsupportedSpan, words: Sequence[_Word]) -> Iterator[UnsupportedSpan]:
+    """One mark for words with only spaces between them."""
+    start = end = -1
+    for word in words:
+        if end >= 0 and not response[end : word.start].strip():
+            end = word.end
+            continue
+        if end >= 0:
+            yield _cut(response, span, start, end)
+        start, end = word.start, word.end
+    if end >= 0:
+        yield _cut(response, span, start, end)
+
+
+def _bridge(
+    response: str, marks: Sequence[UnsupportedSpan], words: Sequence[_Word], amounts: Sequence[tuple[int, int]]
+) -> list[UnsupportedSpan]:
+    """The marks; as one where nearly all that the sentence says is marked, and more than its values."""
+    content = [word for word in words if not word.light]
+    marked = [word for word in content if any(_overlap(mark, word) for mark in marks)]
+    plain = [word for word in marked if not _in_value(word, amounts)]
+    if len(marks) < 2 or len(plain) < BRIDGED or len(marked) < MOSTLY * len(content):
+        return list(marks)
+    bridged = [marks[0]]
+    for mark in marks[1:]:
+        between = [word for word in words if bridged[-1].end <= word.start and word.end <= mark.start]
+        if len(between) <= BRIDGED and all(word.light for word in between):
+            bridged[-1] = _cut(response, bridged[-1], bridged[-1].start, mark.end)
+        else:
+            bridged.append(mark)
+    if len(bridged) == 1 and len(marked) == len(content):
+        return [_cut(response, bridged[0], bridged[0].start, words[-1].end)]
+    return bridged
+
+
+def _find_denied(words: Sequence[_Word], knowledge: Sequence[str]) -> _Word | None:
+    """The word of a sentence without negation that the knowledge has, and always denies; None if there is none."""
+    if any(is_negation(word.text) for word in words):
+        return None
+    content = {word.text: word for word in words if not word.light and word.text not in TELLING}
+    denied: dict[str, bool] = {}
+    for text in knowledge:
+        theirs = _list_words(text)
+        for index, word in enumerate(theirs):
+            if word.text in content:
+                before = [other.text for other in theirs[max(0, index - NEGATION_REACH) : index]]
+                directly = any(is_negation(other) for other in before)
+                denied[word.text] = denied.get(word.text, True) and directly
+    found = [content[text] for text, always in denied.items() if always]
+    return found[0] if len(found) == 1 else None
+
+
+def _list_words(text: str) -> list[_Word]:
+    return [_Word(match[0].lower().replace("’", "'"), *match.span()) for match in WORD.finditer(text)]
+
+
+def _cut(response: str, span: UnsupportedSpan, start: int, end: int) -> UnsupportedSpan:
+    return replace(span, text=response[start:end], start=start, end=end)
+
+
+def _overlap(item: UnsupportedSpan | _Word, other: StatedValue | _Word) -> bool:
+    return item.start < other.end and other.start < item.end
+
+
+def _in_value(word: _Word, amounts: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= word.start and word.end <= end for start, end in amounts)
+
+
+def _has_value(mark: UnsupportedSpan, values: Sequence[StatedValue]) -> bool:
+    """Whether a mark has a value that the knowledge does not support."""
+    return any(value.outcome != "supported" and _overlap(mark, value) for value in values)
+
+
+def _is_vague(mark: UnsupportedSpan) -> bool:
+    """Whether the evidence of a mark is about its whole sentence."""
+    metric = find(mark.metric)
+    return metric is not None and metric.precision == 0
+
+
+def _is_known(mark: UnsupportedSpan, known: set[str]) -> bool:
+    """Whether the knowledge has all content words of a mark, none of which is a negation."""
+    words = [word for word in _list_words(mark.text) if not word.light]
+    return not any(is_negation(word.text) or word.text in TELLING for word in words) and all(
+        stem(fold_name(word.text)) in known for word in words
+    )
