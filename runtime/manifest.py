@@ -150,13 +150,15 @@ class ReaderHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     labels: Labels
     """In the order of the logits."""
     supported: Labels
-    """Those that mean that the text is supported, or states something."""
+    """Those that mean that the text is supported; of a head of verifiability, that it states something."""
     unit: Literal["answer", "sentence", "token"]
     """What it labels."""
+    nothing: tuple[str, ...] = ()
+    """Those that mean that the text states nothing to check."""
 
     def __post_init__(self) -> None:
-        if set(self.supported) - set(self.labels):
-            raise ValueError(f"supported {self.supported} names labels that the head lacks; it has {self.labels}.")
+        if unknown := {*self.supported, *self.nothing} - {*self.labels}:
+            raise ValueError(f"supported and nothing name {sorted(unknown)}, which are not among {self.labels}.")
 
 
 class RoleInfo(msgspec.Struct, frozen=True):
@@ -416,8 +418,9 @@ class TokenClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw
 class ReaderRole(_GraphRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="reader"):
     """A model that labels an answer as a whole, its sentences and its tokens in one pass."""
 
-    heads: Annotated[dict[str, ReaderHead], msgspec.Meta(min_length=1)]
-    """By the name of the output."""
+    heads: dict[str, ReaderHead]
+    """By the name of the output: ``consistency``, ``nli`` and ``verifiability`` of the answer, one of sentences and one
+    of tokens."""
     template: Template = Template("{premise}", "{history}{hypothesis}")
     turn_end: str = " "
     """Follows each turn of the history."""
@@ -428,6 +431,12 @@ class ReaderRole(_GraphRole, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         self.template.check(("premise", "hypothesis"), ("history",))
         if not (self.template.second or "").endswith("{hypothesis}"):
             raise ValueError("the second text of a reader's template ends with {hypothesis}")
+        units = sorted(head.unit for head in self.heads.values())
+        whole = {name for name, head in self.heads.items() if head.unit == "answer"}
+        if units != ["answer"] * 3 + ["sentence", "token"] or whole != {"consistency", "nli", "verifiability"}:
+            raise ValueError(
+                "a reader has the heads consistency, nli and verifiability, one of sentences, one of tokens"
+            )
 
     @property
     def info(self) -> RoleInfo:

@@ -62,10 +62,10 @@ def find_feature(name: str) -> tuple[Metric, str] | None:
     return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
 
 
-def rates_verifiability(name: str) -> bool:
-    """Whether a metric's value says if there is anything to check (``Metric.rates_verifiability``)."""
-    metric = find(name)
-    return metric is not None and metric.rates_verifiability
+def rates_verifiability(feature: str) -> bool:
+    """Whether a feature says if there is anything to check (``Metric.verifiability``)."""
+    metric_feature = find_feature(feature)
+    return metric_feature is not None and metric_feature[0].verifiability == metric_feature[1]
 
 
 def find_verifiability(numbers: Mapping[str, float]) -> float | None:

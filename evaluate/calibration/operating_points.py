@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from groundwire.engine.metrics import find
-from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized, rates_verifiability
+from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized
 from groundwire.engine.verdict.operating_point import find_threshold, smallest_level
 from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.calibration import (
@@ -71,7 +71,7 @@ def fit_calibration(
     if not set(full.metrics) <= set(fast) and wanted:
         fitted = fit_fusion("fast", quick, fast, replace(options, features=wanted))
         fusions += [fitted] if fitted is not None else []
-    checks = any(map(rates_verifiability, metrics))
+    checks = any(map(_checks_verifiability, metrics))
     return Calibration(
         fitted_on=tuple(dict.fromkeys(example.set for example in examples)),
         rows=len(examples),
@@ -115,7 +115,7 @@ def fit_fusion(
         for i in used
     )
     read = tuple(name for name in metrics if any(name_metric(feature.name) == name for feature in features))
-    checks = [name for name in metrics if rates_verifiability(name) or _refutes(name)]
+    checks = [name for name in metrics if name not in read and (_checks_verifiability(name) or _refutes(name))]
     # A response without a needed feature gets no probability, so it says nothing about those that do.
     decided: Bools = np.asarray(known[:, [i for i in used if model.names[i] in needed]].all(1), dtype=bool)
     consistent = np.asarray(labels_of(examples) == 1)
@@ -140,6 +140,11 @@ def fit_fusion(
         held_out=record,
         distributions=describe_distributions(quantities),
     )
+
+
+def _checks_verifiability(name: str) -> bool:
+    metric = find(name)
+    return metric is not None and metric.verifiability is not None
 
 
 def _refutes(name: str) -> bool:

@@ -63,7 +63,9 @@ def make_checkpoint(reader: Reader, name: str, window: int = WINDOW) -> Checkpoi
 def describe_heads() -> dict[str, ReaderHead]:
     """The heads by name, with the labels that support."""
     heads = {name: ReaderHead(labels, labels[:1], "answer") for name, labels in HEADS.items()}
+    heads["verifiability"] = ReaderHead(
+        HEADS["verifiability"], HEADS["verifiability"][:1], "answer", HEADS["verifiability"][1:]
+    )
     heads[TOKEN_HEAD] = ReaderHead(TOKEN_LABELS, TOKEN_LABELS[:1], "token")
-    supported = (SENTENCE_LABELS[0], SENTENCE_LABELS[NOTHING])
-    heads[SENTENCE_HEAD] = ReaderHead(SENTENCE_LABELS, supported, "sentence")
+    heads[SENTENCE_HEAD] = ReaderHead(SENTENCE_LABELS, SENTENCE_LABELS[:1], "sentence", (SENTENCE_LABELS[NOTHING],))
     return heads

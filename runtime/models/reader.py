@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..bundle import Bundle
 from ..calls import AnswerRead, ClassifiedToken, Read, ReadAnswer
-from ..errors import BundleError, GroundwireError, InvalidRequest, ModelError
+from ..errors import GroundwireError, InvalidRequest, ModelError
 from ..manifest import ReaderHead, ReaderRole
 from ..numerics import softmax
 from ..ort.session import Array, DeviceProfile, Graph
@@ -45,12 +45,7 @@ class Reader:
         self._encoder = encoder
         self._profile = profile
         self._outputs = {name: find_output(session.outputs, name, role.graph) for name in role.heads}
-        self._units = {
-            unit: [name for name, head in role.heads.items() if head.unit == unit] for unit in ("sentence", "token")
-        }
-        for unit, names in self._units.items():
-            if len(names) != 1:
-                raise BundleError(f"A reader has one head of unit {unit!r}; this one has {names}. Export it again.")
+        self._of_unit = {head.unit: name for name, head in role.heads.items() if head.unit != "answer"}
 
     @classmethod
     def load(cls, bundle: Bundle, role: ReaderRole, profile: DeviceProfile) -> Reader:
@@ -109,7 +104,7 @@ class Reader:
         if not all(np.isfinite(table).all() for of_head in tables.values() for table in of_head):
             return ModelError(f"The reader {call.role!r} gave numbers that are not finite; its graph is broken.")
         heads = self._role.heads
-        (sentence_head,), (token_head,) = self._units["sentence"], self._units["token"]
+        sentence_head, token_head = self._of_unit["sentence"], self._of_unit["token"]
         positions = [_find_answer(window, split.answer_start) for window in split.windows]
         tokens = _choose(
             heads[token_head], [table[at] for table, at in zip(tables[token_head], positions, strict=True)]
@@ -176,6 +171,6 @@ def _find_firsts(window: Window, sentences: int) -> list[int | None]:
 def _choose(head: ReaderHead, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """The probabilities [N, L] of each row in the window that supports it most, of those in all windows."""
     stacked = np.stack(tables)
-    supported = [head.labels.index(label) for label in head.supported]
+    supported = [head.labels.index(label) for label in (*head.supported, *head.nothing)]
     best = stacked[:, :, supported].sum(axis=2).argmax(axis=0)
     return stacked[best, np.arange(stacked.shape[1])]
