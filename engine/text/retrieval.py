@@ -1,0 +1,151 @@
+"""Finds the parts of long knowledge that a response is about, so that models read those and not all of it.
+
+A part is a paragraph or some sentences of one. Texts are compared by their words, and the fewer parts have a word, the
+more it counts. The time grows with the length of the knowledge, and no model is asked.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..schema.explanations import PassageRange
+from .windows import count_pieces
+
+READ_WHOLE = 20_000
+"""Characters of knowledge that models read whole, about 3,300 words; of longer knowledge they read excerpts."""
+EXCERPT_SIZE = 640
+"""Size of an excerpt in pieces (``count_pieces``): about 500 words, some five windows of the embedded models."""
+PART_SIZE = 80
+"""Size of a part of the knowledge in pieces, unless a sentence is longer."""
+PARTS_AT_ONCE = 500
+"""Parts that are indexed in one go: about 20 ms."""
+_WORD = re.compile(r"[^\W_]+")
+_STEM = 6
+"""Letters of a word that are compared: "refunds", "refunded" and "refundable" are one word."""
+_BREAK = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|\s*\n\s*")
+_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=#)")
+
+
+class Excerpt(NamedTuple):
+    """The parts of the knowledge that are read."""
+
+    passages: tuple[str, ...]
+    """Texts, one for each passage that has parts in it."""
+    ranges: tuple[PassageRange, ...]
+    """Where the parts are, in the order of the knowledge and disjoint."""
+
+
+class KnowledgeIndex:
+    """The words of long knowledge: ``for _ in index.read(): ...`` before ``find``."""
+
+    def __init__(self, passages: Sequence[str]) -> None:
+        self.passages = tuple(passages)
+        self._parts: list[PassageRange] = []
+        self._sizes: list[int] = []
+        self._parts_of: dict[str, array[int]] = {}
+
+    def read(self) -> Iterator[None]:
+        """Read the knowledge, and yield now and then so that others have a turn."""
+        for passage, text in enumerate(self.passages):
+            for start, end, size in split_passage(text):
+                part = len(self._parts)
+                self._parts.append(PassageRange(passage, start, end))
+                self._sizes.append(size)
+                for word in set(find_stems(text[start:end])):
+                    self._parts_of.setdefault(word, array("I")).append(part)
+                if part % PARTS_AT_ONCE == PARTS_AT_ONCE - 1:
+                    yield
+
+    def find(self, queries: Sequence[str], size: int = EXCERPT_SIZE) -> Excerpt:
+        """The parts that share most with the queries, in the order of the knowledge.
+
+        Args:
+            queries: Sentences; each has its turn to choose, so that every one finds what it is about.
+            size: Pieces of the excerpt at most, but for its first part.
+        """
+        rankings = [iter(self._rank(query)) for query in queries]
+        chosen: set[int] = set()
+        read = 0
+        while rankings:
+            remaining = []
+            for ranking in rankings:
+                part = next((part for part in ranking if part not in chosen), None)
+                if part is None:
+                    continue
+                if not chosen or read + self._sizes[part] <= size:
+                    chosen.add(part)
+                    read += self._sizes[part]
+                    remaining.append(ranking)
+            rankings = remaining
+        return self._join(sorted(chosen) or [0][: len(self._parts)])
+
+    def _rank(self, query: str) -> list[int]:
+        weights: defaultdict[int, float] = defaultdict(float)
+        total = len(self._parts)
+        for word in sorted(set(find_stems(query))):  # sums depend on the order
+            parts = self._parts_of.get(word, array("I"))
+            weight = math.log((total + 1) / (len(parts) + 0.5))
+            for part in parts if 2 * len(parts) <= total else ():
+                weights[part] += weight
+        return sorted(weights, key=lambda part: (-weights[part], part))
+
+    def _join(self, parts: Sequence[int]) -> Excerpt:
+        ranges: list[PassageRange] = []
+        texts: dict[int, list[str]] = {}
+        previous = -2
+        for part in parts:
+            passage, start, end = self._parts[part].passage, self._parts[part].start, self._parts[part].end
+            if part - 1 == previous and ranges[-1].passage == passage:
+                start = ranges.pop().start
+                texts[passage].pop()
+            ranges.append(PassageRange(passage, start, end))
+            texts.setdefault(passage, []).append(self.passages[passage][start:end])
+            previous = part
+        return Excerpt(tuple("\n".join(of_passage) for of_passage in texts.values()), tuple(ranges))
+
+
+def find_stems(text: str) -> Iterator[str]:
+    """The words of a text as they are compared: lower-case, without a plural's "s", and their first letters.
+
+    >>> list(find_stems("The refunds of 2024"))
+    ['the', 'refund', 'of', '2024']
+    """
+    for match in _WORD.finditer(text.casefold()):
+        word = match[0]
+        if word.isalpha():
+            word = word[:-1] if len(word) > 3 and word[-1] == "s" else word
+            word = word[:_STEM]
+        yield word
+
+
+def split_passage(text: str) -> Iterator[tuple[int, int, int]]:
+    """Parts of a passage with their sizes: paragraphs, joined or cut at the ends of sentences to ``PART_SIZE``."""
+    begin = end = -1
+    size = 0
+    for start, stop, opens in _find_units(text):
+        count = count_pieces(text[start:stop])
+        if begin >= 0 and (size + count > PART_SIZE or (opens and 2 * size > PART_SIZE)):
+            yield begin, end, size
+            begin, size = -1, 0
+        begin = start if begin < 0 else begin
+        end, size = stop, size + count
+    if begin >= 0:
+        yield begin, end, size
+
+
+def _find_units(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Lines and sentences, roughly, and whether a paragraph begins with them."""
+    start, opens = 0, True
+    for match in _BREAK.finditer(text):
+        if text[start : match.start()].strip():
+            yield start, match.start(), opens
+            opens = False
+        opens = opens or _PARAGRAPH.search(match[0] + text[match.end() : match.end() + 1]) is not None
+        start = match.end()
+    if text[start:].strip():
+        yield start, len(text.rstrip()), opens
