@@ -37,11 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 RECIPES = ROOT / "bundles" / "packaging" / "recipes"
-MODELS = tuple(
-    ROOT / "bundles" / "packaging" / bundle
-    for bundle in ("compact", "reader", "nph", "generator")
-    if (ROOT / "bundles" / bundle / "bundle.json").is_file()
-)
+MODELS = tuple(ROOT / "bundles" / "packaging" / bundle for bundle in ("compact", "nph", "generator"))
 TEXTS = {"Apache-2.0": "LICENSE", "BSD-3-Clause": "nanobind.txt", "MIT": "robin_map.txt"}
 """The files of groundwire's own wheel; the files of other wheels have the name of the licence."""
 
@@ -50,13 +46,13 @@ EXAMPLE = {
     "knowledge": "Rembrandt painted The Night Watch in 1642.",
     "history": ["Who painted The Night Watch?"],
 }
-PROBE = f"""
+PROBE = """
 import sys
 from pathlib import Path
 import groundwire
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundle import SHIPPED, Bundle, embedded
 assert Path(groundwire.__file__).is_relative_to(sys.prefix), groundwire.__file__
-for name in {[folder.name for folder in MODELS]}:
+for name in SHIPPED:
     assert name in embedded(), embedded()
     bundle = Bundle.open(name)
     bundle.verify()

@@ -130,7 +130,7 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """One probability of "consistent" from a set of metrics, and the thresholds for it."""
 
     name: str
-    """``full`` or ``fast``, as ``groundwire calibrate`` names them."""
+    """``full``, ``fast`` or what ``groundwire calibrate --fusion`` was given."""
     metrics: tuple[str, ...]
     """Those that it reads, and verifiability where that is checked."""
     intercept: float

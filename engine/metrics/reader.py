@@ -7,7 +7,7 @@ sentences, each with sentences before it as context (docs/metrics/reader.md).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from groundwire.runtime.calls import AnswerRead, ReadAnswer
 from groundwire.runtime.manifest import ReaderHead
@@ -16,19 +16,25 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanation, ReadWindow, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.retrieval import KnowledgeIndex
 from ..text.sentences import Sentence
+from ..text.windows import WINDOW_SIZE, count_pieces, cut_text, group_texts
 from .base import Details, Metric, RoleInfos, within
 from .claims import describe_spans, find_claims, nothing_to_verify
 from .token_classifier import join_ranges
 
+Range: TypeAlias = tuple[int, int]
+"""Characters of the response, from the first to the one after the last."""
 ROLE = "reader"
 CONSISTENCY, INFERENCE, VERIFIABILITY = "consistency", "nli", "verifiability"
 """The heads of whole answers."""
-WINDOW_CHARACTERS, CONTEXT_CHARACTERS = 480, 240
-"""Characters of the sentences that one pass labels, and of those before them: with the marks between them, less than
-two thirds of the model's 320 tokens."""
-WINDOW_SENTENCES = 16
-"""Sentences that one pass labels."""
+CONTEXT = 3
+"""Sentences before a window that are read with it."""
+WHOLE = 4_000
+"""Characters of knowledge that are read whole: about three windows of the model. Of longer knowledge, each window of
+sentences is read against an excerpt."""
+EXCERPT = 480
+"""Size of an excerpt in pieces (``groundwire.engine.text.windows``): about two windows of the model."""
 DOUBTED = 0.5
 """Probability of support below which a sentence or a word is doubted."""
 
@@ -37,12 +43,12 @@ class SentenceWindow(NamedTuple):
     """Sentences that are labelled in one pass, and where the text of the pass begins."""
 
     start: int
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[Range, ...]
 
     @property
     def end(self) -> int:
         """Where its text ends."""
-        return self.sentences[-1].end
+        return self.sentences[-1][1]
 
 
 def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
@@ -50,14 +56,23 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify("reader")
-    windows = tuple(cut_windows(claims))
-    answers: list[AnswerRead] = yield [_make_call(request, window) for window in windows]
+    windows = cut_windows(request.response, claims)
+    total = sum(map(len, request.knowledge))
+    passages = [request.knowledge] * len(windows)
+    if total > WHOLE:
+        index = KnowledgeIndex(request.knowledge)
+        for _ in index.read():
+            yield []
+        passages = [index.find(_list_texts(request, window), EXCERPT).passages for window in windows]
+    answers: list[AnswerRead] = yield [
+        _make_call(request, window, of_window) for window, of_window in zip(windows, passages, strict=True)
+    ]
     heads = role_info(ROLE).heads
-    read = tuple(_describe(window, answer, heads) for window, answer in zip(windows, answers, strict=True))
+    read = [_describe(window, answer, heads) for window, answer in zip(windows, answers, strict=True)]
     explanation = ReaderExplanation(
-        tuple(part[0] for part in read),
-        tuple(span for part in read for span in part[1]),
-        tuple(token for part in read for token in part[2]),
+        tuple(of_window for of_window, _, _ in read),
+        tuple(span for _, spans, _ in read for span in spans),
+        tuple(token for _, _, tokens in read for token in tokens),
     )
     return MetricResult(
         "reader",
@@ -65,35 +80,32 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
         min(window.consistent for window in explanation.windows),
         explanation=explanation,
         unsupported=tuple(_list_unsupported(request, explanation)),
-        coverage=min(answer.read.characters / answer.read.total for answer in answers),
+        coverage=min(min(answer.read.characters, total) / total for answer in answers),
     )
 
 
-def cut_windows(claims: Sequence[Sentence]) -> Iterator[SentenceWindow]:
-    """Windows that share no sentence, in order; a sentence longer than a window is one by itself."""
-    first = 0
-    while first < len(claims):
-        last = first + 1
-        while (
-            last < len(claims)
-            and last - first < WINDOW_SENTENCES
-            and claims[last].end - claims[first].start <= WINDOW_CHARACTERS
-        ):
-            last += 1
-        before = first
-        while before and claims[first].start - claims[before - 1].start <= CONTEXT_CHARACTERS:
-            before -= 1
-        yield SentenceWindow(claims[before].start, tuple(claims[first:last]))
-        first = last
+def cut_windows(response: str, claims: Sequence[Sentence]) -> list[SentenceWindow]:
+    """Windows that share no sentence, in order; a sentence longer than a window is cut at the ends of clauses."""
+    parts = [
+        (claim.start + start, claim.start + end)
+        for claim in claims
+        for start, end in (cut_text(claim.text) if count_pieces(claim.text) > WINDOW_SIZE else ((0, len(claim.text)),))
+    ]
+    groups = group_texts([response[start:end] for start, end in parts], context=CONTEXT)
+    return [SentenceWindow(parts[group.context][0], tuple(parts[group.start : group.end])) for group in groups]
 
 
-def _make_call(request: Request, window: SentenceWindow) -> ReadAnswer:
+def _list_texts(request: Request, window: SentenceWindow) -> list[str]:
+    return [request.response[start:end] for start, end in window.sentences]
+
+
+def _make_call(request: Request, window: SentenceWindow, passages: Sequence[str]) -> ReadAnswer:
     return ReadAnswer(
         ROLE,
-        request.knowledge,
+        tuple(passages),
         request.history,
         request.response[window.start : window.end],
-        tuple((sentence.start - window.start, sentence.end - window.start) for sentence in window.sentences),
+        tuple((start - window.start, end - window.start) for start, end in window.sentences),
     )
 
 
@@ -105,19 +117,17 @@ def _describe(
         name: dict(zip(heads[name].labels, probabilities, strict=True)) for name, probabilities in answer.heads.items()
     }
     shares = {name: _add_up(labels[name], heads[name].supported) for name in labels}
-    of_window = ReadWindow(
-        window.sentences[0].start, window.end, shares[CONSISTENCY], shares[VERIFIABILITY], labels[INFERENCE]
-    )
+    start = window.sentences[0][0]
+    of_window = ReadWindow(start, window.end, shares[CONSISTENCY], shares[VERIFIABILITY], labels[INFERENCE])
     sentence_head, token_head = by_unit["sentence"], by_unit["token"]
     spans = []
-    for sentence, probabilities in zip(window.sentences, answer.sentences, strict=True):
+    for bounds, probabilities in zip(window.sentences, answer.sentences, strict=True):
         if not probabilities:
             continue  # characters that the model reads nothing of
         by_label = dict(zip(sentence_head.labels, probabilities, strict=True))
         spans.append(
             ClassifiedSpan(
-                sentence.start,
-                sentence.end,
+                *bounds,
                 max(by_label, key=by_label.__getitem__),
                 by_label,
                 _add_up(by_label, (*sentence_head.supported, *sentence_head.nothing)),
@@ -131,7 +141,7 @@ def _describe(
             1.0 - _add_up(dict(zip(token_head.labels, token.probabilities, strict=True)), token_head.supported),
         )
         for token in answer.tokens
-        if token.start + window.start >= window.sentences[0].start
+        if token.start + window.start >= start
     ]
     return of_window, spans, tokens
 

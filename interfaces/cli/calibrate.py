@@ -33,6 +33,12 @@ class CalibrationFitOptions(common.FitOptions):
             "nli.expected. Default: all numbers that are evidence."
         ),
     ] = None
+    fusion: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the only fusion, for a bundle that loads beside another one. Default: full, and fast beside it."
+        ),
+    ] = None
     seed: common.FoldSeedOption = 13
 
 
@@ -95,7 +101,7 @@ def calibrate(
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
         wanted = tuple(name.strip() for name in fit.features.split(",")) if fit.features else None
         how = FusionOptions(features=wanted, verifiable=fit.verifiable, seed=fit.seed)
-        fitted = fit_calibration(labelled, computed, how)
+        fitted = fit_calibration(labelled, computed, how, fit.fusion)
         others = (
             leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not summary.json else {}
         )
