@@ -130,7 +130,7 @@ def _describe(
                 *bounds,
                 max(by_label, key=by_label.__getitem__),
                 by_label,
-                _add_up(by_label, (*sentence_head.supported, *sentence_head.nothing)),
+                _add_up(by_label, sentence_head.supported),
                 _add_up(by_label, sentence_head.nothing),
             )
         )
@@ -154,7 +154,7 @@ def _list_unsupported(request: Request, explanation: ReaderExplanation) -> Itera
     """The doubted words of doubted sentences; of a sentence without any, the word that is doubted most."""
     for sentence in explanation.sentences:
         tokens = within(explanation.tokens, sentence.start, sentence.end)
-        if sentence.supported >= DOUBTED or not tokens:
+        if sentence.supported + sentence.nothing >= DOUBTED or not tokens:
             continue
         least = min(DOUBTED, max(token.probability for token in tokens))
         for start, end in join_ranges((token.start, token.end) for token in tokens if token.probability >= least):
@@ -169,10 +169,12 @@ def _features(explanation: ReaderExplanation) -> dict[str, float]:
 
 
 def _measure_sentences(sentences: Sequence[ClassifiedSpan], tokens: Sequence[FlaggedToken]) -> dict[str, float]:
-    """The worst sentence, the worst word, and how verifiable the most verifiable sentence is."""
+    """The worst sentence and word, of the sentences that state something if any does; and how verifiable they are."""
+    stated = [sentence for sentence in sentences if sentence.nothing < DOUBTED] or sentences
+    doubts = [token.probability for sentence in stated for token in within(tokens, sentence.start, sentence.end)]
     return {
-        "worst": min((sentence.supported for sentence in sentences), default=1.0),
-        "token": 1.0 - max((token.probability for token in tokens), default=0.0),
+        "worst": min((sentence.supported for sentence in stated), default=1.0),
+        "token": 1.0 - max(doubts, default=0.0),
         "verifiable": max((1.0 - sentence.nothing for sentence in sentences), default=0.0),
     }
 

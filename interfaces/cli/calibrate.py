@@ -36,7 +36,7 @@ class CalibrationFitOptions(common.FitOptions):
     fusion: Annotated[
         str | None,
         typer.Option(
-            help="Name of the only fusion, for a bundle that loads beside another one. Default: full, and fast beside it."
+            help="Name of the only fusion, for a bundle that loads beside another. Default: full, and fast beside it."
         ),
     ] = None
     seed: common.FoldSeedOption = 13

@@ -171,6 +171,6 @@ def _find_firsts(window: Window, sentences: int) -> list[int | None]:
 def _choose(head: ReaderHead, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """The probabilities [N, L] of each row in the window that supports it most, of those in all windows."""
     stacked = np.stack(tables)
-    supported = [head.labels.index(label) for label in (*head.supported, *head.nothing)]
+    supported = [head.labels.index(label) for label in head.supported]
     best = stacked[:, :, supported].sum(axis=2).argmax(axis=0)
     return stacked[best, np.arange(stacked.shape[1])]
