@@ -106,7 +106,7 @@ class Reader:
         heads = self._role.heads
         sentence_head, token_head = self._of_unit["sentence"], self._of_unit["token"]
         positions = [_find_answer(window, split.answer_start) for window in split.windows]
-        tokens = _choose(
+        tokens = choose_supporting(
             heads[token_head], [table[at] for table, at in zip(tables[token_head], positions, strict=True)]
         )
         offsets = [split.windows[0].offsets[index] for index in positions[0]]
@@ -115,10 +115,10 @@ class Reader:
         found = [
             table[[at[number] for number in present]] for table, at in zip(tables[sentence_head], firsts, strict=True)
         ]
-        chosen = dict(zip(present, _choose(heads[sentence_head], found), strict=True))
+        chosen = dict(zip(present, choose_supporting(heads[sentence_head], found), strict=True))
         return AnswerRead(
             {
-                name: tuple(_choose(head, [table[None] for table in tables[name]])[0].tolist())
+                name: tuple(choose_supporting(head, [table[None] for table in tables[name]])[0].tolist())
                 for name, head in heads.items()
                 if head.unit == "answer"
             },
@@ -168,7 +168,7 @@ def _find_firsts(window: Window, sentences: int) -> list[int | None]:
     return firsts
 
 
-def _choose(head: ReaderHead, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def choose_supporting(head: ReaderHead, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """The probabilities [N, L] of each row in the window that supports it most, of those in all windows."""
     stacked = np.stack(tables)
     supported = [head.labels.index(label) for label in head.supported]
