@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from groundwire.runtime.calls import Call, CountTokens, Embed, Embedded, TokenCounts
@@ -24,8 +25,10 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import BertScoreExplanation, MatchedWord
 from ..schema.options import BertScoreOptions, Options
 from ..schema.results import MetricResult, Request
+from ..text.reading import Reading, join_readings, read_response
 from ..text.words import words
 from .base import Metric, RoleInfos, within
+from .evidence import open_knowledge
 
 ROLE = "embedder"
 Triple: TypeAlias = tuple[float, float, float]
@@ -40,14 +43,19 @@ def bertscore(request: Request, options: Options, role_info: RoleInfos) -> Steps
     """
     settings = options.bertscore
     baseline = role_info(ROLE).baseline if settings.baseline == "role" else check_baseline(settings)
-    response = request.response.strip()  # as the package does
-    passages = [prepare_text(passage, settings) for passage in request.knowledge]
+    whole = join_readings(request.response, read_response(request.response))
+    response = whole.text.strip()  # as the package does
+    evidence = yield from open_knowledge(request.knowledge)
+    passages = [prepare_text(passage, settings) for passage in evidence.select_all(whole)]
     calls: list[Call] = [Embed(response), *map(Embed, passages)]
     if settings.idf_documents:
         calls.append(CountTokens(tuple(prepare_text(text, settings) for text in settings.idf_documents)))
     results = yield calls
     counts: TokenCounts | None = results.pop() if settings.idf_documents else None
-    return match_texts(request.response, results[0], results[1:], counts, baseline)
+    result = match_texts(whole, results[0], results[1:], counts, baseline)
+    if result.coverage is None:
+        return result
+    return replace(result, message=evidence.message, coverage=evidence.share * result.coverage)
 
 
 def prepare_text(text: str, settings: BertScoreOptions) -> str:
@@ -68,9 +76,13 @@ def check_baseline(settings: BertScoreOptions) -> Triple | None:
 
 
 def match_texts(
-    text: str, response: Embedded, knowledge: Sequence[Embedded], counts: TokenCounts | None, baseline: Triple | None
+    whole: Reading,
+    response: Embedded,
+    knowledge: Sequence[Embedded],
+    counts: TokenCounts | None,
+    baseline: Triple | None,
 ) -> MetricResult:
-    """The score of ``text``, the response, and its explanation."""
+    """The score of ``whole``, what models read of the response, and its explanation."""
     ours, theirs = (
         token_weights(response, counts),
         np.concatenate([token_weights(passage, counts) for passage in knowledge]),
@@ -84,7 +96,7 @@ def match_texts(
         "bertscore",
         "scored",
         f1,
-        explanation=BertScoreExplanation(precision, recall, f1, baseline, match_words(text, response, matched)),
+        explanation=BertScoreExplanation(precision, recall, f1, baseline, _locate_words(whole, response, matched)),
         coverage=sum(passage.read.characters for passage in knowledge)
         / sum(passage.read.total for passage in knowledge),
     )
@@ -134,6 +146,12 @@ def match_words(text: str, response: Embedded, matched: Numbers) -> tuple[Matche
         if first < last:
             out.append(MatchedWord(word.text, word.start, word.end, float(similarity[first:last].mean())))
     return tuple(out)
+
+
+def _locate_words(whole: Reading, response: Embedded, matched: Numbers) -> tuple[MatchedWord, ...]:
+    """``match_words`` with the places of the response; words of context have none."""
+    placed = ((word, whole.locate(word.start, word.end)) for word in match_words(whole.text, response, matched))
+    return tuple(MatchedWord(word.text, *place, word.similarity) for word, place in placed if place is not None)
 
 
 def _features(explanation: BertScoreExplanation) -> dict[str, float]:

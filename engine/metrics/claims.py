@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
-from groundwire.runtime.calls import Classified, Classify, TextSpan
+from groundwire.runtime.calls import Call, Classified, ClassifiedTokens, Classify, TextSpan
+from groundwire.runtime.errors import TooLong, Unreadable
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.reading import Reading, cut_reading, join_readings, read_response
 from ..text.sentences import Sentence, sentences
+from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from ..text.words import find_overlaps
 from .base import Details
+
+T = TypeVar("T")
 
 VERIFIABILITY = "detector.verifiability"
 """The role that distinguishes factual claims from opinions, questions and small talk."""
 VERIFIABLE = 0.5
 """Probability from which a sentence counts as verifiable."""
+CODE = "code"
+"""The label of code, which no model of verifiability reads."""
 
 
 def find_claims(request: Request, options: Options) -> Steps[tuple[Sentence, ...]]:
@@ -25,17 +33,80 @@ def find_claims(request: Request, options: Options) -> Steps[tuple[Sentence, ...
     all_sentences = sentences(request.response)
     if options.claim_filter == "none":
         return all_sentences
-    answers: list[Classified] = yield verifiability_calls(all_sentences)
+    spans = yield from rate_verifiability(request)
+    return tuple(sentence for sentence, span in zip(all_sentences, spans, strict=True) if span.supported >= VERIFIABLE)
+
+
+def rate_verifiability(request: Request) -> Steps[tuple[ClassifiedSpan, ...]]:
+    """Whether each sentence of the response can be verified; code states nothing that a model could judge."""
+    readings = read_response(request.response)
+    judged = [reading for reading in readings if not reading.code]
+    answers = yield from ask_in_parts(judged, lambda part: Classify(VERIFIABILITY, (), part.text))
+    best = iter([max(of_reading, key=lambda answer: answer.supported or 0.0) for of_reading in answers])
     return tuple(
-        sentence
-        for sentence, answer in zip(all_sentences, answers, strict=True)
-        if (answer.supported or 0.0) >= VERIFIABLE
+        ClassifiedSpan(reading.start, reading.end, CODE, {CODE: 1.0}, 0.0)
+        if reading.code
+        else classified_span((reading.start, reading.end), next(best))
+        for reading in readings
     )
 
 
-def verifiability_calls(checked: Sequence[Sentence]) -> list[Classify]:
-    """The calls that ask whether each sentence can be verified."""
-    return [Classify(VERIFIABILITY, (), sentence.text) for sentence in checked]
+def read_claims(request: Request, claims: Sequence[Sentence]) -> list[Reading]:
+    """What models read of these sentences, one by one; code is left out."""
+    wanted = {(claim.start, claim.end) for claim in claims}
+    return [
+        reading
+        for reading in read_response(request.response)
+        if (reading.start, reading.end) in wanted and not reading.code
+    ]
+
+
+def join_claims(request: Request, claims: Sequence[Sentence]) -> Reading:
+    """What models read of these sentences together; the response itself when they are all it has."""
+    wanted = {(claim.start, claim.end) for claim in claims}
+    readings = [reading for reading in read_response(request.response) if (reading.start, reading.end) in wanted]
+    return join_readings(request.response, readings)
+
+
+def ask_in_parts(readings: Sequence[Reading], ask: Callable[[Reading], Call]) -> Steps[list[list[Any]]]:
+    """Ask about each reading at once where the model can read it, and otherwise window by window.
+
+    Args:
+        readings: Sentences, or the whole response.
+        ask: Builds the call about a reading or a window of it.
+
+    Returns:
+        The answers about each reading, one or more.
+
+    Raises:
+        TooLong: The knowledge alone is more than the model reads.
+    """
+    calls = yield from cut_to_fit(readings, lambda parts: [ask(part) for part in parts])
+    return [[answer for _, answer in of_reading] for of_reading in calls]
+
+
+def cut_to_fit(
+    readings: Sequence[Reading], ask: Callable[[Sequence[Reading]], Sequence[Call]]
+) -> Steps[list[list[tuple[Reading, Any]]]]:
+    """``ask_in_parts`` with the part that each answer is about."""
+    answers: dict[int, list[tuple[Reading, Any]]] = {}
+    # A long reading is asked about first, alone, so that nothing else is computed for a round that is refused.
+    long = [index for index, reading in enumerate(readings) if count_pieces(reading.text) > WINDOW_SIZE]
+    others = [index for index in range(len(readings)) if index not in long]
+    for indices in (long, others) if long else (others,):
+        size: int | None = None
+        while True:
+            parts = [[readings[index]] if size is None else cut_reading(readings[index], size) for index in indices]
+            try:
+                results = iter((yield ask([part for of_reading in parts for part in of_reading])))
+                break
+            except TooLong as error:
+                if isinstance(error, Unreadable) or size == LEAST_SIZE:
+                    raise
+                size = WINDOW_SIZE if size is None else size // 2
+        for index, of_reading in zip(indices, parts, strict=True):
+            answers[index] = [(part, next(results)) for part in of_reading]
+    return [answers[index] for index in range(len(readings))]
 
 
 def keep_overlapping(spans: Sequence[TextSpan], claims: Sequence[Sentence]) -> tuple[TextSpan, ...]:
@@ -44,13 +115,6 @@ def keep_overlapping(spans: Sequence[TextSpan], claims: Sequence[Sentence]) -> t
     overlaps = find_overlaps([(span.start, span.end) for span in ordered], claims)
     overlapping = {span for span, of_span in zip(ordered, overlaps, strict=True) if of_span}
     return tuple(span for span in spans if span in overlapping)
-
-
-def join_claims(request: Request, claims: Sequence[Sentence]) -> str:
-    """The text of these sentences; the response itself when they are all it has."""
-    if len(claims) == len(sentences(request.response)):
-        return request.response
-    return " ".join(claim.text for claim in claims)
 
 
 def range_of(claims: Sequence[Sentence]) -> tuple[int, int]:
@@ -74,7 +138,7 @@ def nothing_to_verify(metric: str) -> MetricResult:
     return MetricResult(metric, "nothing_to_verify", message="No sentence of the response states a checkable fact.")
 
 
-def least_coverage(answers: Sequence[Classified]) -> float:
+def least_coverage(answers: Sequence[Classified | ClassifiedTokens]) -> float:
     """The smallest share of the knowledge's characters that one of these calls read."""
     return min(answer.read.characters / answer.read.total for answer in answers)
 

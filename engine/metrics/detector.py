@@ -8,6 +8,7 @@ mean "consistent", and whether the whole response or each sentence is classified
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 
 from groundwire.runtime.calls import Classify
 
@@ -18,15 +19,17 @@ from ..schema.results import MetricResult, Request
 from .base import Details, Metric, RoleInfos, within
 from .claims import (
     VERIFIABILITY,
+    ask_in_parts,
     classified_span,
     describe_spans,
     find_claims,
     join_claims,
     least_coverage,
     nothing_to_verify,
-    range_of,
+    read_claims,
     unsupported_span,
 )
+from .evidence import open_knowledge
 
 PREFIX = "detector."
 
@@ -38,12 +41,19 @@ def detector(request: Request, options: Options, role_info: RoleInfos, role: str
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify(role)
-    response = [(range_of(claims), join_claims(request, claims))]
-    sentences = [((claim.start, claim.end), claim.text) for claim in claims]
+    evidence = yield from open_knowledge(request.knowledge)
+    response = [join_claims(request, claims)._replace(start=claims[0].start, end=claims[-1].end)]
+    sentences = read_claims(request, claims) or response
     main = sentences if unit == "sentence" else response
-    further = sentences if settings.sentences and unit == "response" and len(sentences) > 1 else []
-    answers = yield [Classify(role, request.knowledge, text) for _, text in (*main, *further)]
-    spans = [classified_span(bounds, answer) for (bounds, _), answer in zip((*main, *further), answers, strict=True)]
+    further = sentences if settings.sentences and unit == "response" and len(claims) > 1 else []
+    answers = yield from ask_in_parts(
+        [*main, *further], lambda reading: Classify(role, evidence.select(reading), reading.text)
+    )
+    worst = [min(of_reading, key=lambda answer: answer.supported or 0.0) for of_reading in answers]
+    spans = [
+        classified_span((reading.start, reading.end), answer)
+        for reading, answer in zip((*main, *further), worst, strict=True)
+    ]
     scored, others = tuple(spans[: len(main)]), tuple(spans[len(main) :])
     consistent = all(span.label in info.supported for span in scored)
     doubted, by_itself = (
@@ -56,7 +66,8 @@ def detector(request: Request, options: Options, role_info: RoleInfos, role: str
         min(span.supported for span in scored),
         explanation=DetectorExplanation("consistent" if consistent else "inconsistent", scored, others),
         unsupported=tuple(unsupported_span(request, span, "detected", role) for span in wrong),
-        coverage=least_coverage(answers),
+        message=evidence.message,
+        coverage=evidence.share * least_coverage(list(chain.from_iterable(answers))),
     )
 
 

@@ -34,7 +34,7 @@ def feqa(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metr
         return nothing_to_verify("feqa")
     spans = yield from find_spans(request, options.q2.spans, claims)
     spans = tuple(span for span in spans if not _is_empty_phrase(span))
-    beams = yield from generate_questions(request, spans, decoding)
+    _, beams = yield from generate_questions(request, spans, decoding)
     questions = [(span, beam[0].text) for span, beam in zip(spans, beams, strict=True) if beam]
     if not questions:
         return MetricResult(

@@ -1,10 +1,14 @@
 """End-to-end inference: does the knowledge entail the response?
 
 Source: the E2E NLI baseline of Honovich et al. 2021 (§5.1; authors' code): premise = knowledge, lower-cased, hypothesis
-= response; 1, 0.5 or 0 for entailment, neutral or contradiction.
+= response; 1, 0.5 or 0 for entailment, neutral or contradiction. A response that the model cannot read at once is read
+in windows of sentences, and the least supported window counts.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
 
 from groundwire.runtime.calls import Classified, Classify
 
@@ -12,8 +16,10 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import NliExplanation
 from ..schema.options import NliOptions, Options
 from ..schema.results import MetricResult, Request
+from ..text.reading import Reading
 from .base import Details, Metric, RoleInfos, within
 from .claims import (
+    ask_in_parts,
     classified_span,
     describe_spans,
     find_claims,
@@ -21,8 +27,10 @@ from .claims import (
     least_coverage,
     nothing_to_verify,
     range_of,
+    read_claims,
     unsupported_span,
 )
+from .evidence import open_knowledge
 
 LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 """What a label is worth (§5.1 of the paper, and the authors' code)."""
@@ -34,16 +42,25 @@ def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metri
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify("nli")
-    text = join_claims(request, claims)
-    premises = tuple(passage.lower() for passage in request.knowledge)
-    parts = claims if settings.sentences and settings.direction != "backward" and len(claims) > 1 else ()
-    directions = {
-        "forward": Classify("nli", premises, text),
-        "backward": Classify("nli", (text,), " ".join(premises)),
-    }
-    calls = [call for name, call in directions.items() if settings.direction in (name, "both")]
-    answers = yield [*calls, *(Classify("nli", premises, sentence.text) for sentence in parts)]
-    of_response, of_sentences = answers[: len(calls)], answers[len(calls) :]
+    whole = join_claims(request, claims)
+    evidence = yield from open_knowledge(request.knowledge)
+    parts = read_claims(request, claims) if settings.sentences and settings.direction != "backward" else []
+    parts = parts if len(claims) > 1 else []
+
+    def ask(reading: Reading) -> Classify:
+        return Classify("nli", lower(evidence.select(reading)), reading.text)
+
+    of_response: list[Classified] = []
+    of_sentences: list[Classified] = []
+    read: list[Classified] = []
+    if settings.direction != "backward":
+        answers = yield from ask_in_parts([whole, *parts], ask)
+        read += chain.from_iterable(answers)
+        forward, *of_sentences = (min(of_reading, key=expected_value) for of_reading in answers)
+        of_response.append(forward)
+    if settings.direction != "forward":
+        of_response += yield [Classify("nli", (whole.text,), " ".join(lower(request.knowledge)))]
+        read.append(of_response[-1])
     response, *reverse = (classified_span(range_of(claims), answer, expected_value(answer)) for answer in of_response)
     sentences = tuple(
         classified_span((sentence.start, sentence.end), answer, expected_value(answer))
@@ -51,8 +68,8 @@ def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metri
     )
     values = [label_value(answer, settings) for answer in of_response]
     # Only in the forward direction does a label say something about words of the response.
-    forward = settings.direction != "backward"
-    wrong = [span for span in sentences or (response,) if forward and span.label != "entailment"]
+    judged = () if settings.direction == "backward" else sentences or (response,)
+    wrong = [span for span in judged if span.label != "entailment"]
     return MetricResult(
         "nli",
         "scored",
@@ -62,8 +79,14 @@ def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metri
             unsupported_span(request, span, "contradiction" if span.label == "contradiction" else "not_entailed", "nli")
             for span in wrong
         ),
-        coverage=least_coverage(answers),
+        message=evidence.message,
+        coverage=evidence.share * least_coverage(read),
     )
+
+
+def lower(passages: Sequence[str]) -> tuple[str, ...]:
+    """Premises as the authors' code has them."""
+    return tuple(passage.lower() for passage in passages)
 
 
 def label_value(answer: Classified, settings: NliOptions) -> float:

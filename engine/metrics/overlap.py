@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import partial
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from groundwire.runtime.linear_tokenizer import cut_parts
 
@@ -21,7 +21,8 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.words import SHORT, Word, check_words, read_words, words
+from ..text.reading import is_plain, join_readings, read_response
+from ..text.words import SHORT, Word, check_words, find_overlaps, read_words, words
 from .base import Metric, RoleInfos, within
 
 MAX_WORDS = 250_000
@@ -46,15 +47,33 @@ def overlap(
     """
     check_words((request.response, *request.knowledge), MAX_WORDS, "Word overlap")
     content = [word for word in words(request.response) if word.content]
-    if not content:
-        return _nothing(name, "content words (words other than stop words and punctuation)")
     knowledge_words: list[str] = []
     for count, word in enumerate(chain.from_iterable(map(find_words, request.knowledge)), 1):
         if word.content:
             knowledge_words.append(word.lower)
         if count % WORDS_AT_ONCE == 0:
             yield []  # others have a turn, and a request that was stopped ends here
+    content = leave_marks_out(request.response, content, frozenset(knowledge_words))
+    if not content:
+        return _nothing(name, "content words (words other than stop words and punctuation)")
     return _compare_content(name, content, knowledge_words)
+
+
+def leave_marks_out(response: str, content: Sequence[Word], known: Set[str]) -> Sequence[Word]:
+    """The words but for those of code, list markers and link targets that the knowledge lacks."""
+    if is_plain(response):
+        return content
+    runs = join_readings(response, read_response(response)).runs
+    ranges = [Range(source, source + length) for _, source, length in runs]
+    overlaps = find_overlaps([(word.start, word.end) for word in content], sorted(ranges))
+    return [word for word, of_word in zip(content, overlaps, strict=True) if of_word or word.lower in known]
+
+
+class Range(NamedTuple):
+    """Characters of the response that models read."""
+
+    start: int
+    end: int
 
 
 def find_words(passage: str) -> Iterable[Word]:

@@ -25,20 +25,21 @@ from groundwire.runtime.calls import (
     IsPersonal,
     TextSpan,
 )
-from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.errors import InvalidRequest, TooLong, Unreadable
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import Comparison, PassageRange, Q2Explanation, Reason, UnsupportedSpan
 from ..schema.options import Options, Q2Options
 from ..schema.results import MetricResult, Request
 from ..text.answers import answer_f1, match_answers
+from ..text.reading import Reading, cut_reading, join_readings, read_response
 from ..text.sentences import Sentence
+from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from .base import Cell, Details, Metric, RoleInfos
-from .claims import find_claims, join_claims, keep_overlapping, nothing_to_verify
-from .nli import LABEL_VALUE
+from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
+from .evidence import Evidence, open_knowledge
+from .nli import LABEL_VALUE, expected_value, lower
 
-LONG_RESPONSE = 2_000
-"""Characters from which one question is generated before the others: many models cannot read such a response."""
 ALL_QUESTIONS = 1_000
 """More than are generated about a span."""
 SUPPORTED = 0.5
@@ -71,19 +72,31 @@ def q2(
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify(name)
+    evidence = yield from open_knowledge(request.knowledge)
     spans = yield from find_spans(request, settings.spans, claims)
-    beams = yield from generate_questions(request, spans, settings.decoding)
-    questions = yield from ask_response(request, spans, beams, settings)
+    contexts, beams = yield from generate_questions(request, spans, settings.decoding)
+    questions = yield from ask_response(contexts, spans, beams, settings)
     asked = [question for question in questions if not question.discarded]
     if not asked:
-        return (yield from classify_response(request, join_claims(request, claims), settings, name, spans, questions))
-    answers = yield [Answer(question.text, request.knowledge, settings.rule) for question in asked]
+        whole = join_claims(request, claims)
+        return (yield from classify_response(evidence, whole, settings, name, spans, questions))
+    answers = yield [
+        Answer(question.text, select_passages(request, evidence, question), settings.rule) for question in asked
+    ]
     f1s = [
         answer_f1(answer.text, question.span.text, settings.fold_accents)
         for question, answer in zip(asked, answers, strict=True)
     ]
     labels = yield from compare_answers(asked, answers, f1s, settings.nli and nli)
-    return build_result(name, spans, questions, answers, f1s, labels)
+    result = build_result(name, spans, questions, answers, f1s, labels)
+    return replace(result, message=evidence.message, coverage=evidence.share * (result.coverage or 0.0))
+
+
+def select_passages(request: Request, evidence: Evidence, question: SpanQuestion) -> tuple[str, ...]:
+    """What a question is answered from: the knowledge, or what of it the question and its span's sentence are about."""
+    readings = read_response(request.response)
+    sentence = next((item for item in readings if item.start <= question.span.start < item.end), readings[0])
+    return evidence.select_for(f"{sentence.text}\n{question.text}")
 
 
 def find_spans(
@@ -91,8 +104,11 @@ def find_spans(
 ) -> Steps[tuple[TextSpan, ...]]:
     """Named entities and noun phrases of the sentences to check, or the caller's own ranges."""
     if ranges is None:
-        (spans,) = yield [FindSpans(request.response)]
-        return keep_overlapping(spans, claims)
+        whole = join_readings(request.response, read_response(request.response))
+        (spans,) = yield [FindSpans(whole.text)]
+        places = ((span, whole.locate(span.start, span.end)) for span in spans)
+        located = {place: TextSpan(span.text, *place, span.kind) for span, place in places if place is not None}
+        return keep_overlapping(tuple(located.values()), claims)
     length = len(request.response)
     for start, end in ranges:
         if not 0 <= start < end <= length:
@@ -105,18 +121,38 @@ def find_spans(
 
 def generate_questions(
     request: Request, spans: Sequence[TextSpan], decoding: Decoding
-) -> Steps[list[tuple[GeneratedQuestion, ...]]]:
-    """The questions of each span, best first; a long response that the model cannot read is refused once."""
-    calls = [GenerateQuestions(span.text, request.response, decoding) for span in spans]
-    alone = 1 if len(request.response) > LONG_RESPONSE else 0
-    first = (yield calls[:alone]) if alone else []
-    return [*first, *(yield calls[alone:])]
+) -> Steps[tuple[list[str], list[tuple[GeneratedQuestion, ...]]]]:
+    """The context of each span, and its questions, best first.
+
+    The context is the response, or the window of its sentences with the span where the model cannot read it at once.
+    """
+    whole = join_readings(request.response, read_response(request.response))
+    size: int | None = None
+    while True:
+        parts = [whole] if size is None else cut_reading(whole, size)
+        contexts = [_find_context(parts, span) for span in spans]
+        calls = [GenerateQuestions(span.text, text, decoding) for span, text in zip(spans, contexts, strict=True)]
+        alone = 1 if count_pieces(whole.text) > WINDOW_SIZE else 0  # what cannot be read is refused once
+        try:
+            first = (yield calls[:alone]) if alone else []
+            return contexts, [*first, *(yield calls[alone:])]
+        except TooLong as error:
+            if isinstance(error, Unreadable) or size == LEAST_SIZE:
+                raise
+            size = WINDOW_SIZE if size is None else size // 2
+
+
+def _find_context(parts: Sequence[Reading], span: TextSpan) -> str:
+    return next((part.text for part in parts if part.start <= span.start < part.end), parts[0].text)
 
 
 def ask_response(
-    request: Request, spans: Sequence[TextSpan], beams: Sequence[tuple[GeneratedQuestion, ...]], settings: Q2Options
+    contexts: Sequence[str],
+    spans: Sequence[TextSpan],
+    beams: Sequence[tuple[GeneratedQuestion, ...]],
+    settings: Q2Options,
 ) -> Steps[list[SpanQuestion]]:
-    """Ask the response its own questions; a question is valid when the answer is the span it was made for.
+    """Ask each span's context its questions; a question is valid when the answer is the span it was made for.
 
     With ``single``, questions of a span are asked in beam order until one is valid, ``questions_at_once`` per
     round; the others are never asked.
@@ -131,7 +167,7 @@ def ask_response(
             for i in waiting
             for rank in range(len(questions[i]), min(len(questions[i]) + step, len(beams[i])))
         ]
-        asked = [Answer(text, (request.response,), settings.rule) for _, _, text in batch]
+        asked = [Answer(text, (contexts[i],), settings.rule) for i, _, text in batch]
         filtered = [IsPersonal(text) for _, _, text in batch] if settings.personal_filter else []
         results = yield [*asked, *filtered]
         answers, personal = results[: len(batch)], results[len(batch) :] or [False] * len(batch)
@@ -213,28 +249,31 @@ def find_unsupported(name: str, comparisons: Sequence[Comparison]) -> tuple[Unsu
 
 
 def classify_response(
-    request: Request,
-    text: str,
+    evidence: Evidence,
+    whole: Reading,
     settings: Q2Options,
     name: str,
     spans: Sequence[TextSpan],
     questions: Sequence[SpanQuestion],
 ) -> Steps[MetricResult]:
-    """Without a valid question: classify the whole ``text`` against the knowledge, both lower-cased."""
+    """Without a valid question: classify the ``whole`` against the knowledge, both lower-cased."""
     comparisons = tuple(map(_describe_discarded, questions))
     if not settings.fallback:
         message = "No valid question could be asked about the response; turn the fallback on to classify it as a whole."
         return MetricResult(
             name, "nothing_to_verify", message=message, explanation=Q2Explanation(tuple(spans), comparisons)
         )
-    premises = tuple(passage.lower() for passage in request.knowledge)
-    (answer,) = yield [Classify("nli", premises, text.lower())]
+    (answers,) = yield from ask_in_parts(
+        [whole], lambda part: Classify("nli", lower(evidence.select(part)), part.text.lower())
+    )
+    answer = min(answers, key=expected_value)
     return MetricResult(
         name,
         "scored",
         LABEL_VALUE[answer.label],
+        message=evidence.message,
         explanation=Q2Explanation(tuple(spans), comparisons, answer.label, answer.probabilities),
-        coverage=answer.read.characters / answer.read.total,
+        coverage=evidence.share * least_coverage(answers),
     )
 
 

@@ -7,19 +7,27 @@ from collections.abc import Iterable
 from groundwire.runtime.calls import ClassifyTokens
 
 from ..scheduling.steps import Steps
-from ..schema.explanations import TokenClassifierExplanation, UnsupportedSpan
+from ..schema.explanations import FlaggedToken, TokenClassifierExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.reading import Reading
+from ..text.sentences import sentences
 from ..text.words import flag_tokens
 from .base import Metric, RoleInfos, within
+from .claims import cut_to_fit, join_claims, least_coverage
+from .evidence import open_knowledge
 
 ROLE = "token_classifier"
 
 
 def token_classifier(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, that the least supported token of the response is supported."""
-    (answer,) = yield [ClassifyTokens(ROLE, request.knowledge, request.response)]
-    flags = flag_tokens(answer, role_info(ROLE))
+    evidence = yield from open_knowledge(request.knowledge)
+    whole = join_claims(request, sentences(request.response))
+    (answers,) = yield from cut_to_fit(
+        [whole], lambda parts: [ClassifyTokens(ROLE, evidence.select(part), part.text) for part in parts]
+    )
+    flags = locate_tokens((part, flag) for part, answer in answers for flag in flag_tokens(answer, role_info(ROLE)))
     threshold = options.token_classifier.threshold
     ranges = join_ranges((flag.start, flag.end) for flag in flags if flag.probability >= threshold)
     return MetricResult(
@@ -31,8 +39,15 @@ def token_classifier(request: Request, options: Options, role_info: RoleInfos) -
             UnsupportedSpan(request.response[start:end], start, end, "detected", "", "token_classifier")
             for start, end in ranges
         ),
-        coverage=answer.read.characters / answer.read.total,
+        message=evidence.message,
+        coverage=evidence.share * least_coverage([answer for _, answer in answers]),
     )
+
+
+def locate_tokens(flags: Iterable[tuple[Reading, FlaggedToken]]) -> tuple[FlaggedToken, ...]:
+    """The tokens with their places in the response; tokens of context, such as a table's header, have none."""
+    places = ((reading.locate(flag.start, flag.end), flag) for reading, flag in flags)
+    return tuple(FlaggedToken(*place, flag.probability, flag.begins) for place, flag in places if place is not None)
 
 
 def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

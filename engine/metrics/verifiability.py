@@ -10,19 +10,13 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import VerifiabilityExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.sentences import sentences
 from .base import Metric, RoleInfos, within
-from .claims import VERIFIABILITY, classified_span, verifiability_calls
+from .claims import VERIFIABILITY, rate_verifiability
 
 
 def verifiability(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, of the response's most verifiable sentence: below 0.5 there is nothing to check."""
-    checked = sentences(request.response)
-    answers = yield verifiability_calls(checked)
-    spans = tuple(
-        classified_span((sentence.start, sentence.end), answer)
-        for sentence, answer in zip(checked, answers, strict=True)
-    )
+    spans = yield from rate_verifiability(request)
     return MetricResult(
         "verifiability",
         "scored",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -48,9 +49,18 @@ class KnowledgeIndex:
         self._parts: list[PassageRange] = []
         self._sizes: list[int] = []
         self._parts_of: dict[str, array[int]] = {}
+        self._progress = self._read()
+        self._lock = threading.Lock()
 
     def read(self) -> Iterator[None]:
-        """Read the knowledge, and yield now and then so that others have a turn."""
+        """Read the knowledge, and yield now and then so that others have a turn; several readers share the work."""
+        while True:
+            with self._lock:
+                if next(self._progress, True):
+                    return
+            yield
+
+    def _read(self) -> Iterator[bool]:
         for passage, text in enumerate(self.passages):
             for start, end, size in split_passage(text):
                 part = len(self._parts)
@@ -59,7 +69,7 @@ class KnowledgeIndex:
                 for word in set(find_stems(text[start:end])):
                     self._parts_of.setdefault(word, array("I")).append(part)
                 if part % PARTS_AT_ONCE == PARTS_AT_ONCE - 1:
-                    yield
+                    yield False
 
     def find(self, queries: Sequence[str], size: int = EXCERPT_SIZE) -> Excerpt:
         """The parts that share most with the queries, in the order of the knowledge.

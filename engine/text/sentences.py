@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from .structure import LineReader
 from .words import RECENT, SHORT, read_tokens, settle_tokens
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ class Sentence(NamedTuple):
 def sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of ``text``, in order and disjoint; parts without a letter or digit are left out.
 
-    A line break ends a sentence. A text without any word is one sentence, so every response has at least one.
+    A line break ends a sentence, unless the line is a heading, a lead-in that ends with a colon, the header of a table
+    or the beginning of a code block, which belong to the sentence after them. The marker of a list item belongs to the
+    item; rows of tables and lines of code are not split. A text without any word is one sentence, so every response has
+    at least one.
 
     >>> [sentence.text for sentence in sentences("me too! it’s by Dr. Dre, no?")]
     ['me too!', 'it’s by Dr. Dre, no?']
@@ -38,13 +42,10 @@ def read_sentences(text: str) -> Iterator[Sentence]:
 
 def _read(text: str) -> Iterator[Sentence]:
     any_word = False
-    offset = 0
-    for line in text.splitlines(keepends=True):
-        for start, end in _find_bounds(line):
-            if any(map(str.isalnum, line[start:end])):
-                any_word = True
-                yield _strip(text, offset + start, offset + end)
-        offset += len(line)
+    for start, end in _find_bounds(text):
+        if any(map(str.isalnum, text[start:end])):
+            any_word = True
+            yield _strip(text, start, end)
     if not any_word:
         yield _strip(text, 0, len(text))
 
@@ -75,9 +76,14 @@ class SentenceReader:
         """All that was fed."""
         self._settled = 0
         """How many characters of ``text`` have been read into ``_bounds``."""
+        self._begin = 0
+        """Where the line begins that is not complete."""
         self._seen = 0
         """How many of the others begin no chunk that settles what is before it."""
         self._bounds = _Bounds(0)
+        self._lines = LineReader()
+        self._marker = -1
+        """Where the text of a list item begins in the unfinished line; -1 before the line says that."""
         self._last: Sentence | None = None
         """A sentence that has ended, and after which no letter or digit follows so far."""
         self._last_word = -1
@@ -99,15 +105,32 @@ class SentenceReader:
         complete: list[Sentence] = []
         for line in self.text[self._settled :].splitlines(keepends=True):
             if len(line.splitlines()[0]) < len(line):
-                self._read(line, complete)
-                self._end_sentence(self._bounds.begin, self._bounds.end, complete)
-                self._bounds, self._seen = _Bounds(self._settled), 0
-            else:
+                self._read_line(line, complete)
+            elif self._marker >= 0 or self._lines.is_decided(line):
+                if self._marker < 0:
+                    self._marker = self._settled + self._lines.find_marker(line)
                 self._read_settled(line, complete)
         if self._last is not None and self._last_word >= self._last.end:
             complete.append(self._last)
             self._last = None
         return complete
+
+    def _read_line(self, line: str, complete: list[Sentence]) -> None:
+        """Read the rest of a line that has ended."""
+        kind = self._lines.read(self.text[self._begin : self._settled] + line)
+        if self._marker < 0:
+            self._marker = self._begin + kind.marker
+        if kind.is_split:
+            self._read(line, complete)
+        else:
+            self._settled += len(line)
+            self._bounds.end = self._settled
+        if kind.carries:
+            self._bounds.after_stop = False
+        else:
+            self._end_sentence(self._bounds.begin, self._bounds.end, complete)
+            self._bounds = _Bounds(self._settled)
+        self._begin, self._seen, self._marker = self._settled, 0, -1
 
     def _read_settled(self, line: str, complete: list[Sentence]) -> None:
         """Read the tokens of an unfinished line that are settled."""
@@ -122,7 +145,8 @@ class SentenceReader:
 
     def _read(self, part: str, complete: list[Sentence]) -> None:
         for mark in read_tokens(part, _mark_token):
-            bounds = self._bounds.read(mark._replace(start=self._settled + mark.start, end=self._settled + mark.end))
+            mark = mark._replace(start=self._settled + mark.start, end=self._settled + mark.end)
+            bounds = self._bounds.read(mark, self._marker)
             if bounds is not None:
                 self._end_sentence(*bounds, complete)
         self._settled += len(part)
@@ -134,15 +158,28 @@ class SentenceReader:
             self._last = _strip(self.text, start, end)
 
 
-def _find_bounds(line: str) -> Iterator[tuple[int, int]]:
-    """The sentences of a line. Unlike a pipeline, this reads a long line part by part."""
+def _find_bounds(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences of a text. Unlike a pipeline, this reads a long line part by part."""
+    lines = LineReader()
     bounds = _Bounds(0)
-    for mark in read_tokens(line, _mark_token):
-        ended = bounds.read(mark)
-        if ended is not None:
-            yield ended
-    if bounds.begin < bounds.end:
-        yield bounds.begin, bounds.end
+    offset = 0
+    for line in text.splitlines(keepends=True):
+        kind = lines.read(line)
+        if kind.is_split:
+            for mark in read_tokens(line, _mark_token):
+                mark = mark._replace(start=offset + mark.start, end=offset + mark.end)
+                ended = bounds.read(mark, offset + kind.marker)
+                if ended is not None:
+                    yield ended
+        else:
+            bounds.end = offset + len(line)
+        offset += len(line)
+        if kind.carries:
+            bounds.after_stop = False
+        else:
+            yield bounds.begin, bounds.end
+            bounds = _Bounds(offset)
+    yield bounds.begin, bounds.end
 
 
 class _Bounds:
@@ -156,11 +193,14 @@ class _Bounds:
         self.begin = self.end = begin
         self.after_stop = False
 
-    def read(self, mark: _Mark) -> tuple[int, int] | None:
-        """Take the next token; returns the sentence that it ends by beginning another."""
-        begins = self.after_stop and not mark.punctuation and not mark.stop
+    def read(self, mark: _Mark, marker: int) -> tuple[int, int] | None:
+        """Take the next token; returns the sentence that it ends by beginning another.
+
+        A full stop before ``marker`` is that of a list item's number.
+        """
+        begins = self.after_stop and not mark.silent and not mark.stop
         ended = self.split(mark.start) if begins else None
-        self.after_stop = self.after_stop or mark.stop
+        self.after_stop = self.after_stop or (mark.stop and mark.end > marker)
         self.end = mark.end
         return ended
 
@@ -176,12 +216,17 @@ class _Mark(NamedTuple):
     end: int
     stop: bool
     """Whether it ends a sentence."""
-    punctuation: bool
+    silent: bool
+    """Whether it is punctuation or a line break, which begins no sentence."""
 
 
 def _mark_token(token: Token, offset: int) -> _Mark:
     start = offset + token.idx
-    return _Mark(start, start + len(token), token.text in _stops(), token.is_punct)
+    return _Mark(start, start + len(token), token.text in _stops(), token.is_punct or _is_break(token.text))
+
+
+def _is_break(text: str) -> bool:
+    return text.isspace() and text.splitlines()[0] != text
 
 
 @cache

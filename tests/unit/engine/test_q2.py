@@ -10,6 +10,7 @@ from groundwire.engine.metrics.claims import keep_overlapping
 from groundwire.engine.schema.explanations import Q2Explanation
 from groundwire.engine.schema.options import Q2Options
 from groundwire.engine.text.sentences import Sentence
+from groundwire.engine.text.windows import WINDOW_SIZE, count_pieces
 from groundwire.generation import BeamSearch
 from groundwire.runtime.calls import (
     Answer,
@@ -274,7 +275,9 @@ def test_neutral_inference_alone_keeps_the_token_f1(name: str, value: float) -> 
 
 
 @pytest.mark.parametrize("metric", ["q2", "feqa"])
-def test_a_long_response_that_the_question_generator_cannot_read_is_refused_once(metric: str) -> None:
+def test_a_long_response_that_the_question_generator_cannot_read_is_refused_once_for_each_size_of_windows(
+    metric: str,
+) -> None:
     asked: list[GenerateQuestions] = []
 
     def refuse(call: GenerateQuestions) -> Outcome:
@@ -285,7 +288,7 @@ def test_a_long_response_that_the_question_generator_cannot_read_is_refused_once
         score = engine.score(
             " ".join(f"Elvis sang in {year}." for year in range(1900, 2050)), "Elvis.", metrics=[metric]
         )
-    assert (score.status, len(asked)) == ("truncated", 1)
+    assert (score.status, len(asked)) == ("truncated", 6)
 
 
 def test_the_questions_about_a_long_response_are_those_of_all_spans() -> None:
@@ -293,7 +296,7 @@ def test_the_questions_about_a_long_response_are_those_of_all_spans() -> None:
     score = run(response, "Elvis came in 1935.")
     spans = {comparison.span.start for comparison in get_explanation(score).questions}
     assert len(spans) == 300
-    assert len(response) > q2.LONG_RESPONSE
+    assert count_pieces(response) > WINDOW_SIZE
 
 
 def test_the_work_of_leaving_spans_out_grows_linearly() -> None:

@@ -31,7 +31,7 @@ def test_wherever_a_text_is_cut_its_sentences_are_those_of_the_whole(text: str, 
     assert read(cut(text, cuts)) == read([text]) == complete
 
 
-@given(st.text(st.sampled_from("ab 1.!?…。\"'()\t-\n🙂H:;"), max_size=60))
+@given(st.text(st.sampled_from("ab 1.!?…。\"'()\t-\n🙂H:;#|`*"), max_size=60))
 def test_sentences_of_any_text_are_complete_only_when_nothing_can_change_them(text: str) -> None:
     complete = read(list(text))
     assert tuple(complete) == sentences(text)[: len(complete)]
@@ -58,7 +58,15 @@ def test_sentences_of_any_text_are_complete_only_when_nothing_can_change_them(te
         ("It is so.\r", []),
         ("它是。我们" + "好" * 70, ["它是。"]),
         ("Is it so?No", []),
-        ("1. One\n2. Two\n3", ["1.", "One", "2.", "Two"]),
+        ("1. One\n2. Two\n3", ["1. One", "2. Two"]),
+        ("1. On", []),
+        ("1. One is. Two", ["1. One is."]),
+        ("Our hours are:\n\n- Monday 9. Tu", ["Our hours are:\n\n- Monday 9."]),
+        ("# What?\nIt is. We", ["# What?\nIt is."]),
+        ("| a | b |\n|---|---|\n| 1. A | 2 |\n| 3", ["| a | b |\n|---|---|\n| 1. A | 2 |"]),
+        ("```py\na = 1. Or\nb\n```\nSo it is. We", ["```py\na = 1. Or", "b", "So it is."]),
+        ("```\nThe shop is closed on all Sundays. Come", []),
+        ("```\nThe shop is closed on all Sundays. Come\nb", ["```\nThe shop is closed on all Sundays.", "Come"]),
     ],
 )
 def test_how_far_a_sentence_is_ahead_of_the_text(text: str, complete: list[str]) -> None:

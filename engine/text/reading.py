@@ -1,0 +1,250 @@
+"""The text that models read of a response, and where its characters are in the response.
+
+Models read plain sentences: without list markers, emphasis, link targets and table lines. An item of a list is read
+after the lead-in of the list, a row of a table with the table's header. A response without such marks is read as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from .sentences import Sentence, sentences
+from .structure import Line, LineReader
+from .windows import cut_text, group_texts
+from .words import RECENT
+
+Run: TypeAlias = tuple[int, int, int]
+"""Characters of the response in a reading: where they are in the reading, where in the response, and how many."""
+_MARKS = re.compile(
+    r"(?P<code>`+)(?P<inner>[^`\n]+)(?P=code)"
+    r"|!?\[(?P<label>[^\]\n]+)\]\([^)\s]*(?:\s+\"[^\"\n]*\")?\)"
+    r"|(?<![\w*])(?P<strong>\*{1,3}|~~)(?=\S)(?P<stressed>[^*~\n]*[^*~\s])(?P=strong)(?![\w*])"
+    r"|(?<!\w)(?P<under>_{1,3})(?=\S)(?P<underlined>[^_\n]*[^_\s])(?P=under)(?!\w)"
+)
+_INNER = ("inner", "label", "stressed", "underlined")
+_LINE_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)*(?:#{1,6}[ \t]+|[ \t]*)")
+_MARKED = re.compile(r"[`*_~|#\n]|\]\(|^[ \t]*>")
+_STOP = re.compile(r"[.!?:;,]\s*\Z")
+_LAST_SENTENCE = re.compile(r".*[.!?]\s+", re.DOTALL)
+
+
+class Reading(NamedTuple):
+    """What models read of a part of the response."""
+
+    text: str
+    start: int
+    end: int
+    """The characters of the response that it is about."""
+    runs: tuple[Run, ...]
+    """In order. Other characters of ``text`` are context, or join its parts."""
+    code: bool = False
+    """Whether it is code, which models of English do not judge."""
+
+    def locate(self, start: int, end: int) -> tuple[int, int] | None:
+        """The characters of the response that ``start`` to ``end`` of the text are; None for context alone.
+
+        >>> read_response("Mind the **gap**!")[0].locate(9, 13)
+        (11, 17)
+        """
+        if self.runs[:1] == ((0, self.start, len(self.text)),):
+            return self.start + start, self.start + end
+        first = max(0, bisect_right(self.runs, start, key=_begin) - 1)
+        begin = stop = None
+        for read, source, length in self.runs[first:]:
+            if read >= end and not (start == end == read):
+                break
+            if read + length > start or start == end == read + length:
+                begin = source + max(0, start - read) if begin is None else begin
+                stop = source + min(length, end - read)
+        return None if begin is None or stop is None else (begin, stop)
+
+    def slice(self, start: int, end: int) -> Reading:
+        """The characters ``start`` to ``end`` of the text, as a reading of their own."""
+        runs = tuple(
+            (max(read - start, 0), source + max(start - read, 0), min(read + length, end) - max(read, start))
+            for read, source, length in self.runs
+            if read < end and read + length > start
+        )
+        begin, stop = (runs[0][1], runs[-1][1] + runs[-1][2]) if runs else (self.start, self.end)
+        return Reading(self.text[start:end], begin, stop, runs, self.code)
+
+
+def _begin(run: Run) -> int:
+    return run[0]
+
+
+def read_response(response: str) -> tuple[Reading, ...]:
+    """What models read of each sentence of a response, in order.
+
+    >>> [reading.text for reading in read_response("We open:\\n- on **Monday** at 9\\n- on Friday at 10")]
+    ['We open: on Monday at 9', 'We open: on Friday at 10']
+    """
+    return _read_recent(response)
+
+
+@lru_cache(RECENT)
+def _read_recent(response: str) -> tuple[Reading, ...]:
+    lines = list(_read_lines(response))
+    starts = [line.start for line in lines]
+    readings = []
+    for part in sentences(response):
+        first, last = (max(0, bisect_right(starts, offset) - 1) for offset in (part.start, part.end - 1))
+        readings.append(_read(response, part, lines, first, last))
+    return tuple(readings)
+
+
+def is_plain(response: str) -> bool:
+    """Whether models read a response as it is."""
+    return all(
+        not reading.code and reading.text == response[reading.start : reading.end]
+        for reading in read_response(response)
+    )
+
+
+def join_readings(response: str, readings: Sequence[Reading]) -> Reading:
+    """The readings as one, without code; the response itself if they are all it has and it is plain."""
+    if len(readings) == len(sentences(response)) and is_plain(response):
+        return Reading(response, 0, len(response), ((0, 0, len(response)),))
+    joined = _Text()
+    for reading in [reading for reading in readings if not reading.code] or readings:
+        if joined.text:
+            joined.text += " " if _STOP.search(joined.text) else "\n"
+        joined.runs += [(len(joined.text) + read, source, length) for read, source, length in reading.runs]
+        joined.text += reading.text
+    return Reading(joined.text, readings[0].start, readings[-1].end, tuple(joined.runs))
+
+
+def cut_reading(reading: Reading, size: int) -> list[Reading]:
+    """Windows of the sentences of a reading, of at most ``size`` pieces; a longer sentence is cut."""
+    ranges: list[tuple[int, int]] = []
+    for sentence in sentences(reading.text):
+        ranges += [(sentence.start + start, sentence.start + end) for start, end in cut_text(sentence.text, size)]
+    windows = group_texts([reading.text[start:end] for start, end in ranges], size)
+    return [reading.slice(ranges[window.start][0], ranges[window.end - 1][1]) for window in windows]
+
+
+class _TextLine(NamedTuple):
+    """A line of the response."""
+
+    start: int
+    end: int
+    line: Line
+    lead_in: int | None
+    """The line that an item belongs to, or the header of a table's row."""
+
+
+def _read_lines(response: str) -> Iterator[_TextLine]:
+    reader = LineReader()
+    lead_ins: list[tuple[int, int]] = []
+    header: int | None = None
+    offset = 0
+    for index, content in enumerate(response.splitlines(keepends=True)):
+        line = reader.read(content)
+        lead_in = None
+        if line.kind == "table":
+            header = index if header is None else header
+            lead_in = header
+        elif line.kind != "blank":
+            header = None
+            indent = len(content) - len(content.lstrip()) if line.kind == "item" else -1
+            lead_ins = [item for item in lead_ins if item[0] < indent]
+            lead_in = lead_ins[-1][1] if lead_ins else None
+            if line.carries and line.kind != "fence":
+                lead_ins.append((indent, index))
+        yield _TextLine(offset, offset + len(content.rstrip()), line, lead_in)
+        offset += len(content)
+
+
+def _read(response: str, part: Sentence, lines: Sequence[_TextLine], first: int, last: int) -> Reading:
+    own, body = lines[first : last + 1], lines[last]
+    plain = Reading(part.text, part.start, part.end, ((0, part.start, len(part.text)),), body.line.kind == "code")
+    begins_item = lines[first].line.kind == "item" and part.start <= lines[first].start + lines[first].line.marker
+    if plain.code or not (begins_item or _MARKED.search(part.text)):
+        return plain
+    text = _Text()
+    context = lines[first].lead_in
+    if begins_item and context is not None:
+        lead_in = _Text()
+        lead_in.add_line(response, lines[context], lines[context].start, lines[context].end)
+        text.text = _LAST_SENTENCE.sub("", lead_in.text)
+    for line in own:
+        if line.line.kind == "table" and (line is body or line.lead_in is None):
+            header = None if line.lead_in is None or lines[line.lead_in] is line else lines[line.lead_in]
+            text.add_row(response, line, header)
+        elif line.line.kind not in ("table", "fence"):
+            text.add_line(response, line, max(line.start, part.start), min(line.end, part.end))
+    if not text.text.strip():
+        return plain
+    reading = Reading(text.text, part.start, part.end, tuple(text.runs))
+    stripped = reading.slice(len(text.text) - len(text.text.lstrip()), len(text.text.rstrip()))
+    return stripped._replace(start=part.start, end=part.end)
+
+
+class _Text:
+    """A reading that is being written."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.runs: list[Run] = []
+
+    def add(self, response: str, start: int, end: int) -> None:
+        """Append characters of the response."""
+        if start < end:
+            self.runs.append((len(self.text), start, end - start))
+            self.text += response[start:end]
+
+    def add_line(self, response: str, line: _TextLine, start: int, end: int) -> None:
+        """Append a line, or a part of it, without its marks."""
+        if start == line.start or start <= line.start + line.line.marker:
+            marks = _LINE_MARKS.match(response, max(start, line.start + line.line.marker), max(start, end))
+            start = marks.end() if marks else start
+        if self.text and start < end:
+            self.text += " " if _STOP.search(self.text) else ": "
+        # Marks may begin in one sentence and end in the next.
+        for begin, stop in _find_unmarked(response, line.start, line.end):
+            self.add(response, max(begin, start), min(stop, end))
+
+    def add_row(self, response: str, line: _TextLine, header: _TextLine | None) -> None:
+        """Append the cells of a table's row, each after its header."""
+        names = [] if header is None else [response[start:end] for start, end in _split_row(response, header)]
+        for index, (start, end) in enumerate(_split_row(response, line)):
+            if self.text and start < end:
+                self.text += "; "
+            if start < end and index < len(names) and names[index]:
+                name = _Text()
+                for begin, stop in _find_unmarked(names[index], 0, len(names[index])):
+                    name.add(names[index], begin, stop)
+                self.text += f"{name.text}: "
+            for begin, stop in _find_unmarked(response, start, end):
+                self.add(response, begin, stop)
+
+
+def _find_unmarked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The ranges of a text that are no marks of emphasis, code or links."""
+    for match in _MARKS.finditer(text, start, end):
+        yield start, match.start()
+        name = next(name for name in _INNER if match[name] is not None)
+        if name == "inner":
+            yield match.span(name)
+        else:
+            yield from _find_unmarked(text, *match.span(name))
+        start = match.end()
+    yield start, end
+
+
+def _split_row(response: str, line: _TextLine) -> list[tuple[int, int]]:
+    """The cells of a table's row, without spaces at their ends."""
+    start = response.index("|", line.start) + 1
+    cells = []
+    while start < line.end:
+        end = response.find("|", start, line.end)
+        end = line.end if end < 0 else end
+        cell = response[start:end]
+        begin = start + len(cell) - len(cell.lstrip())
+        cells.append((begin, max(begin, start + len(cell.rstrip()))))
+        start = end + 1
+    return cells
