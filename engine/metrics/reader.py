@@ -7,48 +7,58 @@ sentences, each with sentences before it as context (docs/metrics/reader.md).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from itertools import accumulate
+from typing import NamedTuple
 
 from groundwire.runtime.calls import AnswerRead, ReadAnswer
+from groundwire.runtime.errors import TooLong, Unreadable
 from groundwire.runtime.manifest import ReaderHead
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanation, ReadWindow, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.retrieval import KnowledgeIndex
-from ..text.sentences import Sentence
-from ..text.windows import WINDOW_SIZE, count_pieces, cut_text, group_texts
+from ..text.reading import Reading, cut_reading, read_response
+from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces, group_texts
 from .base import Details, Metric, RoleInfos, within
-from .claims import describe_spans, find_claims, nothing_to_verify
-from .token_classifier import join_ranges
+from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
+from .evidence import Evidence, open_knowledge
+from .token_classifier import join_ranges, locate_tokens
 
-Range: TypeAlias = tuple[int, int]
-"""Characters of the response, from the first to the one after the last."""
 ROLE = "reader"
 CONSISTENCY, INFERENCE, VERIFIABILITY = "consistency", "nli", "verifiability"
 """The heads of whole answers."""
 CONTEXT = 3
 """Sentences before a window that are read with it."""
 WHOLE = 4_000
-"""Characters of knowledge that are read whole: about three windows of the model. Of longer knowledge, each window of
-sentences is read against an excerpt."""
-EXCERPT = 480
-"""Size of an excerpt in pieces (``groundwire.engine.text.windows``): about two windows of the model."""
+"""Characters of knowledge that are read whole: about three windows of the model."""
 DOUBTED = 0.5
 """Probability of support below which a sentence or a word is doubted."""
+BETWEEN = " "
+"""Between the sentences of a window."""
 
 
-class SentenceWindow(NamedTuple):
-    """Sentences that are labelled in one pass, and where the text of the pass begins."""
+class AnswerWindow(NamedTuple):
+    """Sentences that are read in one pass; those from ``first`` on are labelled, and those before them are context."""
 
-    start: int
-    sentences: tuple[Range, ...]
+    readings: tuple[Reading, ...]
+    first: int
 
     @property
-    def end(self) -> int:
-        """Where its text ends."""
-        return self.sentences[-1][1]
+    def text(self) -> str:
+        """What the model reads."""
+        return BETWEEN.join(reading.text for reading in self.readings)
+
+    @property
+    def starts(self) -> list[int]:
+        """Where each sentence begins in ``text``."""
+        return list(accumulate((len(reading.text) + len(BETWEEN) for reading in self.readings[:-1]), initial=0))
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The characters of ``text`` of each sentence that is labelled."""
+        pairs = zip(self.starts, self.readings, strict=True)
+        return tuple((start, start + len(reading.text)) for start, reading in pairs)[self.first :]
 
 
 def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
@@ -56,22 +66,20 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify("reader")
-    windows = cut_windows(request.response, claims)
-    total = sum(map(len, request.knowledge))
-    passages = [request.knowledge] * len(windows)
-    if total > WHOLE:
-        index = KnowledgeIndex(request.knowledge)
-        for _ in index.read():
-            yield []
-        passages = [index.find(_list_texts(request, window), EXCERPT).passages for window in windows]
-    answers: list[AnswerRead] = yield [
-        _make_call(request, window, of_window) for window, of_window in zip(windows, passages, strict=True)
-    ]
+    evidence = yield from open_knowledge(request.knowledge, WHOLE)
+    readings = read_claims(request, claims) or [join_claims(request, claims)]
+    windows, answers = yield from _ask(request, readings, evidence)
     heads = role_info(ROLE).heads
     read = [_describe(window, answer, heads) for window, answer in zip(windows, answers, strict=True)]
+    of_code = [
+        ClassifiedSpan(reading.start, reading.end, CODE, {CODE: 1.0}, 0.0, 1.0)
+        for reading in read_response(request.response)
+        if reading.code
+    ]
+    spans = [span for _, of_window, _ in read for span in of_window]
     explanation = ReaderExplanation(
         tuple(of_window for of_window, _, _ in read),
-        tuple(span for _, spans, _ in read for span in spans),
+        tuple(sorted((*spans, *of_code), key=lambda span: span.start)),
         tuple(token for _, _, tokens in read for token in tokens),
     )
     return MetricResult(
@@ -80,70 +88,88 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
         min(window.consistent for window in explanation.windows),
         explanation=explanation,
         unsupported=tuple(_list_unsupported(request, explanation)),
-        coverage=min(min(answer.read.characters, total) / total for answer in answers),
+        message=evidence.message,
+        coverage=evidence.share * min(answer.read.characters / answer.read.total for answer in answers),
     )
 
 
-def cut_windows(response: str, claims: Sequence[Sentence]) -> list[SentenceWindow]:
-    """Windows that share no sentence, in order; a sentence longer than a window is cut at the ends of clauses."""
+def _ask(
+    request: Request, readings: Sequence[Reading], evidence: Evidence
+) -> Steps[tuple[list[AnswerWindow], list[AnswerRead]]]:
+    """Ask about all windows, and about smaller ones where the model cannot read one."""
+    size = WINDOW_SIZE
+    while True:
+        windows = cut_windows(readings, size)
+        try:
+            answers = yield [
+                ReadAnswer(ROLE, evidence.select_for(window.text), request.history, window.text, window.ranges)
+                for window in windows
+            ]
+        except TooLong as error:
+            if isinstance(error, Unreadable) or size == LEAST_SIZE:
+                raise
+            size = max(size // 2, LEAST_SIZE)
+        else:
+            return windows, answers
+
+
+def cut_windows(readings: Sequence[Reading], size: int = WINDOW_SIZE) -> list[AnswerWindow]:
+    """Windows that label each sentence once, in order; a sentence longer than a window is cut at the ends of clauses.
+
+    Args:
+        readings: Sentences.
+        size: Pieces of a window at most (``count_pieces``).
+    """
     parts = [
-        (claim.start + start, claim.start + end)
-        for claim in claims
-        for start, end in (cut_text(claim.text) if count_pieces(claim.text) > WINDOW_SIZE else ((0, len(claim.text)),))
+        part
+        for reading in readings
+        for part in (cut_reading(reading, size) if count_pieces(reading.text) > size else [reading])
     ]
-    groups = group_texts([response[start:end] for start, end in parts], context=CONTEXT)
-    return [SentenceWindow(parts[group.context][0], tuple(parts[group.start : group.end])) for group in groups]
-
-
-def _list_texts(request: Request, window: SentenceWindow) -> list[str]:
-    return [request.response[start:end] for start, end in window.sentences]
-
-
-def _make_call(request: Request, window: SentenceWindow, passages: Sequence[str]) -> ReadAnswer:
-    return ReadAnswer(
-        ROLE,
-        tuple(passages),
-        request.history,
-        request.response[window.start : window.end],
-        tuple((start - window.start, end - window.start) for start, end in window.sentences),
-    )
+    groups = group_texts([part.text for part in parts], size, CONTEXT)
+    return [AnswerWindow(tuple(parts[group.context : group.end]), group.start - group.context) for group in groups]
 
 
 def _describe(
-    window: SentenceWindow, answer: AnswerRead, heads: Mapping[str, ReaderHead]
-) -> tuple[ReadWindow, list[ClassifiedSpan], list[FlaggedToken]]:
+    window: AnswerWindow, answer: AnswerRead, heads: Mapping[str, ReaderHead]
+) -> tuple[ReadWindow, list[ClassifiedSpan], tuple[FlaggedToken, ...]]:
     by_unit = {head.unit: head for head in heads.values()}
     labels = {
         name: dict(zip(heads[name].labels, probabilities, strict=True)) for name, probabilities in answer.heads.items()
     }
     shares = {name: _add_up(labels[name], heads[name].supported) for name in labels}
-    start = window.sentences[0][0]
-    of_window = ReadWindow(start, window.end, shares[CONSISTENCY], shares[VERIFIABILITY], labels[INFERENCE])
+    labelled = window.readings[window.first :]
+    of_window = ReadWindow(
+        labelled[0].start, labelled[-1].end, shares[CONSISTENCY], shares[VERIFIABILITY], labels[INFERENCE]
+    )
     sentence_head, token_head = by_unit["sentence"], by_unit["token"]
     spans = []
-    for bounds, probabilities in zip(window.sentences, answer.sentences, strict=True):
+    for reading, probabilities in zip(labelled, answer.sentences, strict=True):
         if not probabilities:
             continue  # characters that the model reads nothing of
         by_label = dict(zip(sentence_head.labels, probabilities, strict=True))
         spans.append(
             ClassifiedSpan(
-                *bounds,
+                reading.start,
+                reading.end,
                 max(by_label, key=by_label.__getitem__),
                 by_label,
                 _add_up(by_label, sentence_head.supported),
                 _add_up(by_label, sentence_head.nothing),
             )
         )
-    tokens = [
-        FlaggedToken(
-            token.start + window.start,
-            token.end + window.start,
-            1.0 - _add_up(dict(zip(token_head.labels, token.probabilities, strict=True)), token_head.supported),
+    flags = [
+        (
+            reading,
+            FlaggedToken(
+                token.start - start,
+                token.end - start,
+                1.0 - _add_up(dict(zip(token_head.labels, token.probabilities, strict=True)), token_head.supported),
+            ),
         )
-        for token in answer.tokens
-        if token.start + window.start >= start
+        for reading, (start, end) in zip(labelled, window.ranges, strict=True)
+        for token in within(answer.tokens, start, end)
     ]
-    return of_window, spans, tokens
+    return of_window, spans, locate_tokens(flags)
 
 
 def _add_up(by_label: Mapping[str, float], labels: Sequence[str]) -> float:

@@ -10,7 +10,7 @@ import pytest
 from groundwire.engine import Engine, LoadOptions, Options, Score
 from groundwire.engine.metrics.reader import ROLE, WHOLE, cut_windows
 from groundwire.engine.schema.explanations import ReaderExplanation
-from groundwire.engine.text.sentences import sentences
+from groundwire.engine.text.reading import read_response
 from groundwire.engine.text.windows import WINDOW_SIZE, count_pieces
 from groundwire.engine.verdict.fusion import choose_fusion, features, features_of_part
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile, Scale, join_calibrations
@@ -35,7 +35,7 @@ def read_words(call: ReadAnswer) -> AnswerRead:
     known = " ".join(call.premises)
     tokens, at = [], 0
     for word in call.answer.split(" "):
-        support = 0.9 if word.strip(".!?\n").lower() in known.lower() else 0.2
+        support = 0.9 if word.strip(".!?:").lower() in known.lower() else 0.2
         tokens.append(ClassifiedToken(at, at + len(word), (support, 1 - support)))
         at += len(word) + 1
     by_sentence = []
@@ -119,24 +119,51 @@ def test_the_threshold_does_not_depend_on_the_number_of_sentences(count: int) ->
 
 def test_long_responses_are_read_in_windows_with_context() -> None:
     response = "The shop opens at nine, and it is in Leeds by the river. " * 40
-    windows = cut_windows(response, sentences(response))
+    windows = cut_windows(read_response(response))
     assert len(windows) > 2
-    labelled = [bounds for window in windows for bounds in window.sentences]
-    assert labelled == [(part.start, part.end) for part in sentences(response)]
-    assert windows[0].start == 0
-    for window in windows[1:]:
-        assert window.sentences[0][0] - window.start > 0
-        assert count_pieces(response[window.start : window.end]) <= WINDOW_SIZE
+    labelled = [reading for window in windows for reading in window.readings[window.first :]]
+    assert labelled == list(read_response(response))
+    assert [window.first > 0 for window in windows] == [False, *[True] * (len(windows) - 1)]
+    for window in windows:
+        assert [window.text[start:end] for start, end in window.ranges] == (
+            [reading.text for reading in window.readings[window.first :]]
+        )
+        assert count_pieces(window.text) <= WINDOW_SIZE
 
 
 def test_a_long_sentence_is_cut() -> None:
     response = "It opens at nine, " * 60 + "it closes at five."
-    windows = cut_windows(response, sentences(response))
-    parts = [response[start:end] for window in windows for start, end in window.sentences]
+    windows = cut_windows(read_response(response))
+    parts = [reading.text for window in windows for reading in window.readings[window.first :]]
     assert len(parts) > 2
     assert max(map(count_pieces, parts)) <= WINDOW_SIZE
-    assert "".join(" ".join(parts).split()) == "".join(response.split())
-    assert len(score(response).metrics["reader"].explanation.sentences) == len(parts)  # type: ignore[union-attr]
+    explanation = score(response).metrics["reader"].explanation
+    assert isinstance(explanation, ReaderExplanation)
+    spans = explanation.sentences
+    assert " ".join(response[span.start : span.end] for span in spans) == response
+
+
+def test_a_window_that_the_model_cannot_read_is_made_smaller() -> None:
+    def refuse(call: ReadAnswer) -> AnswerRead:
+        if len(call.answer) > 150:
+            raise TooLong("too long")
+        return read_words(call)
+
+    with Engine(runtime(refuse)) as engine:
+        result = engine.score("The shop opens at nine. " * 10, KNOWLEDGE, metrics=["reader"]).metrics["reader"]
+    assert result.status == "scored"
+    assert isinstance(result.explanation, ReaderExplanation)
+    assert len(result.explanation.sentences) == 10
+    assert len(result.explanation.windows) > 1
+
+
+def test_marks_and_code_are_not_read() -> None:
+    response = "We open:\n- in **Leeds** at nine\n- in *York* at ten\n\n```\nopen(9)\n```\n"
+    result = score(response, knowledge="We open in Leeds at nine").metrics["reader"]
+    assert isinstance(result.explanation, ReaderExplanation)
+    assert [span.text for span in result.unsupported] == ["York", "ten"]
+    code = [span for span in result.explanation.sentences if span.nothing == 1.0]
+    assert ["open(9)" in response[span.start : span.end] for span in code] == [True]
 
 
 def test_long_knowledge_is_read_in_excerpts() -> None:
