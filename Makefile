@@ -42,7 +42,7 @@ reader: .venv/ready
 	.venv/bin/python -m groundwire.recipes reader bundle --run $(RUN) --out bundles/reader --force
 	.venv/bin/groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
-	  --metrics reader,overlap_precision,values --fusion reader --run build/reader-calibration --save
+	  --metrics reader,overlap_precision,values --fusion reader --needed reader --run build/reader-calibration --save
 	.venv/bin/groundwire bundle verify bundles/reader
 
 # What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json
