@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 CHECK = .venv/bin/python tests/checks/check.py
 
-.PHONY: demo check test test-adapters test-device test-native evaluate sbom wheels format clean
+.PHONY: reader demo check test test-adapters test-device test-native evaluate sbom wheels format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -34,6 +34,16 @@ test-native: .venv/ready
 # docs/quality.md and its report from the labelled sets: make evaluate DATA=…/bench
 evaluate: .venv/ready
 	.venv/bin/python bench/quality/quality.py $(DATA) $(if $(wildcard $(DATA)/../train),--train $(DATA)/../train)
+
+# bundles/reader from a run of the recipe, exported, calibrated and verified: make reader RUN=… DATA=…/bench
+READER_DEV = begin_wow_dev begin_cmu_dev begin_tc_dev clasp_dnli_dev fever_symmetric_dev
+reader: .venv/ready
+	rm -rf build/reader-calibration
+	.venv/bin/python -m groundwire.recipes reader bundle --run $(RUN) --out bundles/reader --force
+	.venv/bin/groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) --apart-from $(DATA)/begin_wow_test.jsonl \
+	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
+	  --metrics reader,overlap_precision,values --fusion reader --needed reader --run build/reader-calibration --save
+	.venv/bin/groundwire bundle verify bundles/reader
 
 # What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json
 sbom: .venv-sbom/ready

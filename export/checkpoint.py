@@ -43,7 +43,7 @@ class Checkpoint:
     @property
     def float_modules(self) -> tuple[str, ...]:
         """Modules whose family keeps them in float32 in half precision."""
-        return tuple(self.model._keep_in_fp32_modules or ())
+        return tuple(getattr(self.model, "_keep_in_fp32_modules", None) or ())
 
     @property
     def architecture(self) -> str:

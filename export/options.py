@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import TargetName, Template
 from groundwire.runtime.parity import Gate as Gate
+
+if TYPE_CHECKING:
+    from .checkpoint import Checkpoint
 
 RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8"]
 PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")
@@ -49,6 +52,11 @@ class RoleOptions:
     prompt: tuple[str, ...] | None = None
     """Response generators: the pieces of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
     pieces. The prompt without the knowledge leaves out the piece that names it. None takes ``PROMPT``."""
+    checkpoint: Checkpoint | None = None
+    """Readers: the loaded model, because only the recipe that trains it can build it (``export/roles/reader.py``).
+    Others are loaded from ``source``."""
+    turn_end: str = " "
+    """Readers: what follows each turn of the history."""
     strip_prefix: str = ""
     """Removed from the front of generated texts."""
     max_tokens: int | None = None

@@ -26,11 +26,11 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import (
     Canary,
     ClassifierRole,
-    EncoderRole,
     FileEntry,
     Head,
     LanguageModelRole,
     Manifest,
+    ReferenceRole,
     Role,
     SpansRole,
     TokenClassifierRole,
@@ -206,7 +206,7 @@ def _list_references(old: Bundle | None, kept: Mapping[str, Role], roles: Mappin
     """The reference logits of every role that has some."""
     references = {name: files.reference for name, files in roles.items() if files.reference is not None}
     for name, record in kept.items():
-        if old is not None and isinstance(record, EncoderRole) and isinstance(record.reference, str):
+        if old is not None and isinstance(record, ReferenceRole) and isinstance(record.reference, str):
             references[name] = old.file(record.reference).read_bytes()
     return references
 

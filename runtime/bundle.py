@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -32,6 +33,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent / "bundles"
 """The bundles of a checkout, which are taken before those of packages; an installation has no such folder."""
 SHIPPED = ("compact", "nph", "generator")
 """The bundles that ship with Groundwire, each in a package of its own: ``groundwire-compact`` and so on."""
+COMPANIONS = {"compact": "reader"}
+"""Bundles that load with another one where they are installed, by the name of the other."""
 
 
 class _Schema(msgspec.Struct):
@@ -158,6 +161,20 @@ class Bundle:
                     raise BundleError(
                         f"{self.directory / graph} keeps weights in {location!r}, which the manifest does not list."
                     )
+
+
+def open_bundles(bundle: str | Path, extra: Sequence[str | Path] = ()) -> list[Bundle]:
+    """Open a bundle and further ones, and the companion of the first if it is installed and shares no role with them.
+
+    Raises BundleError as ``Bundle.open`` does.
+    """
+    opened = [Bundle.open(where) for where in (bundle, *extra)]
+    companion = COMPANIONS.get(bundle) if isinstance(bundle, str) else None
+    if companion in embedded():
+        added = Bundle.open(str(companion))
+        if not any(added.manifest.roles.keys() & other.manifest.roles.keys() for other in opened):
+            opened.append(added)
+    return opened
 
 
 def embedded() -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from operator import lt
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -129,7 +130,7 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """One probability of "consistent" from a set of metrics, and the thresholds for it."""
 
     name: str
-    """``full`` or ``fast``, as ``groundwire calibrate`` names them."""
+    """``full``, ``fast`` or what ``groundwire calibrate --fusion`` was given."""
     metrics: tuple[str, ...]
     """Those that it reads, and verifiability where that is checked."""
     intercept: float
@@ -205,3 +206,24 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     def digest(self) -> str:
         """Eight hexadecimal digits that change with any number."""
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:8]
+
+
+def join_calibrations(calibrations: Sequence[Calibration | None]) -> Calibration | None:
+    """The calibration of several bundles together: the first one, and the fusions and scales that only others have.
+
+    The fusions of the others come before its own, so the first of them says which metrics are the default. None where
+    no bundle has a calibration.
+    """
+    first, *others = [calibration for calibration in calibrations if calibration is not None] or [None]
+    if first is None:
+        return None
+    for other in others:
+        names = {fusion.name for fusion in first.fusions}
+        first = msgspec.structs.replace(
+            first,
+            fitted_on=tuple(dict.fromkeys((*first.fitted_on, *other.fitted_on))),
+            rows=max(first.rows, other.rows),
+            fusions=(*(fusion for fusion in other.fusions if fusion.name not in names), *first.fusions),
+            scales={**other.scales, **first.scales},
+        )
+    return first

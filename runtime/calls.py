@@ -193,6 +193,22 @@ class ClassifyTokens(msgspec.Struct, frozen=True):
     text: str
 
 
+class ReadAnswer(msgspec.Struct, frozen=True):
+    """What the reader of ``role`` says about ``answer``, given ``premises`` → ``AnswerRead``.
+
+    One pass reads the answer as a whole, each of its ``sentences`` and each of its tokens.
+    """
+
+    role: str
+    premises: tuple[str, ...]
+    """Passages, read together as far as the model's window goes, else in several windows."""
+    history: tuple[str, ...]
+    """Turns before the answer, the oldest first; the newest of them are read, as far as they fit."""
+    answer: str
+    sentences: tuple[tuple[int, int], ...]
+    """Character ranges of ``answer``, disjoint and in the order of the text. Text outside them is read as context."""
+
+
 class Candidate(msgspec.Struct, frozen=True, order=True):
     """An entity that may replace a mention, and the node of the graph that it was reached from."""
 
@@ -387,6 +403,22 @@ class ClassifiedTokens(msgspec.Struct, frozen=True):
     read: Read
 
 
+class AnswerRead(msgspec.Struct, frozen=True):
+    """The probabilities that a reader's heads give to their labels, in the order of the role's labels.
+
+    Where premises are read in several windows, each head, sentence and token has the probabilities of the window that
+    supports it most.
+    """
+
+    heads: dict[str, tuple[float, ...]]
+    """By the name of a head of whole answers."""
+    sentences: tuple[tuple[float, ...], ...]
+    """For each sentence of the call."""
+    tokens: tuple[ClassifiedToken, ...]
+    """The tokens of the answer, in order."""
+    read: Read
+
+
 class Retrieved(msgspec.Struct, frozen=True):
     """A candidate for a mention, with its score."""
 
@@ -411,6 +443,7 @@ Call: TypeAlias = (
     | Embed
     | CountTokens
     | ClassifyTokens
+    | ReadAnswer
     | Retrieve
     | Generate
 )
@@ -425,6 +458,7 @@ Result: TypeAlias = (
     | Embedded
     | TokenCounts
     | ClassifiedTokens
+    | AnswerRead
     | tuple[tuple[Retrieved, ...], ...]
     | tuple[GeneratedSequence, ...]
 )
@@ -447,7 +481,7 @@ def role_of(call: Call) -> str:
             return "embedder"
         case Retrieve():
             return "retriever"
-        case Classify() | ClassifyTokens():
+        case Classify() | ClassifyTokens() | ReadAnswer():
             return call.role
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bundle import Bundle
-from .manifest import EncoderRole, ExtractiveQARole, Parity
-from .models.graphs import load_graph, place_role
+from .manifest import EncoderRole, ExtractiveQARole, Parity, ReaderRole, ReferenceRole
+from .models.graphs import load_encoder, load_graph, place_role
 from .models.shared_graph import find_output
 from .ort.device import Device
 from .ort.forward import forward
@@ -45,28 +45,37 @@ def certify(bundle: Bundle, device: Device) -> dict[str, Certified | None]:
     reports: dict[str, Certified | None] = {}
     for name, role in bundle.manifest.roles.items():
         reports[name] = None
-        if isinstance(role, EncoderRole) and isinstance(role.reference, str):
+        if isinstance(role, ReferenceRole) and isinstance(role.reference, str):
             placed, of_role = place_role(name, role, profile)
-            assert isinstance(placed, EncoderRole)
-            reports[name] = certify_graph(bundle, placed, load_graph(bundle, placed, of_role), of_role)
+            if isinstance(placed, EncoderRole):
+                graph = load_graph(bundle, placed, of_role)
+            else:
+                assert isinstance(placed, ReaderRole)
+                graph = load_encoder(bundle, placed.graph, placed.max_tokens, of_role)
+            reports[name] = certify_graph(bundle, placed, graph, of_role)
     return reports
 
 
-def certify_graph(bundle: Bundle, role: EncoderRole, graph: Graph, profile: DeviceProfile) -> Certified:
+def certify_graph(bundle: Bundle, role: ReferenceRole, graph: Graph, profile: DeviceProfile) -> Certified:
     """Compare a loaded graph of ``role``, which keeps reference logits, with its checkpoint."""
     compared = compared_outputs(role)
     assert isinstance(role.reference, str)
     reference = ReferenceLogits.read(bundle.file(role.reference))
     outputs = [0, 1]
-    if not isinstance(role, ExtractiveQARole):
+    if isinstance(role, ReaderRole):
+        outputs = [find_output(graph.outputs, name, role.graph) for name in role.heads]
+    elif not isinstance(role, ExtractiveQARole):
         outputs = [find_output(graph.outputs, role.output, role.graph)]
 
     def run(windows: Sequence[Window]) -> list[list[NDArray[Any]]]:
         rows: list[list[NDArray[Any]]] = [[] for _ in windows]
         for batch, _, of_batch in forward(graph, windows, role.pad_id, profile):
             for at, row in enumerate(batch):
-                length = len(windows[row].ids) if reference.per_token else None
-                rows[row] = [of_batch[index][at][:length] for index in outputs]
+                length = len(windows[row].ids)
+                rows[row] = [
+                    of_batch[index][at][: length if of_tokens else None]
+                    for index, of_tokens in zip(outputs, reference.per_token, strict=True)
+                ]
         return rows
 
     together = run(reference.windows)

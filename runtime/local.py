@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from .arguments import check_integer, check_path, check_sequence
-from .bundle import Bundle
-from .calibration import Calibration
+from .bundle import Bundle, open_bundles
+from .calibration import Calibration, join_calibrations
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
 from .kserve.server import Endpoint, Server
@@ -57,6 +57,7 @@ class LocalRuntime:
         self._roles = merge_roles((bundle, *extra))
         self.bundle = bundle
         self.profile = profile
+        self._calibration = join_calibrations([opened.manifest.calibration for opened in (bundle, *extra)])
         self._canaries = {
             role: {canary.input: canary for canary in canaries}
             for opened in (bundle, *extra)
@@ -81,7 +82,7 @@ class LocalRuntime:
         device_memory_mb: int | None = None,
         strict: bool = False,
     ) -> LocalRuntime:
-        """Open every role of a bundle, and of the bundles in ``extra``.
+        """Open every role of a bundle, of the bundles in ``extra``, and of an installed companion (``open_bundles``).
 
         ``precision`` refuses a bundle whose graphs have another one; ``threads`` bounds the CPU threads of one graph
         run, and how many run at the same time (default: the processors this process may use). ``verify`` compares every
@@ -158,8 +159,8 @@ class LocalRuntime:
 
     @property
     def calibration(self) -> Calibration | None:
-        """From the first bundle's manifest."""
-        return self.bundle.manifest.calibration
+        """From the manifests; ``join_calibrations`` says which counts."""
+        return self._calibration
 
     def role_info(self, role: str) -> RoleInfo:
         """From the manifest."""
@@ -324,7 +325,7 @@ def _open_bundles(
         check_path(name, source)
     if not isinstance(precision, str | None):
         raise InvalidRequest(f"precision is {type(precision).__name__}; pass a name such as int8, or None.")
-    bundles = [Bundle.open(source) for source in (bundle, *extra)]
+    bundles = open_bundles(bundle, extra)
     if verify:
         for opened in bundles:
             opened.verify()

@@ -144,6 +144,23 @@ def _braced(fields: Iterable[str]) -> str:
     return ", ".join(f"{{{field}}}" for field in sorted(fields)) or "none"
 
 
+class ReaderHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A head of a reader: an output of its graph, by the head's name."""
+
+    labels: Labels
+    """In the order of the logits."""
+    supported: Labels
+    """Those that mean that the text is supported; of a head of verifiability, that it states something."""
+    unit: Literal["answer", "sentence", "token"]
+    """What it labels."""
+    nothing: tuple[str, ...] = ()
+    """Those that mean that the text states nothing to check."""
+
+    def __post_init__(self) -> None:
+        if unknown := {*self.supported, *self.nothing} - {*self.labels}:
+            raise ValueError(f"supported and nothing name {sorted(unknown)}, which are not among {self.labels}.")
+
+
 class RoleInfo(msgspec.Struct, frozen=True):
     """What metrics must know about a role to build its calls and read its results."""
 
@@ -155,6 +172,8 @@ class RoleInfo(msgspec.Struct, frozen=True):
     """What a detector classifies at once."""
     baseline: tuple[float, float, float] | None = None
     """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
+    heads: dict[str, ReaderHead] = {}
+    """Of a reader, by name."""
 
 
 class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
@@ -188,18 +207,21 @@ class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
     parity: Parity | None = None
 
 
-class _EncoderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _GraphRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
     graph: str
     reference: str | msgspec.UnsetType = msgspec.UNSET
     """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. Unset and not None,
     as ``targets`` is, so that the digest is that of older manifests."""
-    targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
-    """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
 
     @property
     def graph_files(self) -> tuple[str, ...]:
         """Its one graph."""
         return (self.graph,)
+
+
+class _EncoderRole(_GraphRole, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
+    """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
 
     @property
     def target_files(self) -> tuple[str, ...]:
@@ -393,6 +415,35 @@ class TokenClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw
         return RoleInfo(self.labels, (self.supported,))
 
 
+class ReaderRole(_GraphRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="reader"):
+    """A model that labels an answer as a whole, its sentences and its tokens in one pass."""
+
+    heads: dict[str, ReaderHead]
+    """By the name of the output: ``consistency``, ``nli`` and ``verifiability`` of the answer, one of sentences and one
+    of tokens."""
+    template: Template = Template("{premise}", "{history}{hypothesis}")
+    turn_end: str = " "
+    """Follows each turn of the history."""
+    stride: Count = 64
+    """Tokens that neighbouring windows of long premises share."""
+
+    def __post_init__(self) -> None:
+        self.template.check(("premise", "hypothesis"), ("history",))
+        if not (self.template.second or "").endswith("{hypothesis}"):
+            raise ValueError("the second text of a reader's template ends with {hypothesis}")
+        units = sorted(head.unit for head in self.heads.values())
+        whole = {name for name, head in self.heads.items() if head.unit == "answer"}
+        if units != ["answer"] * 3 + ["sentence", "token"] or whole != {"consistency", "nli", "verifiability"}:
+            raise ValueError(
+                "a reader has the heads consistency, nli and verifiability, one of sentences, one of tokens"
+            )
+
+    @property
+    def info(self) -> RoleInfo:
+        """Its heads."""
+        return RoleInfo(heads=self.heads)
+
+
 class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="retriever"):
     """An entity retriever in three graphs (docs/reference/graphs.md has their signatures)."""
 
@@ -433,6 +484,7 @@ Role: TypeAlias = (
     | LanguageModelRole
     | EmbedderRole
     | TokenClassifierRole
+    | ReaderRole
     | RetrieverRole
     | SpansRole
 )
@@ -440,6 +492,8 @@ Role: TypeAlias = (
 
 EncoderRole: TypeAlias = ExtractiveQARole | ClassifierRole | TokenClassifierRole
 """The roles of one graph that one pass reads; they may have targets and reference logits."""
+ReferenceRole: TypeAlias = EncoderRole | ReaderRole
+"""The roles that may have reference logits."""
 TargetRole: TypeAlias = EncoderRole | QuestionGeneratorRole
 """The roles that may have targets."""
 

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from .manifest import ClassifierRole, EncoderRole, ExtractiveQARole, Parity, Precision
+from .manifest import ClassifierRole, ExtractiveQARole, Parity, Precision, ReaderRole, ReferenceRole
 
-Compared: TypeAlias = Literal["spans", "label", "token_labels"]
-"""What an encoder decides: an answer's span, the label of a text, or the label of each token."""
+Compared: TypeAlias = Literal["spans", "label", "token_labels", "heads"]
+"""What an encoder decides: an answer's span, the label of a text, the label of each token, or by each of several heads
+the label of a text or of each token."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,19 @@ class ModelOutputs:
     """[M]"""
     spans: NDArray[np.int64] | None = None
     """Best start and end of every text, [M, 2]; extractive QA only."""
+    heads: tuple[ModelOutputs, ...] = ()
+    """The outputs of each head, where several decide."""
 
     def parity(self, other: ModelOutputs, texts: int) -> Parity:
-        """The parity report of ``other``, an exported graph, against this, its checkpoint, on so many texts."""
+        """The parity report of ``other``, an exported graph, against this, its checkpoint, on so many texts.
+
+        Of several heads, the least agreement, and the largest error in standard deviations.
+        """
+        if self.heads:
+            reports = [head.parity(of_other, texts) for head, of_other in zip(self.heads, other.heads, strict=True)]
+            worst = max(reports, key=lambda report: report.max_logit_error / report.logit_std)
+            least = min(report.decision_agreement for report in reports)
+            return msgspec.structs.replace(worst, decision_agreement=least)
         spans = None
         if self.spans is not None and other.spans is not None:
             spans = float((self.spans == other.spans).all(axis=1).mean())
@@ -40,8 +52,10 @@ class ModelOutputs:
         )
 
 
-def compared_outputs(role: EncoderRole) -> Compared:
+def compared_outputs(role: ReferenceRole) -> Compared:
     """What is compared of a role's outputs."""
+    if isinstance(role, ReaderRole):
+        return "heads"
     if isinstance(role, ExtractiveQARole):
         return "spans"
     return "label" if isinstance(role, ClassifierRole) else "token_labels"
@@ -51,12 +65,18 @@ def collect_outputs(compared: Compared, texts: Sequence[Sequence[NDArray[Any]]])
     """The outputs of an encoder: for each text its outputs, at its real tokens alone where it has one per token.
 
     Extractive QA: the decision is "no answer" (both best at position 0) or an answer, the span is the pair of best
-    positions. Classifiers: the best label. Token classifiers: the best label of each token.
+    positions. Classifiers: the best label. Token classifiers: the best label of each token. Readers: the one or the
+    other, by head.
     """
     logits = np.concatenate([output.ravel() for text in texts for output in text]).astype(np.float32)
     if compared == "spans":
         best = np.array([[output.argmax() for output in text] for text in texts], dtype=np.int64)
         return ModelOutputs(logits, (best == 0).all(axis=1).astype(np.int64), best)
+    if compared == "heads":
+        heads = tuple(
+            collect_outputs("label", [[output] for output in of_head]) for of_head in zip(*texts, strict=True)
+        )
+        return ModelOutputs(logits, np.concatenate([head.decisions for head in heads]), heads=heads)
     decisions = [np.atleast_1d(output.argmax(axis=-1)) for text in texts for output in text]
     return ModelOutputs(logits, np.concatenate(decisions).astype(np.int64))
 

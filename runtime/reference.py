@@ -29,8 +29,8 @@ class ReferenceLogits:
     """The texts as model inputs."""
     outputs: list[list[NDArray[np.float32]]]
     """For each text, the outputs of the checkpoint: of each token [T] or [T, L], or of the text [L]."""
-    per_token: bool
-    """Whether outputs are those of tokens."""
+    per_token: tuple[bool, ...]
+    """For each output, whether it is one of tokens."""
 
     def encode(self) -> bytes:
         """The content of the file."""
@@ -41,7 +41,7 @@ class ReferenceLogits:
             _PER_TOKEN: np.array(self.per_token),
         }
         for index, rows in enumerate(zip(*self.outputs, strict=True)):
-            joined = np.concatenate(rows) if self.per_token else np.stack(rows)
+            joined = np.concatenate(rows) if self.per_token[index] else np.stack(rows)
             arrays[f"{_OUTPUT}{index}"] = joined.astype(np.float32)
         file = io.BytesIO()
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
@@ -53,14 +53,19 @@ class ReferenceLogits:
         try:
             with np.load(path, allow_pickle=False) as content:
                 arrays = {name: content[name] for name in content.files}
-            lengths, per_token = arrays[_LENGTHS], bool(arrays[_PER_TOKEN])
+            lengths = arrays[_LENGTHS]
             ends = np.cumsum(lengths)[:-1]
             ids, types = (np.split(arrays[name], ends) for name in (_IDS, _TYPES))
             windows = [_make_window(*pair) for pair in zip(ids, types, strict=True)]
             if [len(window.ids) for window in windows] != lengths.tolist():
                 raise ValueError("the lengths are not those of the texts")
             columns = [array for name, array in sorted(arrays.items()) if name.startswith(_OUTPUT)]
-            rows = [np.split(array, ends) if per_token else list(array) for array in columns]
+            # Other roles than readers have one value for all outputs.
+            per_token = tuple(np.broadcast_to(arrays[_PER_TOKEN], len(columns)).tolist())
+            rows = [
+                np.split(array, ends) if of_tokens else list(array)
+                for array, of_tokens in zip(columns, per_token, strict=True)
+            ]
             outputs = [list(text) for text in zip(*rows, strict=True)]
             if len(outputs) != len(windows) or not windows:
                 raise ValueError("there are not as many outputs as texts")

@@ -158,9 +158,9 @@ class Metric:
     """Those that are a model's probabilities, 0–1: a fitted verdict adds up their logits."""
     uninformative: tuple[str, ...] = ()
     """Those that say how much there is to check, and not whether it is supported."""
-    rates_verifiability: bool = False
-    """Whether its value says if there is anything to check, and not how consistent it is: below the calibration's
-    ``verifiable`` the verdict is ``unverifiable``."""
+    verifiability: str | None = None
+    """The number that says if there is anything to check, and not how consistent it is: ``""`` for the value, else a
+    key of ``features``. Below the calibration's ``verifiable`` the verdict is ``unverifiable``. None: no number is."""
     cites: bool = False
     """Whether its explanation (a ``CitationsExplanation``) names the sentences of the knowledge that support each
     sentence: the citations of the score."""

@@ -19,8 +19,10 @@ INDICES = 4
 class Evidence:
     """The knowledge of a request, and what was read of it."""
 
-    def __init__(self, knowledge: tuple[str, ...], index: KnowledgeIndex | None) -> None:
+    def __init__(self, knowledge: tuple[str, ...], index: KnowledgeIndex | None, read_whole: int = READ_WHOLE) -> None:
+        """``index`` is None for knowledge of up to ``read_whole`` characters."""
         self._knowledge = knowledge
+        self._read_whole = read_whole
         self._index = index
         self._read: dict[int, set[tuple[int, int]]] = {}
         self._selected: dict[str, tuple[str, ...]] = {}
@@ -75,19 +77,19 @@ class Evidence:
         read = sum(part.end - part.start for part in self.ranges)
         return (
             f"The knowledge has {total} characters, and models read {read} of them: the parts that share the rarest "
-            f"words with each sentence. Knowledge of up to {READ_WHOLE} characters is read whole."
+            f"words with each sentence. Knowledge of up to {self._read_whole} characters is read whole."
         )
 
 
-def open_knowledge(knowledge: Sequence[str]) -> Steps[Evidence]:
-    """The knowledge of a request, indexed if it is too long to be read whole."""
+def open_knowledge(knowledge: Sequence[str], read_whole: int = READ_WHOLE) -> Steps[Evidence]:
+    """The knowledge of a request, indexed if it has more than ``read_whole`` characters."""
     knowledge = tuple(knowledge)
-    if sum(map(len, knowledge)) <= READ_WHOLE:
-        return Evidence(knowledge, None)
+    if sum(map(len, knowledge)) <= read_whole:
+        return Evidence(knowledge, None, read_whole)
     index = _find_index(knowledge)
     for _ in index.read():
         yield []  # others have a turn, and a request that was stopped ends here
-    return Evidence(knowledge, index)
+    return Evidence(knowledge, index, read_whole)
 
 
 @lru_cache(INDICES)

@@ -42,7 +42,7 @@ METRICS = (
         groups=frozenset({"paper", "fast"}),
         order=5,
         uninformative=("",),
-        rates_verifiability=True,
+        verifiability="",
         part=_part,
     ),
 )

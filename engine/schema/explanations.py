@@ -135,6 +135,8 @@ class ClassifiedSpan(Record, frozen=True):
     probabilities: dict[str, float]
     supported: float
     """Probability, 0–1, that it is consistent."""
+    nothing: float = 0.0
+    """Probability, 0–1, that it states nothing to check, as far as the classifier says so."""
 
 
 class NliExplanation(Record, frozen=True, tag="nli"):
@@ -178,6 +180,28 @@ class FlaggedToken(Record, frozen=True):
 class TokenClassifierExplanation(Record, frozen=True, tag="token_classifier"):
     """Every token of the response."""
 
+    tokens: tuple[FlaggedToken, ...]
+
+
+class ReadWindow(Record, frozen=True):
+    """Sentences that the reader labelled in one pass, and what it says of them together."""
+
+    start: int
+    end: int
+    """Character range in the response."""
+    consistent: float
+    """Probability, 0–1."""
+    verifiable: float
+    """Probability, 0–1, that they state something."""
+    inference: dict[str, float]
+    """Probability of entailment, neutral and contradiction."""
+
+
+class ReaderExplanation(Record, frozen=True, tag="reader"):
+    """What the reader says of a response."""
+
+    windows: tuple[ReadWindow, ...]
+    sentences: tuple[ClassifiedSpan, ...]
     tokens: tuple[FlaggedToken, ...]
 
 
@@ -365,6 +389,7 @@ Explanation: TypeAlias = (
     | DetectorExplanation
     | VerifiabilityExplanation
     | TokenClassifierExplanation
+    | ReaderExplanation
     | CriticExplanation
     | FeqaExplanation
     | OverlapExplanation

@@ -66,10 +66,10 @@ def find_feature(name: str) -> tuple[Metric, str] | None:
     return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
 
 
-def rates_verifiability(name: str) -> bool:
-    """Whether a metric's value says if there is anything to check (``Metric.rates_verifiability``)."""
-    metric = find(name)
-    return metric is not None and metric.rates_verifiability
+def rates_verifiability(feature: str) -> bool:
+    """Whether a feature says if there is anything to check (``Metric.verifiability``)."""
+    metric_feature = find_feature(feature)
+    return metric_feature is not None and metric_feature[0].verifiability == metric_feature[1]
 
 
 def find_verifiability(numbers: Mapping[str, float]) -> float | None:
@@ -92,14 +92,17 @@ def name_metric(feature: str) -> str:
 def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
     """The fusion for a request that asks for ``metrics``.
 
-    A fusion fits if its needed features are numbers of these metrics. The fitting fusion that reads most of them is
-    taken, and among equals the fusion that misses least; if none fits, the fusion that lacks the fewest metrics.
+    A fusion fits if its needed features are numbers of these metrics. The first fusion, whose metrics are the default,
+    is taken where it misses nothing: more metrics do not change the default verdict. Else the fitting fusion that reads
+    most of them is taken, and among equals the fusion that misses least; if none fits, the fusion that lacks the fewest
+    metrics.
     """
 
-    def rank(fusion: Fusion) -> tuple[int, int, int]:
+    def rank(fusion: Fusion) -> tuple[int, bool, int, int]:
         lacking = {name_metric(feature.name) for feature in fusion.features if feature.needed}.difference(metrics)
         read = sum(name_metric(feature.name) in metrics for feature in fusion.features)
-        return len(lacking), -read, len(fusion.features) - read
+        missing = len(fusion.features) - read
+        return len(lacking), missing > 0 or fusion is not calibration.fusions[0], -read, missing
 
     return min(calibration.fusions, key=rank)
 

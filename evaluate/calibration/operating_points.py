@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from groundwire.engine.metrics import find
-from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized, rates_verifiability
+from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized
 from groundwire.engine.verdict.operating_point import find_threshold, smallest_level
 from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.calibration import (
@@ -48,17 +48,21 @@ PRECISION = 1e6
 
 
 def fit_calibration(
-    examples: Sequence[LabelledFeatures], metrics: Sequence[str], options: FusionOptions | None = None
+    examples: Sequence[LabelledFeatures],
+    metrics: Sequence[str],
+    options: FusionOptions | None = None,
+    name: str | None = None,
 ) -> Calibration:
     """Everything a verdict needs, from labelled responses.
 
     ``metrics`` are those that were computed; each fusion asks for the ones it reads, and for verifiability when it was
     among them. Besides ``full``, which may read all of them, ``fast`` is fitted to the metrics of that group, unless
-    ``full`` reads no others. InvalidRequest when a class has fewer than ``fusion.MIN_CLASS`` examples, or no feature is
-    on enough examples or separates the classes.
+    ``full`` reads no others. With ``name`` there is one fusion, of that name: the calibration of a bundle that loads
+    beside another one (``runtime.calibration.join_calibrations``). InvalidRequest when a class has fewer than
+    ``fusion.MIN_CLASS`` examples, or no feature is on enough examples or separates the classes.
     """
     options = options or FusionOptions()
-    full = fit_fusion("full", examples, metrics, options)
+    full = fit_fusion(name or "full", examples, metrics, options)
     if full is None:
         raise InvalidRequest(
             f"No value of {', '.join(metrics)} is higher for consistent examples than for inconsistent ones; ask for "
@@ -68,10 +72,10 @@ def fit_calibration(
     fast = [name for name in metrics if (metric := find(name)) is not None and "fast" in metric.groups]
     quick = [select_features(example, fast) for example in examples]
     wanted = tuple(name for name in options.features or choose_features(quick) if name_metric(name) in fast)
-    if not set(full.metrics) <= set(fast) and wanted:
+    if name is None and not set(full.metrics) <= set(fast) and wanted:
         fitted = fit_fusion("fast", quick, fast, replace(options, features=wanted))
         fusions += [fitted] if fitted is not None else []
-    checks = any(map(rates_verifiability, metrics))
+    checks = any(map(_checks_verifiability, metrics))
     return Calibration(
         fitted_on=tuple(dict.fromkeys(example.set for example in examples)),
         rows=len(examples),
@@ -115,7 +119,7 @@ def fit_fusion(
         for i in used
     )
     read = tuple(name for name in metrics if any(name_metric(feature.name) == name for feature in features))
-    checks = [name for name in metrics if rates_verifiability(name) or _refutes(name)]
+    checks = [name for name in metrics if name not in read and (_checks_verifiability(name) or _refutes(name))]
     # A response without a needed feature gets no probability, so it says nothing about those that do.
     decided: Bools = np.asarray(known[:, [i for i in used if model.names[i] in needed]].all(1), dtype=bool)
     consistent = np.asarray(labels_of(examples) == 1)
@@ -140,6 +144,11 @@ def fit_fusion(
         held_out=record,
         distributions=describe_distributions(quantities),
     )
+
+
+def _checks_verifiability(name: str) -> bool:
+    metric = find(name)
+    return metric is not None and metric.verifiability is not None
 
 
 def _refutes(name: str) -> bool:

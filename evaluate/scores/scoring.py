@@ -22,8 +22,8 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import digest_request, is_final
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundle import open_bundles
+from groundwire.runtime.calibration import Calibration, join_calibrations
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify, merge_roles
@@ -75,10 +75,10 @@ class ScoringSettings(NamedTuple):
 
     def plan(self, calibration: Calibration | None = None) -> Plan:
         """Return the metrics, options and signature that ``load`` would use, from the manifests alone."""
-        opened = [Bundle.open(bundle) for bundle in (self.bundle or "compact", *self.extra)]
+        opened = open_bundles(self.bundle or "compact", self.extra)
         precisions = [precision for bundle in opened for precision in bundle.manifest.precisions_on("cuda").values()]
         identity = identify(opened, choose_device(self.device or "auto", precisions))
-        chosen = calibration or opened[0].manifest.calibration
+        chosen = calibration or join_calibrations([bundle.manifest.calibration for bundle in opened])
         return make_plan(merge_roles(opened), identity, chosen, self.metrics, self.options)
 
     def load(self) -> Engine:

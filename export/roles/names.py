@@ -18,6 +18,7 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "question_generator": ("qg",),
         "classifier": ("nli", f"detector.{ANY_NAME}"),
         "token_classifier": ("token_classifier", "critic"),
+        "reader": ("reader",),
         "embedder": ("embedder",),
         "language_model": ("lm",),
         "response_generator": ("generator",),

@@ -7,7 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from . import classifier, embedder, extractive_qa, question_generator, response_generator, spans, token_classifier
+from . import (
+    classifier,
+    embedder,
+    extractive_qa,
+    question_generator,
+    reader,
+    response_generator,
+    spans,
+    token_classifier,
+)
 from .kind import CopiedKind, ExportKind
 from .language_model import kind as language_model
 from .names import find_kind_name
@@ -21,6 +30,7 @@ KINDS: Mapping[str, ExportKind | CopiedKind] = MappingProxyType(
             question_generator.KIND,
             classifier.KIND,
             token_classifier.KIND,
+            reader.KIND,
             embedder.KIND,
             language_model.KIND,
             response_generator.KIND,

@@ -35,7 +35,7 @@ def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Convers
 
 
 def _build_reference(checkpoint: Checkpoint, template: Template) -> EncoderReference:
-    return EncoderReference(checkpoint, fill_batches(checkpoint, template), "token_labels")
+    return EncoderReference.of_pretrained(checkpoint, fill_batches(checkpoint, template), "token_labels")
 
 
 KIND = ExportKind(NAME, _load, _convert, _build_reference)

@@ -1,4 +1,4 @@
-"""Extractive QA models, classifiers and token classifiers against their checkpoints.
+"""Extractive QA models, classifiers, token classifiers and readers against their checkpoints.
 
 Logits are compared, at the real tokens where each token has one. ``runtime/parity.py`` says what the decisions are; the
 logits go into the bundle too, where a device that has no checkpoint compares its graphs with them.
@@ -6,7 +6,8 @@ logits go into the bundle too, where a device that has no checkpoint compares it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,21 +26,31 @@ from .outcome import SessionOpener
 
 PROBED = 2
 """Batches that a probe runs."""
+RunModel: TypeAlias = Callable[[Batch], Sequence[torch.Tensor]]
+"""The outputs of a checkpoint for a batch."""
 
 
 class EncoderReference:
-    """The logits of an extractive QA model, classifier or token classifier; ``compared`` selects the decisions."""
+    """The logits of an encoder's checkpoint; ``compared`` selects the decisions."""
 
-    def __init__(self, checkpoint: Checkpoint, batches: list[Batch], compared: Compared) -> None:
+    def __init__(self, batches: list[Batch], compared: Compared, run: RunModel, per_token: tuple[bool, ...]) -> None:
+        """``per_token`` says for each output whether it is one of tokens."""
         self._batches = batches
         self._compared = compared
-        answers = []
-        for batch in batches:
-            output = checkpoint.model(**tensors(checkpoint, batch))
-            logits = (output.start_logits, output.end_logits) if compared == "spans" else (output.logits,)
-            answers.append([value.numpy() for value in logits])
+        self._per_token = per_token
+        answers = [[value.numpy() for value in run(batch)] for batch in batches]
         self._texts = self._split(answers, batches)
         self._outcome = collect_outputs(compared, self._texts)
+
+    @classmethod
+    def of_pretrained(cls, checkpoint: Checkpoint, batches: list[Batch], compared: Compared) -> EncoderReference:
+        """The logits of a transformers model: extractive QA, classifier or token classifier."""
+
+        def run(batch: Batch) -> Sequence[Any]:
+            output = checkpoint.model(**tensors(checkpoint, batch))
+            return (output.start_logits, output.end_logits) if compared == "spans" else (output.logits,)
+
+        return cls(batches, compared, run, {"spans": (True, True), "token_labels": (True,)}.get(compared, (False,)))
 
     def compare(self, graphs: Sequence[ir.Model], open_session: SessionOpener = CpuSession) -> Parity:
         """As ``Reference.compare``."""
@@ -63,7 +74,7 @@ class EncoderReference:
             for ids, types, mask in rows:
                 read, kinds = ids[mask == 1].tolist(), types[mask == 1].tolist()
                 windows.append(Window(read, kinds, [None] * len(read), [(0, 0)] * len(read)))
-        return ReferenceLogits(windows, self._texts, self._compared != "label")
+        return ReferenceLogits(windows, self._texts, self._per_token)
 
     def _collect(self, answers: list[list[Array]], batches: list[Batch]) -> ModelOutputs:
         return collect_outputs(self._compared, self._split(answers, batches))
@@ -73,8 +84,12 @@ class EncoderReference:
         texts = []
         for batch, outputs in zip(batches, answers, strict=True):
             for row, mask in enumerate(batch["attention_mask"]):
-                real = mask == 1 if self._compared != "label" else slice(None)
-                texts.append([output[row][real] for output in outputs])
+                texts.append(
+                    [
+                        output[row][mask == 1] if of_tokens else output[row]
+                        for output, of_tokens in zip(outputs, self._per_token, strict=True)
+                    ]
+                )
         return texts
 
 

@@ -33,6 +33,18 @@ class CalibrationFitOptions(common.FitOptions):
             "nli.expected. Default: all numbers that are evidence."
         ),
     ] = None
+    needed: Annotated[
+        str | None,
+        typer.Option(
+            help="Numbers without which there is no verdict, separated by commas. Default: by the weights."
+        ),
+    ] = None
+    fusion: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the only fusion, for a bundle that loads beside another. Default: full, and fast beside it."
+        ),
+    ] = None
     seed: common.FoldSeedOption = 13
 
 
@@ -93,9 +105,9 @@ def calibrate(
         watch("fitting", 0, 0)
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
-        wanted = tuple(name.strip() for name in fit.features.split(",")) if fit.features else None
-        how = FusionOptions(features=wanted, verifiable=fit.verifiable, seed=fit.seed)
-        fitted = fit_calibration(labelled, computed, how)
+        wanted = _split_names(fit.features) or None
+        how = FusionOptions(wanted, needed=_split_names(fit.needed), verifiable=fit.verifiable, seed=fit.seed)
+        fitted = fit_calibration(labelled, computed, how, fit.fusion)
         others = (
             leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not summary.json else {}
         )
@@ -139,6 +151,10 @@ def calibrate(
             console.print(f"[dim]{display.escape_markup(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
         for line in written:
             console.print(line, soft_wrap=True)
+
+
+def _split_names(value: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in value.split(",")) if value else ()
 
 
 def warn_of_few_examples(fitted: Calibration) -> None:

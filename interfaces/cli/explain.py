@@ -58,7 +58,7 @@ def explain(
     request_options = scoring.make_options(questions)
     names = scoring.parse_metrics()
     with engine_options.open() as engine:
-        names = _add_citations(engine, names)
+        names = _add_explaining(engine, names)
         with options.refuse_value():
             score = engine.score(response, knowledge, history=history, metrics=names, options=request_options)
         has_verdict = engine.core.calibration is not None
@@ -80,11 +80,16 @@ def explain(
     display.exit_without_result(score.status)
 
 
-def _add_citations(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
-    """The metrics to compute; where none are named, with citations if the bundle has the models for them."""
+def _add_explaining(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The metrics to compute; where none are named, those of all fusions (Q² asks and answers questions), and citations
+    if the bundle has the models for them."""
     chosen = options.choose_metrics(engine, names)
-    citing = [metric.name for metric in engine.plan("all").metrics if metric.cites] if names is None else []
-    return (*chosen, *citing)
+    if names is not None:
+        return chosen
+    calibration = engine.core.calibration
+    further = [name for fusion in (calibration.fusions if calibration else ()) for name in fusion.metrics]
+    citing = [metric.name for metric in engine.plan("all").metrics if metric.cites]
+    return tuple(dict.fromkeys((*chosen, *further, *citing)))
 
 
 def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_verdict: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..common import extra as _extra  # noqa: F401 - says what to install
+from ..reader.command import app as _reader
 from . import compact, conv_fever, generator, nph, synthesis
 
 app = typer.Typer(
@@ -14,5 +15,6 @@ app = typer.Typer(
 )
 for _group in (compact, synthesis, generator, conv_fever, nph):
     app.add_typer(_group.app)
+app.add_typer(_reader, name="reader")
 
 __all__ = ["app"]

@@ -1,4 +1,4 @@
-"""The reader's commands, ``python -m groundwire.recipes.reader.command``."""
+"""The reader's commands, ``python -m groundwire.recipes reader``."""
 
 from __future__ import annotations
 
@@ -78,6 +78,24 @@ def _measure(
     from .measure import measure_reader
 
     Console().print_json(data=measure_reader(run, bench, count, worlds, threads))
+
+
+@app.command("bundle")
+def _export_bundle(
+    run: Annotated[Path, typer.Option(help="Directory of a run, going on or finished.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Bundle directory to write.")],
+    precision: Annotated[str, typer.Option(help="Precision of the weights: int8 or fp32.")] = "int8",
+    force: Annotated[bool, typer.Option(help="Replace the reader that the bundle already has.")] = False,
+    threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
+) -> None:
+    """Export the last checkpoint of a run as a bundle."""
+    from .bundle import export_reader_bundle
+
+    if precision not in ("int8", "fp32"):
+        raise typer.BadParameter(f"precision is {precision!r}; choose int8 or fp32.")
+    if threads:
+        torch.set_num_threads(threads)
+    export_reader_bundle(run, out, lambda role, stage: print(role, stage), precision=precision, force=force)
 
 
 @app.command("pack-rows")

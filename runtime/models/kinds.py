@@ -26,6 +26,7 @@ from ..calls import (
     Generate,
     GenerateQuestions,
     IsPersonal,
+    ReadAnswer,
     Retrieve,
     ScoreText,
 )
@@ -35,6 +36,7 @@ from ..manifest import (
     ExtractiveQARole,
     LanguageModelRole,
     QuestionGeneratorRole,
+    ReaderRole,
     ResponseGeneratorRole,
     RetrieverRole,
     Role,
@@ -49,6 +51,7 @@ from .embedder import Embedder
 from .extractive_qa import ExtractiveQA
 from .language_model import LanguageModel
 from .question_generator import QuestionGenerator, decoding_width
+from .reader import Reader
 from .response_generator import ResponseGenerator
 from .retriever import Retriever
 from .span_finder import SpanFinder
@@ -99,6 +102,7 @@ _KINDS = (
     ModelKind(ExtractiveQARole, ExtractiveQA.load, lambda role: [Answer("when?", (_TEXT,))]),
     ModelKind(ClassifierRole, Classifier.load, lambda role: [Classify(role, (_TEXT,), _TEXT)]),
     ModelKind(TokenClassifierRole, TokenClassifier.load, lambda role: [ClassifyTokens(role, (_TEXT,), _TEXT)]),
+    ModelKind(ReaderRole, Reader.load, lambda role: [ReadAnswer(role, (_TEXT,), (), _TEXT, ((0, len(_TEXT)),))]),
     ModelKind(EmbedderRole, Embedder.load, lambda role: [Embed(_TEXT)]),
     ModelKind(
         QuestionGeneratorRole,

@@ -69,33 +69,36 @@ def run_heads(
     session: Graph, calls: Sequence[tuple[GraphHead, Any]], max_windows: int, profile: DeviceProfile
 ) -> list[Outcome]:
     """One result or error per call of a head of ``session``'s graph. Windows of equal tokens are read once."""
-    errors: dict[int, GroundwireError] = {}
-    splits: dict[int, SplitCall] = {}
-    rows: dict[tuple[bytes, bytes], int] = {}
-    rows_of: dict[int, list[int]] = {}
-    windows: list[Window] = []
-    for index, (head, call) in enumerate(calls):
+    splits: list[SplitCall | GroundwireError] = []
+    for head, call in calls:
         try:
-            splits[index] = head.split(call, max_windows)
+            splits.append(head.split(call, max_windows))
         except GroundwireError as error:
-            errors[index] = error
-            continue
-        rows_of[index] = []
-        for window in splits[index].windows:
-            row = rows.setdefault(_content(window), len(windows))
-            if row == len(windows):
-                windows.append(window)
-            rows_of[index].append(row)
+            splits.append(error)
+    windows = [[] if isinstance(split, GroundwireError) else split.windows for split in splits]
+    outputs = run_windows(session, windows, calls[0][0].pad_id if calls else 0, profile)
+    return [
+        split
+        if isinstance(split, GroundwireError)
+        else head.conclude(call, split, [of_window[head.output] for of_window in of_call])
+        for (head, call), split, of_call in zip(calls, splits, outputs, strict=True)
+    ]
+
+
+def run_windows(
+    session: Graph, calls: Sequence[Sequence[Window]], pad_id: int, profile: DeviceProfile
+) -> list[list[list[NDArray[Any]]]]:
+    """All outputs of the graph for each window of each call, padding included. Equal windows are read once."""
+    rows: dict[tuple[bytes, bytes], int] = {}
+    windows: list[Window] = []
+    for window in (window for of_call in calls for window in of_call):
+        if rows.setdefault(_content(window), len(windows)) == len(windows):
+            windows.append(window)
     outputs: list[list[NDArray[Any]]] = [[] for _ in windows]
-    for batch, _, of_batch in forward(session, windows, calls[0][0].pad_id if calls else 0, profile):
+    for batch, _, of_batch in forward(session, windows, pad_id, profile):
         for at, row in enumerate(batch):
             outputs[row] = [output[at] for output in of_batch]
-    return [
-        errors[index]
-        if index in errors
-        else head.conclude(call, splits[index], [outputs[row][head.output] for row in rows_of[index]])
-        for index, (head, call) in enumerate(calls)
-    ]
+    return [[outputs[rows[_content(window)]] for window in of_call] for of_call in calls]
 
 
 def find_output(outputs: Sequence[str], wanted: str | None, graph: str) -> int:

@@ -12,7 +12,17 @@ from groundwire.recipes.reader.model import Reader
 
 def make_tiny(layers: int = 2, vocabulary: int = 30527) -> Reader:
     torch.manual_seed(0)
-    sizes: dict[str, Any] = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes: dict[str, Any] = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64}
     config = MPNetConfig(vocab_size=vocabulary, num_hidden_layers=layers, hidden_dropout_prob=0.0, **sizes)
     config.attention_probs_dropout_prob = 0.0
     return Reader(MPNetModel(config, add_pooling_layer=False))
+
+
+def make_decided(layers: int = 2) -> Reader:
+    """A reader whose heads have large weights, so that its labels differ from text to text."""
+    reader = make_tiny(layers)
+    with torch.no_grad():
+        for name, parameter in reader.named_parameters():
+            if parameter.dim() > 1 and "embeddings" not in name:
+                parameter *= 8.0
+    return reader.eval()

@@ -67,12 +67,11 @@ def check(name, results):
     assert sorted(find_names(source)) == ["3: citations", "3: citations", "3: detector.", "3: q2", "3: verifiability"]
 
 
-def test_one_metric_rates_verifiability_and_one_cites() -> None:
-    def names(fact: str) -> list[str]:
-        return [name for name, metric in METRICS.items() if getattr(metric, fact)]
-
-    assert (names("rates_verifiability"), names("cites")) == (["verifiability"], ["citations"])
+def test_two_metrics_rate_verifiability_and_one_cites() -> None:
+    rating = {name: metric.verifiability for name, metric in METRICS.items() if metric.verifiability is not None}
+    assert rating == {"verifiability": "", "reader": "verifiable"}
+    assert [name for name, metric in METRICS.items() if metric.cites] == ["citations"]
     detector = find("detector.mine")
     assert isinstance(detector, Metric)
-    assert not detector.rates_verifiability
+    assert detector.verifiability is None
     assert not detector.cites
