@@ -240,14 +240,25 @@ class Results(Record, frozen=True):
     sets: tuple[SetFigures, ...]
 
     def save(self, path: Path) -> None:
-        """Write ``results.json``."""
+        """Write ``results.json``.
+
+        Args:
+            path: The file; an existing file is replaced.
+        """
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
 
     @classmethod
     def load(cls, path: Path) -> Results:
         """Read what ``save`` wrote, of this schema or of schema 1.
 
-        InvalidRequest when the file is missing, of a newer schema, or not a ``results.json``.
+        Args:
+            path: The file ``results.json``.
+
+        Returns:
+            The figures of the run.
+
+        Raises:
+            InvalidRequest: The file is missing, of a newer schema, or not a ``results.json``.
         """
         try:
             raw = path.read_bytes()

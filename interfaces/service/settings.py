@@ -109,10 +109,19 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings in a TOML file, replaced by those of the environment, replaced by those of the command line.
+    """Join the settings of a file, the environment and the command line; the later replaces the earlier.
 
-    ``options`` that are None were not given. Raises InvalidRequest, which names the source, the field, what was given
-    and what is allowed.
+    Args:
+        file: A TOML file; None for none.
+        environment: Variables of the environment, ``GROUNDWIRE_…``.
+        options: Settings of the command line by name; None is an option that was not given.
+
+    Returns:
+        The settings, checked.
+
+    Raises:
+        InvalidRequest: A value is not usable. The message names the source, the field, what was given and what is
+            allowed.
     """
     values: dict[str, Any] = {}
     if file is not None:

@@ -43,10 +43,10 @@ BUDGETS: dict[str, int] = {
     "bundles": 1,
     "docs": 25,
     "engine": 1,
-    "evaluate": 120,
+    "evaluate": 119,
     "export": 82,
     "groundwire": 1,
-    "interfaces": 56,
+    "interfaces": 53,
     "recipes": 196,
     "runtime": 156,
 }
