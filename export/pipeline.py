@@ -109,7 +109,7 @@ def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle
     """Let the question generator ``role`` of a bundle choose only among ``tokens`` and the tokens of its source.
 
     The bundle loses its calibration, which was fitted on other questions. Raises ExportError as ``apply_shortlist``
-    does, for a role that is not a question generator, and for one that has a shortlist already; the bundle does not
+    does, for a role that is not a question generator, and for a role that has a shortlist already; the bundle does not
     change if it raises.
     """
     opened = Bundle.open(bundle)

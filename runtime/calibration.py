@@ -36,7 +36,7 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 MAX_LOGIT = math.log(999)
-"""Largest logit of a feature, that of the probability 0.999: beyond it a model's confidence says nothing more."""
+"""Largest logit of a feature, for the probability 0.999: beyond it a model's confidence says nothing more."""
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -48,7 +48,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     deviation: Annotated[float, msgspec.Meta(gt=0)]
     weight: float
     needed: bool = False
-    """Without it there is no verdict; another feature that is missing counts as its mean."""
+    """Without it the verdict is unknown; another feature that is missing counts as its mean."""
     logit: bool = False
     """Whether the value is a probability, 0–1, whose logit counts instead (``bounded_logit``)."""
 
@@ -89,7 +89,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     threshold: Share
     """Probability, 0–1, from which a response is called consistent."""
     max_false_positive_rate: Share | None = None
-    """The promise: the false positive rate on responses like those of the calibration is at most this
+    """The promise: the false positive rate on responses like the calibration's is at most this
     (``engine.verdict.fusion``). None in calibrations of earlier versions, whose thresholds promise nothing."""
     false_positive_rate: Share
     """Share, 0–1, of the held-out consistent responses that are called inconsistent."""
@@ -147,7 +147,7 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Those that it reads, and verifiability where that is checked."""
     intercept: float
     features: Annotated[tuple[Feature, ...], msgspec.Meta(min_length=1)]
-    """At least one: without evidence there is no verdict."""
+    """At least one: without evidence the verdict is unknown."""
     profiles: Annotated[dict[ProfileName, Profile], msgspec.Meta(min_length=1)]
     held_out: HeldOut | None = None
     """None in calibrations of earlier versions, which have the thresholds of their profiles and no others."""

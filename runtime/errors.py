@@ -83,7 +83,7 @@ class Overloaded(GroundwireError):
         """Say when there may be room.
 
         Args:
-            message: What was asked, and what is allowed.
+            message: The request, and the bound that it exceeds.
             retry_after_s: Whole seconds, 1–60, until there is room.
         """
         super().__init__(message)

@@ -45,7 +45,7 @@ class FakeRuntime:
             answers: By role, a function from a call to its result; it may raise a GroundwireError as the call's
                 outcome.
             batch: Calls of a batch, 1 or more.
-            role_info: What the bundle says about roles; a role that is absent has the defaults.
+            role_info: The bundle's records of roles; a role that is absent has the defaults.
             calibration: The calibration of the verdict; None for no verdict.
             concurrent_batches: Batches that the scheduler runs beside each other, 1 or more.
             concurrent_requests: Requests that are worked on at a time, 1 or more.

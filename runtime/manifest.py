@@ -148,13 +148,13 @@ class RoleInfo(msgspec.Struct, frozen=True):
     """What metrics must know about a role to build its calls and read its results."""
 
     labels: tuple[str, ...] = ()
-    """Of a classifier or token classifier, in the order of its logits."""
+    """Names of the classes of a classifier or token classifier, in the order of its logits."""
     supported: tuple[str, ...] = ()
     """Those that mean "consistent"."""
     unit: Literal["response", "sentence"] = "response"
     """What a detector classifies at once."""
     baseline: tuple[float, float, float] | None = None
-    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
+    """Precision, recall and F1 of an embedder's BERTScore for unrelated sentences; None where not measured."""
 
 
 class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
@@ -192,7 +192,7 @@ class _EncoderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True
     graph: str
     reference: str | msgspec.UnsetType = msgspec.UNSET
     """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. Unset and not None,
-    as ``targets`` is, so that the digest is that of older manifests."""
+    as ``targets`` is, so that older manifests keep their digest."""
     targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
     """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
 
@@ -244,7 +244,7 @@ class ClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw_only
     supported: tuple[str, ...] = ()
     """Labels of a detector that mean "consistent"; then the window that supports the hypothesis most decides."""
     unit: Literal["response", "sentence"] = "response"
-    """What a detector classifies at once: the whole response, or each sentence, the worst of which counts."""
+    """What a detector classifies at once: the whole response, or each sentence; the worst sentence counts."""
 
     def __post_init__(self) -> None:
         compares = self.template.second is not None or set(self.labels) == INFERENCE
@@ -273,9 +273,9 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     strip_prefix: str = ""
     """Removed from the front of every generated text."""
     shortlist: Positive | None = None
-    """How many tokens may be generated besides those of the source; None: all."""
+    """How many tokens may be generated besides the source's; None: all."""
     targets: dict[Literal["cuda"], GeneratorTarget] | msgspec.UnsetType = msgspec.UNSET
-    """Other graphs of the same checkpoint. Unset and not None, so that the digest is that of older manifests."""
+    """Other graphs of the same checkpoint. Unset and not None, so that older manifests keep their digest."""
 
     def __post_init__(self) -> None:
         self.template.check(("answer", "context"))
@@ -301,10 +301,10 @@ class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     encoder: str
     decoder: str
     prompt: tuple[str, ...]
-    """Pieces of the text that the model reads, with the fields ``{knowledge}`` and ``{history}``. A piece whose fields
-    are all empty is left out, and so are the pieces with ``{knowledge}`` in the context without the knowledge."""
+    """Parts of the text that the model reads, with the fields ``{knowledge}`` and ``{history}``. A part whose fields
+    are all empty is left out, and so are the parts with ``{knowledge}`` in the context without the knowledge."""
     causal: bool
-    """A causal language model continues the prompt: the pieces are tokenized one by one, without special tokens, and
+    """A causal language model continues the prompt: the parts are tokenized one by one, without special tokens, and
     their ids joined. An encoder reads them as one text."""
     eos_ids: Ids
     start_id: Count | None
@@ -331,7 +331,7 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offset: Count
     """Bytes before the table."""
     shape: tuple[Positive, Positive, Positive]
-    """Of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
+    """Shape of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
 
 
 class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="language_model"):
@@ -339,7 +339,7 @@ class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only
 
     graph: str
     head: Head | msgspec.UnsetType = msgspec.UNSET
-    """Left out when the head is inside ``graph``; unset and not None, so that the digest is that of older manifests."""
+    """Left out when the head is inside ``graph``; unset and not None, so that older manifests keep their digest."""
     layers: Count = 0
     """Layers whose keys and values the graph takes and gives, so that a prefix is read once for many texts; 0 when the
     graph reads prefix and text together."""
@@ -382,14 +382,14 @@ class TokenClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw
     stride: Count = 64
     """Tokens that neighbouring windows of a long premise share."""
     supported: str
-    """The label of supported tokens; where windows disagree, the one that supports a token most decides it."""
+    """The label of supported tokens; where windows disagree, the window that supports a token most decides."""
 
     def __post_init__(self) -> None:
         self.template.check(("premise", "hypothesis"))
 
     @property
     def info(self) -> RoleInfo:
-        """Its labels, and the one that supports a token."""
+        """Its labels, and the label of supported tokens."""
         return RoleInfo(self.labels, (self.supported,))
 
 
@@ -405,9 +405,9 @@ class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     width: Positive
     """Numbers of a state, a query and an entity."""
     mask_id: Count
-    """The token that replaces a mention's word pieces."""
+    """The token that replaces a mention's tokens."""
     pooling: Literal["mean", "max"] = "mean"
-    """How the states of a mention's word pieces become one vector."""
+    """How the states of a mention's tokens become one vector."""
     paths: bool = False
     """Whether the memory text of an entity has the triples that join it to its anchor, or its name alone."""
     turns: Count = 3

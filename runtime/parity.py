@@ -1,4 +1,4 @@
-"""How close the outputs of an exported graph are to those of its checkpoint, and how close they must be."""
+"""How close the outputs of an exported graph are to the outputs of its checkpoint, and how close they must be."""
 
 from __future__ import annotations
 

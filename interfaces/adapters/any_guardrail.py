@@ -42,7 +42,7 @@ def make_output(checked: Checked) -> GuardrailOutput:
 
     Returns:
         ``valid`` is whether the response passed, ``score`` the risk: 1 minus the probability, None without one. Whether
-        there was no verdict is in ``categories``, as a ``triggered`` of None.
+        the verdict was unknown is in ``categories``, as a ``triggered`` of None.
     """
     is_wrong = None if checked.passed is None else not checked.passed
     risk = None if checked.probability is None else 1 - checked.probability

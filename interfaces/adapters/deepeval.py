@@ -64,7 +64,7 @@ class DeepEvalMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not read 
             The probability, 0–1; None for an output that states nothing to verify.
 
         Raises:
-            NoScore: There is no verdict.
+            NoScore: The verdict is ``unknown``.
         """
         return self._keep(self._checker.check(*self._read(test_case)))
 

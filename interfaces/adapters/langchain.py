@@ -35,7 +35,7 @@ def make_runnable(
     """Return a runnable from ``response``, ``knowledge`` and perhaps ``history`` to ``Checked.to_dict()``.
 
     Each is a text, a message or a document, or, except for the response, a list of them. A response may go on only if
-    ``passed`` is True; it is None where there is no score.
+    ``passed`` is True; it is None without a score.
 
     Args:
         engine: The engine; None is ``default_engine``.

@@ -44,7 +44,7 @@ def make_output_guardrail(
         options: As for ``Engine.score``.
 
     Returns:
-        The guardrail. The tripwire is also triggered where there is no score; ``output_info`` is ``Checked.to_dict()``.
+        The guardrail. The tripwire is also triggered without a score; ``output_info`` is ``Checked.to_dict()``.
         An
         error of these functions ends the run.
     """

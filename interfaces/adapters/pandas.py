@@ -57,7 +57,7 @@ class GroundwireAccessor:
         Returns:
             A frame with the same index: ``label``, ``passed`` (boolean), ``probability`` (Float64), ``reason``, the
             list
-            ``spans``, and one Float64 column for each metric, with NA wherever there is no number.
+            ``spans``, and one Float64 column for each metric, with NA wherever a number is missing.
 
         Raises:
             InvalidRequest: The frame does not have a column.

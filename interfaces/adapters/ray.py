@@ -69,7 +69,7 @@ class ScoreBatch:
     """Scores the rows of a batch; for ``Dataset.map_batches`` with ``batch_format="pyarrow"`` and actors.
 
     The batch gains ``label``, ``passed``, ``probability``, ``reason`` and ``spans`` as ``Checked`` has them, a column
-    of float64 for each metric, null wherever there is no number, and ``signature``. Types do not depend on the values,
+    of float64 for each metric, null wherever a number is missing, and ``signature``. Types do not depend on the values,
     so all batches can be written to one Parquet dataset.
     """
 
@@ -190,7 +190,7 @@ def score_files(
     A part is written under its own name in one step, so it is there once, whole, or not at all, whatever is killed; Ray
     starts lost actors and their parts again. Run it again to continue: parts that are there are not scored twice,
     except
-    those with rows that a deadline or a failure left without a result.
+    parts with rows that a deadline or a failure left without a result.
 
     Results have ``source``, ``row`` (from 0; of JSON Lines, the line), ``id`` as JSON, and the columns of
     ``ScoreBatch``. A row that cannot be read has the label ``unknown`` and the reason.
@@ -209,7 +209,7 @@ def score_files(
         num_gpus: GPUs of an actor.
 
     Returns:
-        What was done.
+        A report of the run.
 
     Raises:
         InvalidRequest: The input is not usable, or ``out`` has results of other files or settings.
