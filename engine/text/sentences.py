@@ -21,12 +21,20 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Return the sentences of ``text``, in order and disjoint; parts without a letter or digit are left out.
+    """Split a text into sentences; parts without a letter or digit are left out.
 
-    A line break ends a sentence. A text without any word is one sentence, so every response has at least one.
+    A line break ends a sentence.
 
     >>> [sentence.text for sentence in sentences("me too! it’s by Dr. Dre, no?")]
     ['me too!', 'it’s by Dr. Dre, no?']
+
+    Args:
+        text: The text, in English.
+
+    Returns:
+        The sentences with their ranges of characters, in order and disjoint. A text without any word is one sentence,
+        so
+        every response has at least one.
     """
     return _recent(text) if len(text) <= SHORT else tuple(_read(text))
 
