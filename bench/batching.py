@@ -43,9 +43,9 @@ class Shared(msgspec.Struct, frozen=True):
 
     calls: int
     timing: Timing
-    """Of all calls together."""
+    """Time of all calls together."""
     ratio: float
-    """Median time of the same calls alone, one after another, over that of all together."""
+    """Median time of the same calls alone, one after another, over the time of all together."""
 
 
 class PoolTiming(msgspec.Struct, frozen=True):

@@ -75,7 +75,7 @@ class Throughput(msgspec.Struct, frozen=True):
     ratio: float
     """To scoring one at a time."""
     stages: dict[str, Stage]
-    """Of one pass; calls divided by batches show how well requests share batches."""
+    """Work of one pass by role; calls divided by batches show how well requests share batches."""
 
 
 class Results(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ which would take many minutes and is meaningless for random weights, and decodes
 - bare: a decoder step without the contrast, as question generators have;
 - wide: pmi_top_p 0.99, whose sets go beyond the first tokens, so that every step sorts the vocabulary.
 
-A word is a token here, no response ends early, and the logits are as peaked as those of a trained model.
+A word is a token here, no response ends early, and the logits are as peaked as a trained model's.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Throughput(msgspec.Struct, frozen=True):
     dialogues: int
     sides: dict[str, Side]
     to_plain: float
-    """Tokens per second of PMI-Decode over those of plain decoding with the same graph."""
+    """Tokens per second of PMI-Decode over plain decoding's with the same graph."""
     to_bare: float
     """The same over a graph without the contrast."""
 

@@ -4,7 +4,7 @@
 
 runs the real CUDA provider on the double of ``tests/device/double``, which counts and computes nothing, so no time is
 measured. The answers come from the same bundle on the CPU: every model call runs there too, and the decoder steps on
-the GPU go the way that the CPU's have gone. So the work is that of real responses: their questions, beams that end, and
+the GPU go the way that the CPU's have gone. So the work equals real responses': their questions, beams that end, and
 batches as the GPU's profile makes them.
 
 - alone: one response after another;

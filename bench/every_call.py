@@ -53,7 +53,7 @@ class EveryCall(msgspec.Struct, frozen=True):
     """One response at a time."""
     peer: Timing
     ratio: float
-    """Median of the peer over that of the engine."""
+    """Median of the peer over the engine's."""
     together_ms: float
     """Per response, with all of them in flight at once."""
     together_ratio: float

@@ -43,7 +43,7 @@ WHOLE = "bench.gpu.whole"
 
 
 def make_stages(roles: Sequence[str] = ROLES) -> list[list[Stage]]:
-    """The stages in groups; those of a group run at the same time, what matters most comes first.
+    """The stages in groups; the stages of a group run at the same time, what matters most comes first.
 
     Their limits add up to more than eight minutes: a stage that has none of them left is skipped.
     """

@@ -62,7 +62,7 @@ class Rank(msgspec.Struct, frozen=True):
     single: Timing
     all: Timing
     ratio: float
-    """Median of all over that of a single one."""
+    """Median of all over a single one's."""
 
 
 class Results(msgspec.Struct, frozen=True):

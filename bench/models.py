@@ -1,7 +1,7 @@
 """Random checkpoints of the paper's architectures at true size, and their bundles, kept in a work directory.
 
 Timing a graph needs no trained weights: the cost of a forward pass depends on shapes alone. Vocabulary sizes are the
-true ones, because a generator's head and top-k over 32,128 pieces are part of its time. The three tokenizers split text
+true ones, because a generator's head and top-k over 32,128 tokens are part of its time. The three tokenizers split text
 into words and share the words ``w00000``, ``w00001``, … that fill their vocabularies, so a generated question of 20
 tokens is 20 tokens for extractive QA and the classifier too, whichever words it has: work is equal by construction.
 """

@@ -77,7 +77,7 @@ class Torch:
         offsets = encoded.pop("offset_mapping")[0].tolist()
         start, end = (int(logits[0].argmax()) for logits in self.logits(encoded))
         owners = encoded.sequence_ids(0)
-        if None in owners[start : end + 1]:  # a range that touches a special token is no answer
+        if None in owners[start : end + 1]:  # a range that touches a special token does not answer
             return ""
         pieces = []
         for owner, text in enumerate((question, passage)):

@@ -42,7 +42,7 @@ class Piece(msgspec.Struct, frozen=True):
     peer: Timing
     """PyTorch float32."""
     ratio: float
-    """Median of the peer over that of int8."""
+    """Median of the peer over int8's."""
     fp32_error: float
     """Largest difference from PyTorch, in standard deviations of PyTorch's numbers. Checked."""
     int8_error: float

@@ -28,7 +28,7 @@ class PyTorchComparison(msgspec.Struct, frozen=True):
     engine: Timing
     peer: Timing
     ratio: float
-    """Median of the peer over that of the engine."""
+    """Median of the peer over the engine's."""
     same_values: float
     """Share of responses whose values differ by 1e-6 at most."""
     mean_difference: float

@@ -1,4 +1,4 @@
-"""A job on a Ray cluster of which a node is killed: every row has its result once, and it is that of one process.
+"""A job on a Ray cluster that loses a node: every row has its result once, the same as from one process.
 
     .venv-adapters/bin/python -m bench.ray_job            (make test-adapters makes the environment)
 
@@ -108,7 +108,7 @@ def main(
     tiny: Annotated[bool, typer.Option(help="Few rows, to try it; writes no file.")] = False,
     out: Annotated[Path | None, typer.Option(help="The JSON file; default: bench/results/ray_job.json.")] = None,
 ) -> None:
-    """Run a job on Ray, kill a node of it, and compare its results with those of one process."""
+    """Run a job on Ray, kill a node of it, and compare its results with one process's."""
     rows = 300 if tiny else rows - rows % PARTS
     dialogues: list[Dialogue] = list(distinct(rows))
     with tempfile.TemporaryDirectory() as work:

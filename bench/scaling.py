@@ -2,7 +2,7 @@
 
     python -m bench.scaling
 
-A cost that grows linearly has the exponent 1: the slope of the logarithm of processor time over that of the size,
+A cost that grows linearly has the exponent 1: the slope of the logarithm of processor time over the size's,
 fitted to the larger half of the sizes, where what every response costs anyway hides little.
 """
 
@@ -107,7 +107,7 @@ def measure(kinds: Mapping[str, tuple[Sequence[int], Callable[[int], None]]], re
 
 
 def fit_exponent(sizes: Sequence[int], spent: Sequence[float]) -> float:
-    """The exponent of the cost over the larger half of ascending sizes, of which there are two at least."""
+    """The exponent of the cost over the larger half of two or more ascending sizes."""
     half = min(len(sizes) // 2, len(sizes) - 2)
     return float(np.polyfit(np.log(sizes[half:]), np.log(spent[half:]), 1)[0])
 

@@ -52,7 +52,7 @@ class Callers(msgspec.Struct, frozen=True):
     engine_per_second: float
     service_per_second: float
     added_ms: float
-    """Of the medians."""
+    """Difference of the medians."""
 
 
 class Overload(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class Overload(msgspec.Struct, frozen=True):
     sent: int
     statuses: dict[str, int]
     in_time_ratio: float
-    """Scores over those that one caller after another would have had in the same time."""
+    """Scores over the scores that one caller after another would have had in the same time."""
     refused_p50_ms: float
     """Median time until a request that got no score was answered."""
 

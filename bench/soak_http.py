@@ -4,7 +4,7 @@
 
 ``groundwire serve`` runs in a process of its own and scores by the metrics that need no model, so that the requests are
 many; its memory, threads and open files are read from outside. Every answer must carry the id of its request and, where
-it is a score, be that of the same request without load.
+it is a score, equal the score of the same request without load.
 """
 
 from __future__ import annotations

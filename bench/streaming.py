@@ -51,7 +51,7 @@ class Row(msgspec.Struct, frozen=True):
     score: common.Timing
     """``Engine.score`` of a whole response."""
     ratio: float
-    """The median of a score over that of ``finish``."""
+    """The median of a score over ``finish``'s."""
     processor: common.Timing
     """Processor time for each sentence of a response that is not paced, without the last."""
 

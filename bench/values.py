@@ -50,7 +50,7 @@ class Row(msgspec.Struct, frozen=True):
     values: common.Timing
     overlap: common.Timing
     ratio: float
-    """Overlap's median over that of values."""
+    """Overlap's median over the values' median."""
 
 
 def main(
@@ -133,7 +133,7 @@ def lengthen(dialogues: Iterator[Dialogue], paragraphs: int) -> Iterator[Dialogu
 
 
 def worst(piece: str) -> str:
-    """20,000 characters of the same piece."""
+    """20,000 characters of the same text."""
     return (piece * 20_000)[:20_000]
 
 

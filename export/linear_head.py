@@ -98,7 +98,7 @@ def find_features(model: ir.Model, output: str | None) -> list[ir.Value]:
 def _find_hidden(logits: ir.Value) -> ir.Value | None:
     """The input of the last linear layer, where its weights are float; the tuned layers of an earlier run are passed.
 
-    An int8 layer reads what is scaled and rounded, which is no feature of its own.
+    An int8 layer reads what is scaled and rounded, which is not a feature of its own.
     """
     node = logits.producer()
     while node is not None and node.op_type in ("Add", *LINEAR):

@@ -19,7 +19,7 @@ PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")
 QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
 """The input text of the Q² authors' question generator: two spaces before ``context``."""
 PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
-"""The prompt of a response generator, in pieces: PMI-Faith's prompts. The space after "Agent:" belongs to the response,
+"""The prompt of a response generator, in parts: PMI-Faith's prompts. The space after "Agent:" belongs to the response,
 because byte-level tokenizers make it a part of the first word."""
 
 
@@ -50,6 +50,7 @@ class RoleOptions:
     template: Template | None = None
     """How the fields become model inputs; None takes the role's default."""
     prompt: tuple[str, ...] | None = None
+<<<<<<< HEAD
     """Response generators: the pieces of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
     pieces. The prompt without the knowledge leaves out the piece that names it. None takes ``PROMPT``."""
     checkpoint: Checkpoint | None = None
@@ -57,6 +58,10 @@ class RoleOptions:
     Others are loaded from ``source``."""
     turn_end: str = " "
     """Readers: what follows each turn of the history."""
+=======
+    """Response generators: the parts of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
+    pieces. The prompt without the knowledge leaves out the part that names it. None takes ``PROMPT``."""
+>>>>>>> tidy
     strip_prefix: str = ""
     """Removed from the front of generated texts."""
     max_tokens: int | None = None
@@ -68,7 +73,7 @@ class RoleOptions:
     """Embedders: precision, recall and F1 of unrelated sentences, for rescaling BERTScore. None takes bert-score's for
     the checkpoint at the recommended layer, or leaves scores unscaled."""
     shortlist: tuple[str, ...] = ()
-    """Question generators: the only tokens that a question may contain besides those of its source; needs int8. Faster,
+    """Question generators: the only tokens that a question may contain besides its source's; needs int8. Faster,
     with a few different questions (``export/passes/shortlist.py``). Empty: the whole vocabulary."""
     half: bool = False
     """Spans: store the pipeline's weights in half precision. The runtime computes in float32 all the same."""
@@ -78,7 +83,7 @@ class RoleOptions:
 
 
 def check_precision(precision: str) -> RequestedPrecision:
-    """Check a precision's name; ExportError for one that cannot be requested (``mixed`` is a result, not a choice)."""
+    """Check a precision's name; ExportError if it cannot be requested (``mixed`` is a result, not a choice)."""
     match precision:
         case "fp32" | "fp16" | "fp8" | "int8":
             return precision

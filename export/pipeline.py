@@ -42,13 +42,26 @@ def export_role(
     force: bool = False,
     watch: Watcher = lambda role, stage: None,
 ) -> Bundle:
-    """Export one checkpoint as ``role`` into the bundle ``out``, and create the bundle if it does not exist.
+    """Export one checkpoint into a bundle, which is created if it does not exist.
 
     The bundle records what its models compute here of their warm-up calls, for ``Engine.warmup`` to compare with.
 
-    Raises ExportError when the checkpoint does not fit, the target would be overwritten without ``force``, the labels
-    are unknown, or the exported model does not run; ParityError when no precision passes the gate. ``out`` does not
-    change if it raises.
+    Args:
+        role: The part that the model plays: ``qa``, ``nli``, ``detector.NAME``, …
+        options: The checkpoint, and how it is converted.
+        out: Directory of the bundle. It does not change if an error is raised.
+        title: Name, version and license of the bundle; None keeps those it has, or names it like its directory.
+        force: Whether a role that the bundle has is replaced.
+        watch: Called with the role and the stage that begins.
+
+    Returns:
+        The bundle.
+
+    Raises:
+        ExportError: The checkpoint does not fit, the role exists and ``force`` is not set, the labels are unknown, or
+            the
+            exported model does not run.
+        ParityError: No precision passes the gate.
     """
     return export_bundle({role: options}, out, title=title, force=force, watch=watch)
 
@@ -61,9 +74,23 @@ def export_bundle(
     force: bool = False,
     watch: Watcher = lambda role, stage: None,
 ) -> Bundle:
-    """Export several roles into the bundle ``out`` at once; raises as ``export_role`` does.
+    """Export several checkpoints into a bundle at once.
 
     >>> export_bundle(preset("paper-q2"), "bundles/q2", title=Title("paper-q2"))  # doctest: +SKIP
+
+    Args:
+        roles: The options by role.
+        out: As for ``export_role``.
+        title: As for ``export_role``.
+        force: As for ``export_role``.
+        watch: As for ``export_role``.
+
+    Returns:
+        The bundle.
+
+    Raises:
+        ExportError: As for ``export_role``.
+        ParityError: As for ``export_role``.
     """
     target = Path(out)
     added = {role: options.target for role, options in roles.items() if options.target is not None}
@@ -82,7 +109,7 @@ def shorten_role(bundle: str | Path, role: str, tokens: Sequence[str]) -> Bundle
     """Let the question generator ``role`` of a bundle choose only among ``tokens`` and the tokens of its source.
 
     The bundle loses its calibration, which was fitted on other questions. Raises ExportError as ``apply_shortlist``
-    does, for a role that is not a question generator, and for one that has a shortlist already; the bundle does not
+    does, for a role that is not a question generator, and for a role that has a shortlist already; the bundle does not
     change if it raises.
     """
     opened = Bundle.open(bundle)

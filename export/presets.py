@@ -19,11 +19,20 @@ SPACY_PIPELINE = "en_core_web_sm"
 
 
 def preset(name: str) -> dict[str, RoleOptions]:
-    """Return the roles of the preset ``name``; ExportError for an unknown name.
+    """Return the roles of a preset.
 
     >>> roles = override(preset("paper-q2"), "qa", precision="fp16", max_tokens=384)
     >>> roles["qa"].source
     'ktrapeznikov/albert-xlarge-v2-squad-v2'
+
+    Args:
+        name: A key of ``PRESETS``.
+
+    Returns:
+        The options by role.
+
+    Raises:
+        ExportError: The name is unknown.
     """
     try:
         return PRESETS[name]()
@@ -42,10 +51,23 @@ def override(
     template: Template | None = None,
     max_tokens: int | None = None,
 ) -> dict[str, RoleOptions]:
-    """Return ``roles`` with one of them changed; arguments that are None change nothing.
+    """Return a set of roles with one of them changed; arguments that are None change nothing.
 
-    Another ``source`` resets the role's labels, prefix and revision, which belonged to the former checkpoint.
-    ExportError when ``roles`` has no such role and no source is given.
+    Args:
+        roles: The options by role.
+        role: Name of the role to change, or of a new role.
+        source: Another checkpoint. The role's labels, prefix and revision, which belonged to the former one, are reset.
+        revision: Revision of the checkpoint on the hub.
+        precision: Precision of the graphs.
+        labels: Labels of a classifier, in the order of its outputs.
+        template: Template of a question generator's prompt.
+        max_tokens: Tokens of a window, at most.
+
+    Returns:
+        A new mapping.
+
+    Raises:
+        ExportError: ``roles`` has no such role, and no source is given.
     """
     if role not in roles and source is None:
         raise ExportError(f"The set has no role {role!r} to change; it has {', '.join(roles)}. Give its source.")

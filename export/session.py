@@ -43,7 +43,7 @@ class CpuSession:
         self.outputs: list[str] = [value.name for value in self._session.get_outputs()]
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
-        """Run on those of ``inputs`` that the graph has; return outputs by name."""
+        """Run on the ``inputs`` that the graph has; return outputs by name."""
         feed = {name: inputs[name] for name in self.inputs}
         return dict(zip(self.outputs, self._session.run(self.outputs, feed), strict=True))
 

@@ -61,7 +61,7 @@ class RoleFiles:
     reference: bytes | None = None
     """The checkpoint's logits on the fixed texts (``runtime/reference.py``)."""
     unchanged: bool = False
-    """Whether the role's own graphs are those that the bundle has already."""
+    """Whether the bundle has the role's own graphs already."""
     tree: Path | None = None
     """Directory to copy to ``record.path``: a spaCy pipeline."""
     finish: Callable[[Path], None] = lambda copy: None

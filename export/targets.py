@@ -40,7 +40,7 @@ PRECISIONS: dict[TargetName, tuple[RequestedPrecision, ...]] = {
 }
 """What a target's graph may be asked to be."""
 MAX_TOKENS, MAX_ROWS, USUAL_ROWS = 32768, 512, 16
-"""Of a batch: as many as other graphs get on a GPU, and the rows of a few requests, which kernels are chosen for."""
+"""Tokens and rows of a batch: as many as other graphs get on a GPU, and few rows, which kernels are chosen for."""
 _SAME = 1e-3
 """Largest difference of a logit between two runs of one checkpoint."""
 
@@ -88,7 +88,7 @@ def adapt_graphs(target: TargetName, graphs: Sequence[ir.Model]) -> tuple[ir.Mod
 
 
 def _forget_shapes(model: ir.Model) -> None:
-    """Leave shapes to ONNX Runtime, which joins a sum and its norm where shapes are equal: those that were inferred
+    """Leave shapes to ONNX Runtime, which joins a sum and its norm where shapes are equal: shapes that were inferred
     before operators were fused name equal sizes differently."""
     outputs = set(model.graph.outputs)
     for node in model.graph:

@@ -24,9 +24,9 @@ DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt"]
 MAX_ROWS = 64
 """Rows of one batch, at most: no request of the backend ``kserve`` has more, and Triton refuses larger ones."""
 MAX_ROWS_GPU = 256
-"""Of a batch that Triton joins from several requests on a GPU."""
+"""Rows of a batch that Triton joins from several requests on a GPU."""
 QUEUE_DELAY_US = 500
-"""How long a request on a GPU waits for others. On a CPU, none: a larger batch is no faster there."""
+"""How long a request on a GPU waits for others. On a CPU, none: a larger batch does not gain time there."""
 WORKSPACE_BYTES = 1 << 30
 ENGINES = "/var/cache/triton-engines"
 """The folder on the server in which TensorRT's engines are kept from start to start."""

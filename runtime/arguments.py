@@ -86,7 +86,7 @@ def check_path(name: str, value: Any) -> Path:
 def check_sequence(name: str, value: Iterable[T], allowed: str) -> tuple[T, ...]:
     """The items of ``value`` in their order; ``allowed`` says what to pass.
 
-    One string is no sequence of strings, and a set has no order.
+    One string is not a sequence of strings, and a set has no order.
     """
     return tuple(check_iterable(name, value, allowed))
 

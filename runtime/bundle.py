@@ -30,7 +30,7 @@ _DOCUMENT = re.compile(r"(README|LICENSE|NOTICE)[^/]*|[^/]*\.(md|txt)|report\.js
 ENTRY_POINTS = "groundwire.bundles"
 """A package brings a bundle by an entry point of this group: the bundle's name, and the dotted path of its folder."""
 CHECKOUT = Path(__file__).resolve().parent.parent / "bundles"
-"""The bundles of a checkout, which are taken before those of packages; an installation has no such folder."""
+"""The bundles of a checkout, which are taken before the bundles of packages; an installation has no such folder."""
 SHIPPED = ("compact", "nph", "generator")
 """The bundles that ship with Groundwire, each in a package of its own: ``groundwire-compact`` and so on."""
 COMPANIONS = {"compact": "reader"}
@@ -178,7 +178,7 @@ def open_bundles(bundle: str | Path, extra: Sequence[str | Path] = ()) -> list[B
 
 
 def embedded() -> tuple[str, ...]:
-    """Names of the embedded bundles: those of the checkout and of installed packages."""
+    """Names of the embedded bundles, in the checkout and in installed packages."""
     in_checkout = (path.parent.name for path in CHECKOUT.glob(f"*/{MANIFEST}"))
     return tuple(sorted({*in_checkout, *(entry.name for entry in entry_points(group=ENTRY_POINTS))}))
 

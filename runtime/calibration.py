@@ -37,7 +37,7 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 MAX_LOGIT = math.log(999)
-"""Largest logit of a feature, that of the probability 0.999: beyond it a model's confidence says nothing more."""
+"""Largest logit of a feature, for the probability 0.999: beyond it a model's confidence says nothing more."""
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -49,20 +49,33 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     deviation: Annotated[float, msgspec.Meta(gt=0)]
     weight: float
     needed: bool = False
-    """Without it there is no verdict; another feature that is missing counts as its mean."""
+    """Without it the verdict is unknown; another feature that is missing counts as its mean."""
     logit: bool = False
     """Whether the value is a probability, 0–1, whose logit counts instead (``bounded_logit``)."""
 
     def contribution(self, value: float) -> float:
-        """What ``value`` adds to the logit of the verdict."""
+        """Return what a metric's value adds to the logit of the verdict.
+
+        Args:
+            value: The metric's value; a probability, 0–1, if ``logit`` is set.
+
+        Returns:
+            The summand, in units of the logit; NaN for a value that is not a probability where one is needed.
+        """
         return self.weight * ((bounded_logit(value) if self.logit else value) - self.mean) / self.deviation
 
 
 def bounded_logit(probability: float) -> float:
-    """log(p / (1 − p)), from −``MAX_LOGIT`` to ``MAX_LOGIT``; NaN, which gives no verdict, for what is no probability.
+    """Return log(p / (1 − p)), bounded on both sides.
 
     >>> bounded_logit(0.5), bounded_logit(1.0) == MAX_LOGIT, bounded_logit(1.5)
     (0.0, True, nan)
+
+    Args:
+        probability: A probability, 0–1.
+
+    Returns:
+        The logit, from −``MAX_LOGIT`` to ``MAX_LOGIT``; NaN, which gives no verdict, outside 0–1.
     """
     if not 0 <= probability <= 1:
         return math.nan
@@ -77,7 +90,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     threshold: Share
     """Probability, 0–1, from which a response is called consistent."""
     max_false_positive_rate: Share | None = None
-    """The promise: the false positive rate on responses like those of the calibration is at most this
+    """The promise: the false positive rate on responses like the calibration's is at most this
     (``engine.verdict.fusion``). None in calibrations of earlier versions, whose thresholds promise nothing."""
     false_positive_rate: Share
     """Share, 0–1, of the held-out consistent responses that are called inconsistent."""
@@ -135,7 +148,7 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Those that it reads, and verifiability where that is checked."""
     intercept: float
     features: Annotated[tuple[Feature, ...], msgspec.Meta(min_length=1)]
-    """At least one: without evidence there is no verdict."""
+    """At least one: without evidence the verdict is unknown."""
     profiles: Annotated[dict[ProfileName, Profile], msgspec.Meta(min_length=1)]
     held_out: HeldOut | None = None
     """None in calibrations of earlier versions, which have the thresholds of their profiles and no others."""
@@ -143,7 +156,17 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """How the calibration's consistent responses look, for comparison with others; empty in earlier versions."""
 
     def profile(self, name: ProfileName) -> Profile:
-        """The operating point ``name``; InvalidRequest when the fusion lacks it."""
+        """Return an operating point by its name.
+
+        Args:
+            name: Name of one of ``profiles``.
+
+        Returns:
+            The operating point: a threshold with its error rates.
+
+        Raises:
+            InvalidRequest: The fusion has no such profile.
+        """
         if name not in self.profiles:
             raise InvalidRequest(f"The calibration has no profile {name!r}; it has {', '.join(self.profiles)}.")
         return self.profiles[name]
@@ -171,7 +194,17 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         return self.fusions[0].metrics
 
     def fusion(self, name: str) -> Fusion:
-        """The fusion ``name``; InvalidRequest when the calibration lacks it."""
+        """Return a fusion by its name.
+
+        Args:
+            name: Name of one of ``fusions``.
+
+        Returns:
+            The fusion.
+
+        Raises:
+            InvalidRequest: The calibration has no such fusion.
+        """
         for fusion in self.fusions:
             if fusion.name == name:
                 return fusion
@@ -181,7 +214,17 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     @classmethod
     def load(cls, path: Path) -> Calibration:
-        """Read a file that ``save`` wrote; BundleError when it is missing, damaged or newer."""
+        """Read a file that ``save`` wrote.
+
+        Args:
+            path: The file, in this schema or an older one.
+
+        Returns:
+            The calibration.
+
+        Raises:
+            BundleError: The file is missing, damaged, or of a newer schema.
+        """
         try:
             raw = path.read_bytes()
         except OSError as error:
@@ -200,7 +243,14 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         return calibration
 
     def save(self, path: Path) -> None:
-        """Write the file ``load`` reads."""
+        """Write the file that ``load`` reads.
+
+        Args:
+            path: The file; an existing file is replaced.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
 
     def digest(self) -> str:

@@ -29,7 +29,7 @@ def _read_limits(cgroup: Path, process: Path) -> list[int]:
 
 
 def _list_groups(process: Path) -> list[tuple[str, Path]]:
-    """Of the lines ``number:controllers:path``: the folder of the hierarchy (empty in version 2), and the path."""
+    """The folder of the hierarchy (empty in version 2) and the path in the lines ``number:controllers:path``."""
     try:
         lines = process.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -80,6 +80,12 @@ class Overloaded(GroundwireError):
     """More requests, or tokens, wait than the engine accepts; try again after ``retry_after_s`` seconds."""
 
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
+        """Say when there may be room.
+
+        Args:
+            message: The request, and the bound that it exceeds.
+            retry_after_s: Whole seconds, 1–60, until there is room.
+        """
         super().__init__(message)
         self.retry_after_s = retry_after_s
         """Whole seconds, 1–60, until there is room at the rate at which requests were finished so far."""

@@ -27,7 +27,7 @@ _KEY = b"location"
 
 
 def find_external_files(path: Path) -> frozenset[str]:
-    """The locations of external data that the graph at ``path`` names; BundleError when it is no ONNX graph."""
+    """The locations of external data that the graph at ``path`` names; BundleError when it is not an ONNX graph."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return frozenset(_find(data, 0, len(data), "model"))

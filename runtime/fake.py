@@ -39,6 +39,19 @@ class FakeRuntime:
         spare_requests: int = 0,
         batch_groups: Sequence[Sequence[str]] = (),
     ) -> None:
+        """Answer calls by functions.
+
+        Args:
+            answers: By role, a function from a call to its result; it may raise a GroundwireError as the call's
+                outcome.
+            batch: Calls of a batch, 1 or more.
+            role_info: The bundle's records of roles; a role that is absent has the defaults.
+            calibration: The calibration of the verdict; None for no verdict.
+            concurrent_batches: Batches that the scheduler runs beside each other, 1 or more.
+            concurrent_requests: Requests that are worked on at a time, 1 or more.
+            spare_requests: As ``Runtime.spare_requests``, 0 or more.
+            batch_groups: Groups of roles whose calls may share a batch.
+        """
         self._batch_groups = tuple(map(tuple, batch_groups))
         self._calibration = calibration
         self._concurrent_batches = concurrent_batches
@@ -66,7 +79,7 @@ class FakeRuntime:
         return self._calibration
 
     def role_info(self, role: str) -> RoleInfo:
-        """Those given at construction, or none."""
+        """Return the given record of a role, or the defaults; as ``Runtime.role_info``."""
         return self._role_info.get(role, RoleInfo())
 
     @property
@@ -85,19 +98,19 @@ class FakeRuntime:
         return self._spare_requests
 
     def worker_pool(self, role: str) -> str:
-        """As the local runtime."""
+        """Return ``host`` for ``spans``, otherwise ``device``; as ``Runtime.worker_pool``."""
         return "host" if role == "spans" else "device"
 
     def batch_group(self, role: str) -> str:
-        """That of the groups given at construction, or the role itself."""
+        """Return the first role of the given group, or the role itself; as ``Runtime.batch_group``."""
         return next((group[0] for group in self._batch_groups if role in group), role)
 
     def batch(self, role: str) -> int:
-        """The number given at construction."""
+        """Return the given size of batches; as ``Runtime.batch``."""
         return self._batch
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
-        """Answer each call by its role's function."""
+        """Answer each call by the function of its role, and add the batch to ``batches``; as ``Runtime.run``."""
         self.batches.append((role, tuple(calls)))
         out: list[Outcome] = []
         for call in calls:
@@ -108,7 +121,7 @@ class FakeRuntime:
         return out
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:
-        """The best answer to ``call`` in one part."""
+        """Return the best answer to the call in one part; as ``Runtime.stream``."""
         (outcome,) = self.run("generator", [call], 1)
         if isinstance(outcome, GroundwireError):
             raise outcome

@@ -88,9 +88,9 @@ class LinearTokenizer:
 
 
 def cut_chunks(text: str) -> Iterator[str]:
-    """Yield pieces of ``text`` that together are ``text``, without a chunk of more than ``LONGEST_CHUNK`` characters.
+    """Yield parts of ``text`` that together are ``text``, without a chunk of more than ``LONGEST_CHUNK`` characters.
 
-    Every cut is inside a longer chunk, and two neighbouring pieces have more than ``LONGEST_CHUNK`` characters.
+    Every cut is inside a longer chunk, and two neighbouring parts have more than ``LONGEST_CHUNK`` characters.
 
     >>> list(cut_chunks("no cut, " + "(" * 70))
     ['no cut, ((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((', '((((((']
@@ -102,7 +102,7 @@ def cut_chunks(text: str) -> Iterator[str]:
             start, end = chunk.span()
             while end - start > LONGEST_CHUNK:
                 piece = _PIECE.match(text, start)
-                assert piece is not None  # there are more characters in the chunk than a piece may have
+                assert piece is not None  # there are more characters in the chunk than a part may have
                 start = piece.end()
                 yield text[begin:start]
                 begin = start
@@ -133,7 +133,7 @@ def cut_parts(text: str, joined: Set[str] = frozenset()) -> Iterator[str]:
 
 
 def _last_of_token(text: str, start: int) -> str:
-    """The last character of the token before the chunk at ``start``; a single space after a chunk is no token."""
+    """The last character of the token before the chunk at ``start``; a single space after a chunk is not a token."""
     after_chunk = start >= 2 and text[start - 1] == " " and not text[start - 2].isspace()
     return text[start - 2] if after_chunk else text[start - 1]
 

@@ -34,7 +34,7 @@ DEQUANTIZED = "-dequantized"
 SPARE_REQUESTS = 8
 """Requests that leave a GPU idle most of the time."""
 WARM_WINDOWS = 512
-"""Windows of a warm-up call, at most: those of a request with default options."""
+"""Windows of a warm-up call, at most: as many as a request with default options may have."""
 
 
 class LocalRuntime:
@@ -219,7 +219,7 @@ class LocalRuntime:
             outcomes = model.run(calls, max_windows)
         except GroundwireError:
             raise
-        except Exception as error:  # a graph whose outputs are not those of the role
+        except Exception as error:  # a graph without the outputs of the role
             raise ModelError(
                 f"The role {role!r} failed: {type(error).__name__}: {error}. If the bundle fits its manifest "
                 "(groundwire bundle verify), please report it."

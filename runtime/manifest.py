@@ -165,15 +165,19 @@ class RoleInfo(msgspec.Struct, frozen=True):
     """What metrics must know about a role to build its calls and read its results."""
 
     labels: tuple[str, ...] = ()
-    """Of a classifier or token classifier, in the order of its logits."""
+    """Names of the classes of a classifier or token classifier, in the order of its logits."""
     supported: tuple[str, ...] = ()
     """Those that mean "consistent"."""
     unit: Literal["response", "sentence"] = "response"
     """What a detector classifies at once."""
     baseline: tuple[float, float, float] | None = None
+<<<<<<< HEAD
     """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
     heads: dict[str, ReaderHead] = {}
     """Of a reader, by name."""
+=======
+    """Precision, recall and F1 of an embedder's BERTScore for unrelated sentences; None where not measured."""
+>>>>>>> tidy
 
 
 class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
@@ -211,7 +215,13 @@ class _GraphRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
     graph: str
     reference: str | msgspec.UnsetType = msgspec.UNSET
     """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. Unset and not None,
+<<<<<<< HEAD
     as ``targets`` is, so that the digest is that of older manifests."""
+=======
+    as ``targets`` is, so that older manifests keep their digest."""
+    targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
+    """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
+>>>>>>> tidy
 
     @property
     def graph_files(self) -> tuple[str, ...]:
@@ -266,7 +276,7 @@ class ClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw_only
     supported: tuple[str, ...] = ()
     """Labels of a detector that mean "consistent"; then the window that supports the hypothesis most decides."""
     unit: Literal["response", "sentence"] = "response"
-    """What a detector classifies at once: the whole response, or each sentence, the worst of which counts."""
+    """What a detector classifies at once: the whole response, or each sentence; the worst sentence counts."""
 
     def __post_init__(self) -> None:
         compares = self.template.second is not None or set(self.labels) == INFERENCE
@@ -295,9 +305,9 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     strip_prefix: str = ""
     """Removed from the front of every generated text."""
     shortlist: Positive | None = None
-    """How many tokens may be generated besides those of the source; None: all."""
+    """How many tokens may be generated besides the source's; None: all."""
     targets: dict[Literal["cuda"], GeneratorTarget] | msgspec.UnsetType = msgspec.UNSET
-    """Other graphs of the same checkpoint. Unset and not None, so that the digest is that of older manifests."""
+    """Other graphs of the same checkpoint. Unset and not None, so that older manifests keep their digest."""
 
     def __post_init__(self) -> None:
         self.template.check(("answer", "context"))
@@ -323,10 +333,10 @@ class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     encoder: str
     decoder: str
     prompt: tuple[str, ...]
-    """Pieces of the text that the model reads, with the fields ``{knowledge}`` and ``{history}``. A piece whose fields
-    are all empty is left out, and so are the pieces with ``{knowledge}`` in the context without the knowledge."""
+    """Parts of the text that the model reads, with the fields ``{knowledge}`` and ``{history}``. A part whose fields
+    are all empty is left out, and so are the parts with ``{knowledge}`` in the context without the knowledge."""
     causal: bool
-    """A causal language model continues the prompt: the pieces are tokenized one by one, without special tokens, and
+    """A causal language model continues the prompt: the parts are tokenized one by one, without special tokens, and
     their ids joined. An encoder reads them as one text."""
     eos_ids: Ids
     start_id: Count | None
@@ -353,7 +363,7 @@ class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offset: Count
     """Bytes before the table."""
     shape: tuple[Positive, Positive, Positive]
-    """Of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
+    """Shape of the table, uint8 in C order: blocks of the vocabulary, tokens of a block, numbers of a token."""
 
 
 class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="language_model"):
@@ -361,7 +371,7 @@ class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only
 
     graph: str
     head: Head | msgspec.UnsetType = msgspec.UNSET
-    """Left out when the head is inside ``graph``; unset and not None, so that the digest is that of older manifests."""
+    """Left out when the head is inside ``graph``; unset and not None, so that older manifests keep their digest."""
     layers: Count = 0
     """Layers whose keys and values the graph takes and gives, so that a prefix is read once for many texts; 0 when the
     graph reads prefix and text together."""
@@ -404,14 +414,14 @@ class TokenClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw
     stride: Count = 64
     """Tokens that neighbouring windows of a long premise share."""
     supported: str
-    """The label of supported tokens; where windows disagree, the one that supports a token most decides it."""
+    """The label of supported tokens; where windows disagree, the window that supports a token most decides."""
 
     def __post_init__(self) -> None:
         self.template.check(("premise", "hypothesis"))
 
     @property
     def info(self) -> RoleInfo:
-        """Its labels, and the one that supports a token."""
+        """Its labels, and the label of supported tokens."""
         return RoleInfo(self.labels, (self.supported,))
 
 
@@ -456,9 +466,9 @@ class RetrieverRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     width: Positive
     """Numbers of a state, a query and an entity."""
     mask_id: Count
-    """The token that replaces a mention's word pieces."""
+    """The token that replaces a mention's tokens."""
     pooling: Literal["mean", "max"] = "mean"
-    """How the states of a mention's word pieces become one vector."""
+    """How the states of a mention's tokens become one vector."""
     paths: bool = False
     """Whether the memory text of an entity has the triples that join it to its anchor, or its name alone."""
     turns: Count = 3

@@ -1,4 +1,4 @@
-"""How close the outputs of an exported graph are to those of its checkpoint, and how close they must be."""
+"""How close the outputs of an exported graph are to the outputs of its checkpoint, and how close they must be."""
 
 from __future__ import annotations
 
@@ -102,11 +102,22 @@ class Gate:
 
     @classmethod
     def of(cls, precision: Precision) -> Gate:
-        """The gate of graphs of a precision."""
+        """Return the gate of graphs of a precision.
+
+        Args:
+            precision: The precision of the exported graphs.
+        """
         return cls.exact() if precision == "fp32" else cls()
 
     def failures(self, parity: Parity) -> list[str]:
-        """The bounds that ``parity`` fails, in words; empty when it passes."""
+        """Return the bounds that a parity report fails.
+
+        Args:
+            parity: The comparison of the graphs with their checkpoint.
+
+        Returns:
+            A sentence for each bound; empty if the report passes.
+        """
         failures = []
         if parity.decision_agreement < self.decision_agreement:
             failures.append(f"decision agreement {parity.decision_agreement:.3f} < {self.decision_agreement}")

@@ -31,7 +31,7 @@ def iterate_fields(data: Buffer, position: int, end: int) -> Iterator[tuple[int,
 
 
 def read_integers(message: bytes) -> dict[int, list[int]]:
-    """The whole numbers of a message by field, signed; those of packed fields are not read."""
+    """The whole numbers of a message by field, signed; packed fields are not read."""
     numbers: dict[int, list[int]] = {}
     position = 0
     while position < len(message):

@@ -48,7 +48,11 @@ class Runtime(Protocol):
         ...
 
     def role_info(self, role: str) -> RoleInfo:
-        """What the bundle says about one of ``roles``."""
+        """Return what the bundle says about a role.
+
+        Args:
+            role: One of ``roles``.
+        """
         ...
 
     @property
@@ -68,28 +72,62 @@ class Runtime(Protocol):
         ...
 
     def worker_pool(self, role: str) -> str:
-        """The pool of a role, one of ``worker_pools``."""
+        """Return the pool of workers that runs a role.
+
+        Args:
+            role: One of ``roles``.
+
+        Returns:
+            One of ``worker_pools``.
+        """
         ...
 
     def batch_group(self, role: str) -> str:
-        """The name of the roles whose calls may share a batch with this one's: the first of them."""
+        """Return the name of the roles whose calls may share a batch with a role's calls.
+
+        Args:
+            role: One of ``roles``.
+
+        Returns:
+            The first of these roles; the role itself if it shares its batches with none.
+        """
         ...
 
     def batch(self, role: str) -> int:
-        """How many calls of a role make a batch, at most."""
+        """Return how many calls of a role make a batch.
+
+        Args:
+            role: One of ``roles``.
+
+        Returns:
+            The largest number of calls, 1 or more.
+        """
         ...
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
-        """One result or error per call, in order; the calls share batches but not results.
+        """Answer calls, which share batches but not results.
 
-        All are calls of ``role``, or of roles with the same ``batch_group``.
+        Args:
+            role: One of ``roles``.
+            calls: Calls of this role, or of roles with the same ``batch_group``.
+            max_windows: Windows in which a model may read a long text, at most, 1 or more.
+
+        Returns:
+            One result or error for each call, in order.
         """
         ...
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:
-        """The best response of ``call`` part by part, the whole of it in the last one; from any thread.
+        """Generate the best response to a call part by part, from any thread.
 
-        Errors are raised, those of the call itself at once.
+        Args:
+            call: The prompt and the settings of decoding.
+
+        Returns:
+            The parts; the last one has the whole response. An error of decoding is raised with the next part.
+
+        Raises:
+            GroundwireError: The call itself cannot be answered.
         """
         ...
 

@@ -22,7 +22,7 @@ SLICE = 8_192
 OVERLAP = 1_024
 """Characters that two slices share."""
 MARGIN = 128
-"""Characters at either end of those that are not compared: words are cut there, and WordPiece knows none of more than
+"""Characters at either end that are not compared: words are cut there, and WordPiece knows none of more than
 100 letters."""
 AGREED = 4
 """Tokens before and after a joint that both slices must have, at least."""

@@ -40,7 +40,7 @@ _loading = threading.Lock()
 RECENT_TOKENS = 20_000
 """Tokens of short texts that are kept for the next call about the same text: 3 MB."""
 _PROBES = tuple(string.ascii_lowercase + string.digits + string.punctuation)
-"""Texts of which every tokenizer reads one."""
+"""Texts; every tokenizer reads one of them."""
 
 
 class Window(NamedTuple):
@@ -247,7 +247,7 @@ class TextEncoder:
         starts = [*range(0, length - room, _step(room, stride)), length - room]
         if max_windows is not None and len(starts) > max_windows:
             raise self._refuse_parts(text, max_windows)
-        # Where the range of one window ends and that of the next begins: in the middle of the tokens that they share.
+        # Where the range of one window ends and the next range begins: in the middle of the tokens that they share.
         bounds = [0, *((a + room + b + 1) // 2 for a, b in pairwise(starts)), length]
         return [
             OwnedWindow(
@@ -436,7 +436,7 @@ def flatten(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _step(room: int, stride: int) -> int:
-    """Tokens from the beginning of one window of a text to that of the next."""
+    """Tokens from the beginning of one window of a text to the beginning of the next."""
     return max(1, room - min(stride, room // 2))
 
 

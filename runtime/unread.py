@@ -136,7 +136,7 @@ NOTHING = Unread()
 
 @lru_cache(maxsize=4096)
 def script_of(character: str) -> str:
-    """The first word of a letter's Unicode name, its script; empty for what is no letter or belongs to every script.
+    """The first word of a letter's Unicode name, its script; empty for another character or a letter of every script.
 
     >>> script_of("é"), script_of("도"), script_of("١"), script_of("—")
     ('LATIN', 'HANGUL', '', '')

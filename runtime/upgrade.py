@@ -20,7 +20,7 @@ _OPERATING_POINT = {
     "misses": "false_negative_rate",
 }
 _FUSION = ("metrics", "intercept", "features", "profiles")
-"""Fields that schema 3 has in each fusion, of which a calibration of schema 2 is one."""
+"""Fields that schema 3 has in each fusion; a calibration of schema 2 is one fusion."""
 
 
 def upgrade_manifest(manifest: Any) -> Any:

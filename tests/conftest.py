@@ -27,6 +27,12 @@ gc.disable()
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run asynchronous tests in asyncio alone, which is what the engine supports."""
+    return "asyncio"
+
+
 def pytest_runtest_teardown() -> None:
     """Give torch its one thread back: a benchmark or a command that takes more must not slow what follows it."""
     if (torch := sys.modules.get("torch")) is not None and torch.get_num_threads() != 1:

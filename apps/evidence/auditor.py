@@ -27,7 +27,11 @@ class Auditor:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Use the models of ``engine``, from any thread."""
+        """Use the models of ``engine``, from any thread.
+
+        Args:
+            engine: The engine that made the scores, or that verifies them. The caller closes it.
+        """
         self._engine = engine
 
     def pack(

@@ -55,9 +55,18 @@ class EvidencePacket(Record, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read ``to_json``'s form, however its fields are ordered and spaced; InvalidRequest names what does not fit.
+        """Read the form that ``to_json`` writes, however its fields are ordered and spaced.
 
         Unknown and duplicate fields are rejected: other programs would read another value than this one.
+
+        Args:
+            text: The document, in UTF-8.
+
+        Returns:
+            The packet.
+
+        Raises:
+            InvalidRequest: The document does not fit; the message names the field.
         """
         packet = super().from_json(text)
         if json.loads(text, object_pairs_hook=_refuse_repeated) != json.loads(packet.to_json()):

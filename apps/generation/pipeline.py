@@ -41,7 +41,11 @@ class Generator:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Use the models of ``engine``, from any thread."""
+        """Use the models of ``engine``, from any thread.
+
+        Args:
+            engine: The engine with the response generator. The caller closes it.
+        """
         self._core = engine.core
 
     def generate(
@@ -196,6 +200,14 @@ class GenerationStream(Iterator[str]):
     def __init__(
         self, runtime: Runtime, settings: GenerationSettings, request_signature: str, deadline_ms: float | None = None
     ) -> None:
+        """Use ``Generator.stream``, which makes these parts.
+
+        Args:
+            runtime: The runtime of the response generator.
+            settings: The prompt and the settings of decoding.
+            request_signature: The signature of the result.
+            deadline_ms: Milliseconds of decoding, at most; None has no bound.
+        """
         self._settings = settings
         self._sign = request_signature
         self._deadline_ms = math.inf if deadline_ms is None else deadline_ms

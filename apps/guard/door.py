@@ -26,7 +26,11 @@ class Guard:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Use the models of ``engine``, from any thread."""
+        """Use the models of ``engine``, from any thread.
+
+        Args:
+            engine: The engine that scores the sentences. The caller closes it.
+        """
         self._engine = engine
 
     def open(

@@ -28,7 +28,12 @@ class ResponseStream:
     """
 
     def __init__(self, core: StreamCore, engine: Core) -> None:
-        """A stream of ``core`` on the engine with these parts."""
+        """Use ``Guard.open``, which makes these parts.
+
+        Args:
+            core: The state of the stream.
+            engine: The parts of the engine that checks it.
+        """
         self._core = core
         self._engine = engine
         self._last_events: tuple[Event, ...] = ()
@@ -65,42 +70,74 @@ class ResponseStream:
         return self._last_events
 
     def feed(self, delta: str) -> tuple[Event, ...]:
-        """Append a part of the response, check the sentences that it completes, and return what happened, in order.
+        """Append a part of the response, and check the sentences that it completes.
 
-        An empty part appends nothing, and looks at the clock. When the policy has ended the stream, parts are not
-        taken. Raises InvalidRequest for text that ``Engine.score`` refuses too, which is not taken, and if another
-        thread is feeding the stream; StreamClosed after ``close`` and ``finish``; EngineClosed; and Overloaded, after
-        which the text is held, and the next call checks it.
+        When the policy has ended the stream, parts are not taken.
+
+        Args:
+            delta: The next part of the text. An empty part appends nothing, and looks at the clock.
+
+        Returns:
+            What happened, in order.
+
+        Raises:
+            InvalidRequest: ``Engine.score`` refuses the text, which is not taken, or another thread is feeding the
+                stream.
+            StreamClosed: The stream is closed or finished.
+            EngineClosed: The engine is closed.
+            Overloaded: As many requests, or tokens, are unfinished as the engine accepts. The text is held, and the
+                next
+                call checks it.
         """
         self._run(self._core.feed(delta))
         return self._last_events
 
     async def afeed(self, delta: str) -> tuple[Event, ...]:
-        """``feed`` for asyncio. When it is cancelled, the text is held, and the next call checks it."""
+        """Feed a part in asyncio, as ``feed``. When it is cancelled, the text is held, and the next call checks it."""
         await self._arun(self._core.feed(delta))
         return self._last_events
 
     def finish(self) -> Score:
-        """Check what is left, and return the score of the whole response, as ``Engine.score`` does.
+        """Check what is left, and score the whole response.
 
-        ``last_events`` has what happened, at its end a FinalEvent. If the policy has ended the stream, the score is
-        about the text that was taken. Raises as ``feed``, and InvalidRequest if the text has no words.
+        Returns:
+            The score, as from ``Engine.score``. If the policy has ended the stream, it is about the text that was
+            taken.
+            ``last_events`` has what happened, with a FinalEvent at its end.
+
+        Raises:
+            InvalidRequest: The text has no words, or another thread is feeding the stream.
+            StreamClosed: The stream is closed or finished.
+            EngineClosed: The engine is closed.
+            Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
         """
         self._run(self._core.finish())
         assert self._core.score is not None
         return self._core.score
 
     async def afinish(self) -> Score:
-        """``finish`` for asyncio."""
+        """Finish the stream in asyncio, as ``finish``."""
         await self._arun(self._core.finish())
         assert self._core.score is not None
         return self._core.score
 
     async def watch(self, tokens: AsyncIterable[str]) -> AsyncGenerator[Event, None]:
-        """Feed everything that ``tokens`` yields, finish, and yield what happens.
+        """Feed the parts of a response, finish, and yield what happens.
 
-        The next part is taken when the one before is checked. While none comes, time passes for what is held. Ends
-        early, and closes ``tokens``, when the policy ends the stream. Who leaves the loop over it closes the stream.
+        The next part is taken when the previous part is checked. While none comes, time passes for what is held. When
+        the
+        policy ends the stream, the loop ends early, and ``tokens`` is closed. A caller that leaves the loop closes the
+        stream.
+
+        Args:
+            tokens: The parts of the text, as a model writes them.
+
+        Returns:
+            An asynchronous generator of the events.
+
+        Raises:
+            InvalidRequest: As for ``feed`` and ``finish``.
+            Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
         """
         iterator = aiter(tokens)
         taking: asyncio.Task[str | None] | None = None
@@ -129,7 +166,14 @@ class ResponseStream:
                 await iterator.aclose()
 
     async def guard(self, tokens: AsyncIterable[str]) -> AsyncGenerator[str, None]:
-        """Yield the text of ``tokens`` that may leave, as ``watch`` releases it."""
+        """Yield the text that may leave, as ``watch`` releases it.
+
+        Args:
+            tokens: The parts of the text, as a model writes them.
+
+        Returns:
+            An asynchronous generator of checked text.
+        """
         async with aclosing(self.watch(tokens)) as events:
             async for event in events:
                 if isinstance(event, Release) and event.text:

@@ -55,7 +55,11 @@ class Observations:
     """The lines of a traffic, in their order."""
 
     def __init__(self, examples: int = 0) -> None:
-        """``examples`` worst responses are kept with their texts."""
+        """Begin without observations.
+
+        Args:
+            examples: Inconsistent responses with the lowest probabilities that are kept with their texts, 0 or more.
+        """
         self.rows: list[Observation] = []
         self.labels: Counter[str] = Counter()
         self.problems: Counter[str] = Counter()
@@ -77,12 +81,26 @@ class Observations:
         return tuple(worst for _, _, worst in sorted(self._worst, key=lambda entry: (-entry[0], -entry[1])))
 
     def add_problem(self, status: str) -> None:
-        """Count a line that has no score."""
+        """Count a line that has no score.
+
+        Args:
+            status: Why it has none: a status of ``Score``, or ``error``.
+        """
         self.labels["unscored"] += 1
         self.problems[status] += 1
 
     def add(self, line: int, row: Mapping[str, Any], score: Score, request: Request | None) -> None:
-        """Add a score; ``request`` is None where the line has no texts. InvalidRequest for a time that is none."""
+        """Add a score.
+
+        Args:
+            line: Number of the line in the input, from 1.
+            row: The line's fields; ``time``, ``system``, ``source`` and ``id`` are read where they are present.
+            score: The score of the line.
+            request: The line's texts; None where it has none.
+
+        Raises:
+            InvalidRequest: The line's time cannot be read.
+        """
         verdict = score.verdict
         time = read_time(row.get("time"))
         texts = describe_texts(request.response, request.knowledge) if request else {}

@@ -50,10 +50,18 @@ class ErrorRates(NamedTuple):
 
 
 def count_errors(calibration: Calibration, fusion: Fusion, threshold: float) -> ErrorRates | None:
-    """The errors of a threshold on the fusion's held-out responses; None where the calibration does not know them.
+    """Return the errors of a threshold on the held-out responses of a fusion.
 
     A calibration of an earlier version knows the rates of its profiles' thresholds alone. They are taken as measured on
     half of its responses each.
+
+    Args:
+        calibration: The calibration that has the fusion.
+        fusion: The fusion whose probabilities are compared with the threshold.
+        threshold: The threshold, 0–1.
+
+    Returns:
+        The counts; None where the calibration does not know them.
     """
     if fusion.held_out is None:
         profile = next((profile for profile in fusion.profiles.values() if profile.threshold == threshold), None)
@@ -72,13 +80,20 @@ def count_errors(calibration: Calibration, fusion: Fusion, threshold: float) -> 
 
 
 def correct_share(called: int, responses: int, rates: ErrorRates, level: float = 0.95) -> Interval | None:
-    """The share of inconsistent responses where ``called`` of ``responses`` are called so, within 0–1.
-
-    None without responses, and where inconsistent responses are not called so more often than consistent ones: then
-    the verdicts say nothing about the share.
+    """Estimate the share of inconsistent responses from the share that is called inconsistent.
 
     >>> correct_share(300, 1000, ErrorRates(1000, 100, 1000, 700))
     Interval(value=0.3333333333333333, low=0.27993688290403085, high=0.3881031893288539)
+
+    Args:
+        called: Responses that are called inconsistent.
+        responses: Responses with a verdict.
+        rates: Error rates of the verdict on labelled responses.
+        level: Confidence level of the interval, between 0 and 1.
+
+    Returns:
+        The share with its interval, both within 0–1. None without responses, and where inconsistent responses are not
+        called so more often than consistent ones: then the verdicts say nothing about the share.
     """
     difference = rates.true_positive_rate - rates.false_positive_rate
     if not responses or difference <= 0:
@@ -100,10 +115,21 @@ def correct_share(called: int, responses: int, rates: ErrorRates, level: float =
 
 
 def share(count: int, total: int, level: float = 0.95) -> Interval:
-    """The share ``count`` / ``total`` with Wilson's interval; ValueError without a total.
+    """Return a share with Wilson's interval.
 
     >>> share(0, 10)
     Interval(value=0.0, low=0.0, high=0.27753279986288915)
+
+    Args:
+        count: Positive cases, 0 to ``total``.
+        total: All cases, 1 or more.
+        level: Confidence level of the interval, between 0 and 1.
+
+    Returns:
+        The share with its interval, both within 0–1.
+
+    Raises:
+        ValueError: ``total`` is 0.
     """
     if not total:
         raise ValueError("there is no share of nothing")

@@ -41,10 +41,22 @@ def build_report(
     lines: int | None = None,
     reference: Reference | None = None,
 ) -> TrafficReport:
-    """The report about ``observations``.
+    """Describe traffic by its verdicts.
 
-    ``rate`` is the share of the ``lines`` of the input that was drawn; ``lines`` None is as many as there are.
-    InvalidRequest where no line has a score.
+    Args:
+        observations: The scores, at least one.
+        source: Name of the input, for the report.
+        when: Date of the report.
+        calibration: The calibration of the verdicts, which corrects the share; None leaves that out.
+        rate: Share of the input's lines that was drawn, above 0 up to 1.
+        lines: Lines of the input; None for as many as there are observations.
+        reference: Earlier traffic to compare with; None for no comparison.
+
+    Returns:
+        The report.
+
+    Raises:
+        InvalidRequest: No line has a score.
     """
     if not observations.rows:
         raise InvalidRequest(

@@ -52,7 +52,7 @@ def measure(setup: Setup, save: Save) -> None:
 
 
 def compare(ours: list[Score], others: list[Score], responses: list[str], signatures: tuple[str, str]) -> Parity:
-    """Compare the scores of the CPU with those of the device."""
+    """Compare the CPU's scores with the device's."""
     largest: dict[str, float] = {}
     probability = 0.0
     values = same_values = verdicts = marks = 0

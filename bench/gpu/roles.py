@@ -27,18 +27,18 @@ class Comparison(msgspec.Struct):
     model: str
     input: str
     full: bool
-    """A full batch; else that of one response."""
+    """Whether the batch is full; else it has one response's rows."""
     timings: dict[str, Timing]
     """engine, by itself; eager, graph (captured once), compile, or static (a generator's cache): PyTorch."""
     work: Work | None = None
     ratios: dict[str, float] = {}
-    """Median of a way of PyTorch over that of the engine in the same turns."""
+    """Median of a way of PyTorch over the engine's in the same turns."""
     logit_error: dict[str, float] = {}
     """Largest difference from PyTorch in float32, in standard deviations, by side. Reported: weights are random."""
     alone_error: float | None = None
     """Largest difference of a row alone from the same row in the batch, in the same unit."""
     launches: Launches | None = None
-    """Of one run of the engine's side."""
+    """Launches in one run of the engine's side."""
     errors: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -179,9 +179,9 @@ def download(tensors: list[torch.Tensor]) -> list[Array]:
 
 
 def find_error(expected: list[Array], actual: list[Array], scale: list[Array]) -> float:
-    """The largest difference, in standard deviations of ``scale``; infinite where a value is no number."""
+    """The largest difference, in standard deviations of ``scale``; infinite where a value is NaN."""
     spread = float(np.concatenate([part.ravel() for part in scale]).std())
     pairs = zip(expected, actual, strict=True)
-    # NumPy's max, unlike Python's, keeps what is no number.
+    # NumPy's max, unlike Python's, keeps NaN.
     largest = float(np.max([np.abs(left.astype(np.float32) - right.astype(np.float32)).max() for left, right in pairs]))
     return largest / spread if np.isfinite(largest) and spread > 0 else float("inf")

@@ -28,7 +28,7 @@ class Setup(msgspec.Struct, frozen=True):
     """The settings of a run."""
 
     device: str
-    """Of the engine: cuda, cuda:1 or cpu."""
+    """Device of the engine: cuda, cuda:1 or cpu."""
     tiny: bool
     work: Path
     roles: tuple[str, ...] = ROLES
@@ -44,12 +44,12 @@ class Setup(msgspec.Struct, frozen=True):
 
     @property
     def precision(self) -> Precision:
-        """Of the exported graphs."""
+        """Precision of the exported graphs."""
         return "fp32" if self.device == "cpu" else "fp16"
 
     @property
     def target(self) -> TargetName | None:
-        """Of the graphs that roles have beside their own."""
+        """Target of the graphs that roles have beside their own."""
         return "cuda" if self.device.startswith("cuda") else None
 
     @property

@@ -1,7 +1,7 @@
 """Runs the stages of a long measurement, each in a process of its own with a time limit, and keeps what they found.
 
 A stage that raises, crashes, loses the GPU or takes too long is recorded with what happened, and the others go on. It
-may save its results as it goes: those of the last time count. Processes fork from one that has imported the large
+may save its results as it goes: the last results count. Processes fork from one that has imported the large
 libraries and used none of them (``preload.py``), so a stage starts at once.
 """
 

@@ -42,7 +42,7 @@ PEER_SOURCES, PEER_PAIRS = 128, 512
 
 
 class Batched:
-    """Q²'s calls in PyTorch, those of each round in batches over all responses."""
+    """Q²'s calls in PyTorch, each round's in batches over all responses."""
 
     def __init__(self, setup: Setup, device: str) -> None:
         from transformers import AutoTokenizer
@@ -109,7 +109,7 @@ class EqualWork(msgspec.Struct):
     timings: dict[str, Timing]
     """One response at a time: engine; batched: PyTorch, the calls of each round of the response in one batch."""
     ratio: float | None = None
-    """Median of PyTorch over that of the engine."""
+    """Median of PyTorch over the engine's."""
     per_second: dict[str, float] = {}
     """Responses per second, of ``together`` responses at once, by side."""
     together: int = 0

@@ -76,9 +76,9 @@ class Efficiency(msgspec.Struct, frozen=True):
     gbs: float
     """Of weights read; above the ceiling where they stay in a cache."""
     fraction: float | None
-    """Of the ceiling that the run is nearest to; None where ceilings were not measured."""
+    """Share of the ceiling that the run is nearest to; None where ceilings were not measured."""
     bound: str
-    """Which one that is: products or memory."""
+    """The name of this ceiling: products or memory."""
 
 
 def rate_work(work: Mapping[str, float], milliseconds: float, ceilings: Mapping[str, float] | None) -> Efficiency:

@@ -32,7 +32,17 @@ METRICS: dict[str, Metric] = _discover()
 
 
 def register(metric: Metric) -> Metric:
-    """Add a metric for the rest of the process, and return it; InvalidRequest when its name is taken."""
+    """Add a metric for the rest of the process.
+
+    Args:
+        metric: The metric, with a name that no metric and no group has.
+
+    Returns:
+        The metric, unchanged.
+
+    Raises:
+        InvalidRequest: The name is taken.
+    """
     if metric.name in METRICS or metric.name in GROUPS or is_detector(metric.name):
         raise InvalidRequest(f"The name {metric.name!r} is taken; taken are {', '.join((*METRICS, *GROUPS))}.")
     METRICS[metric.name] = metric

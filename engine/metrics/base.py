@@ -174,7 +174,14 @@ class Metric:
         return self.family or self.name
 
     def weight(self, span: UnsupportedSpan) -> float:
-        """Weight of one of its spans as evidence, from 0; 1 marks a word alone."""
+        """Return the weight of an unsupported span as evidence.
+
+        Args:
+            span: One of the metric's spans.
+
+        Returns:
+            The weight, from 0; 1 marks a word alone.
+        """
         if isinstance(self.word_weight, Mapping):
             return self.word_weight[span.reason]
         return self.word_weight if self.word_weight is not None else SENTENCE_WEIGHTS.get(span.reason, 0.4)
@@ -186,6 +193,13 @@ def within(items: Iterable[Ranged], start: int, end: int) -> tuple[Ranged, ...]:
 
 
 def without_calls(build: Callable[[], MetricResult]) -> Steps[MetricResult]:
-    """The steps of a metric that asks no model: none, and the result that ``build`` returns."""
+    """Return the steps of a metric that asks no model.
+
+    Args:
+        build: Computes the result.
+
+    Returns:
+        A generator without calls that returns the result.
+    """
     yield from ()  # what makes this a generator
     return build()

@@ -54,7 +54,7 @@ class DetectorAnswers:
         self.margins: Floats = np.zeros(0)
         """The logit of "supported" of each window [windows], by the head as it is."""
         self.widths: tuple[int, ...] = ()
-        """Of the outputs that the features are made of."""
+        """Widths of the outputs that the features are made of."""
 
     @classmethod
     def read(

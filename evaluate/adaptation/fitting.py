@@ -105,7 +105,7 @@ class Material:
 
     @cached_property
     def unchanged_probabilities(self) -> Floats:
-        """Of the verdicts of the bundle as it is [rows]; NaN where there is none."""
+        """Probabilities of the verdicts of the bundle as it is [rows]; NaN where there is none."""
         if self.calibration is None:
             return np.full(len(self.rows), np.nan)
         profile = next(iter(self.calibration.fusions[0].profiles))

@@ -38,9 +38,9 @@ class CandidateFigures(Record, frozen=True):
     """A candidate on held-out rows."""
 
     roc_auc: Estimate | None
-    """Of the verdict's probability."""
+    """ROC-AUC of the verdict's probability."""
     detector_roc_auc: Estimate | None
-    """Of the detector alone."""
+    """ROC-AUC of the detector alone."""
     profiles: dict[ProfileName, ProfileFigures]
 
 
@@ -51,7 +51,7 @@ class Gain(Record, frozen=True):
     detector_roc_auc: Estimate | None
     accuracy: dict[ProfileName, Estimate | None]
     roc_auc_of_head: Estimate | None = None
-    """Of the gain in ROC-AUC, what remains over the calibration alone."""
+    """The part of the gain in ROC-AUC that remains over the calibration alone."""
 
 
 class AdaptationReport(Record, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class AdaptationReport(Record, frozen=True, kw_only=True):
     written: Candidate
     """Chosen on all rows, and written."""
     penalty: float | None
-    """Of the head that was written; None if it is the given one."""
+    """Penalty of the head that was written; None if it is the given head."""
 
     @property
     def conclusion(self) -> str:

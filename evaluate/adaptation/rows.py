@@ -18,7 +18,7 @@ from ..calibration.fusion import MIN_CLASS
 from ..datasets.examples import Example
 
 FOLDS = 5
-"""Parts of the rows, each of which is held out once."""
+"""Parts of the rows; each is held out once."""
 MIN_ROWS = 40
 """Rows of each label that are needed: a fit without one fold needs ``fusion.MIN_CLASS`` of each."""
 
@@ -63,7 +63,7 @@ def select_rows(
     """The labelled rows that ``role`` scored, each text once, and the counts of all.
 
     InvalidRequest when fewer than ``MIN_ROWS`` of a label are left, or those of a label are about fewer than ``FOLDS``
-    different pieces of knowledge.
+    different knowledge texts.
     """
     pairs = [
         (name, example, score)
@@ -137,7 +137,7 @@ def _check_groups(rows: Sequence[LabelledRow]) -> None:
         about = len(set(groups))
         if about < FOLDS:
             raise InvalidRequest(
-                f"The {len(groups)} {name} rows are about {about} different pieces of knowledge (rows that share a "
+                f"The {len(groups)} {name} rows are about {about} different knowledge texts (rows that share a "
                 f"passage count as one); at least {FOLDS} are needed, so that rows can be held out whose knowledge was "
                 "not seen."
             )

@@ -1,8 +1,8 @@
 """The fusion: one probability of "consistent" from the features of several metrics.
 
 It is a logistic regression on standardized features whose weights may not have the wrong sign: more support in any
-metric never lowers the probability. A penalty draws the weights to one another, not to 0. That costs a little on the
-set the model was fitted on and is what carries over to others, where a free regression learns a set's habits (how long
+metric never lowers the probability. A penalty shrinks the weights towards each other, not to 0. That costs a little on
+the fitted set and is what carries over to others, where a free regression learns a set's habits (how long
 its inconsistent responses are, say): sums of standardized features with equal weights are known to predict as well as
 fitted ones beyond the data they were fitted on (Dawes 1979). Every set counts the same, and within a set both classes
 do. The strength of the penalty is the one with which left-out sets are ranked best; the common size of the weights is
@@ -59,14 +59,14 @@ class LabelledFeatures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FusionOptions:
-    """How to fit; the defaults are those of ``groundwire calibrate``."""
+    """How to fit, by default as ``groundwire calibrate`` does."""
 
     features: tuple[str, ...] | None = None
-    """Features to read; None takes those that are evidence (``Metric.evidence``) and that enough examples have, or,
+    """Features to read; None takes all that are evidence (``Metric.evidence``) and that enough examples have, or,
     where there are none, all that enough examples have."""
     penalties: tuple[float, ...] = PENALTIES
     needed: tuple[str, ...] = ()
-    """Features without which there is no verdict; by default those of the largest weights, which together have half of
+    """Features without which the verdict is unknown; by default the largest in weight, which together have half of
     all weight."""
     verifiable: float | None = 0.5
     """Verifiability below which a response is called unverifiable, when that metric is read."""
@@ -210,7 +210,7 @@ def rescale_model(
 
 
 def fit_model(examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float) -> FusionModel:
-    """Logistic regression with weights of the right sign that are drawn to one another.
+    """Logistic regression with weights of the right sign that are shrunk towards each other.
 
     ``penalty`` times the squared distances from their mean is added to the loss; for lower-is-better features, to its
     opposite.

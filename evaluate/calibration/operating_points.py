@@ -55,7 +55,7 @@ def fit_calibration(
 ) -> Calibration:
     """Everything a verdict needs, from labelled responses.
 
-    ``metrics`` are those that were computed; each fusion asks for the ones it reads, and for verifiability when it was
+    ``metrics`` are the computed metrics; each fusion asks for the ones it reads, and for verifiability when it was
     among them. Besides ``full``, which may read all of them, ``fast`` is fitted to the metrics of that group, unless
     ``full`` reads no others. With ``name`` there is one fusion, of that name: the calibration of a bundle that loads
     beside another one (``runtime.calibration.join_calibrations``). InvalidRequest when a class has fewer than

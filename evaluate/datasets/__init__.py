@@ -1,4 +1,4 @@
-"""Datasets: labelled sets in Groundwire's own formats and in those of their authors.
+"""Datasets: labelled sets in Groundwire's own formats and in their authors'.
 
 A format is a module of this package and a line of ``FORMATS``: whether a file looks like it, and how it is read.
 """

@@ -62,7 +62,7 @@ class Source:
     """
 
     def __init__(self, path: Path, columns: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Read ``path``; InvalidRequest when it cannot be read, is empty, or is no UTF-8."""
+        """Read ``path``; InvalidRequest when it cannot be read, is empty, or is not UTF-8."""
         self.path = path
         self.columns = columns
         self.stem = Path(path.name.lower().removesuffix(".gz")).stem

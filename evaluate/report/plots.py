@@ -62,7 +62,7 @@ def draw_precision_recall(
 ) -> Drawing:
     """Precision and recall of the class inconsistent, or of ``consistent``, the leading metric first.
 
-    ``share`` is that of the class, 0–1, the precision of guessing; None draws no line for it.
+    ``share`` is the share of the class, 0–1, the precision of guessing; None draws no line for it.
     """
     traced = [
         (metric, metric.precision_recall_consistent if consistent else metric.precision_recall) for metric in metrics

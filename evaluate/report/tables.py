@@ -324,7 +324,7 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
 
 
 def build_shifts_table(shifts: Sequence[Shift]) -> Table:
-    """How far the consistent responses are from those of the calibration."""
+    """How far the consistent responses are from the calibration's."""
     columns = [
         _build_column("Responses", "consistent, with a verdict", "count", [shift.examples for shift in shifts]),
         _build_column(

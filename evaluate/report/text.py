@@ -23,9 +23,9 @@ class CoveredPart(NamedTuple):
     covering: tuple[int, ...]
     """Numbers of the spans, from 1."""
     ending: tuple[int, ...]
-    """Those of them that end with this piece."""
+    """Numbers of the spans that end with this part."""
     cited: tuple[int, ...] = ()
-    """Numbers of what is cited for the sentence that ends with this piece (``number_evidence``)."""
+    """Numbers of what is cited for the sentence that ends with this part (``number_evidence``)."""
 
 
 class PassagePiece(NamedTuple):
@@ -33,13 +33,13 @@ class PassagePiece(NamedTuple):
 
     text: str
     number: int | None = None
-    """Of the part, where it is cited."""
+    """Number of the part, where it is cited."""
 
 
 def split_into_pieces(
     response: str, unsupported: Sequence[UnsupportedSpan], citations: Sequence[Citation] = ()
 ) -> tuple[CoveredPart, ...]:
-    """``response``, split wherever a span begins or ends, or a sentence with a citation ends; the pieces in order are
+    """``response``, split wherever a span begins or ends, or a sentence with a citation ends; the parts in order are
     the whole response.
 
     Spans may overlap, be nested and come in any order. They are numbered in the order of ``sort_spans``.
@@ -69,7 +69,7 @@ def split_into_pieces(
 
 
 def split_passage(passage: str, index: int, citations: Sequence[Citation]) -> tuple[PassagePiece, ...]:
-    """Passage ``index`` of the knowledge, split where a cited part begins or ends; the pieces in order are all of it.
+    """Passage ``index`` of the knowledge, split where a cited part begins or ends; the parts in order are all of it.
 
     Of cited parts that overlap, the first has the text.
     """

@@ -12,7 +12,7 @@ from .drawing import CARD, CONSISTENT, FAINT, INCONSISTENT, INK, SMALL, Drawing,
 
 
 def draw_looks(drift: Drift, name: str) -> Drawing:
-    """The share of inconsistent responses at each look with its interval, and that of the reference as a band.
+    """The share of inconsistent responses at each look with its interval, and the reference as a band.
 
     A look with an alert is a filled triangle, another one an open circle.
     """
@@ -43,7 +43,7 @@ def draw_looks(drift: Drift, name: str) -> Drawing:
 
 
 def draw_probabilities(counts: ProbabilityCounts, threshold: float | None, name: str) -> Drawing:
-    """The probabilities of the traffic as bars, those of the reference as an outline, and the threshold as a line."""
+    """The probabilities of the traffic as bars, the reference as an outline, and the threshold as a line."""
     width = 1 / len(counts.now)
     lefts = [width * index for index in range(len(counts.now))]
     now, reference = _compute_shares(counts.now), _compute_shares(counts.reference)

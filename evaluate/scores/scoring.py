@@ -55,7 +55,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class ScoringSettings(NamedTuple):
-    """How examples are scored. A setting that is left out is that of stored scores, else the engine's default."""
+    """How examples are scored. A setting that is left out is the stored scores', else the engine's default."""
 
     bundle: str | Path | None = None
     device: DeviceChoice | None = None
@@ -67,7 +67,7 @@ class ScoringSettings(NamedTuple):
     workers: int = 1
     """Processes that score, each with its share of ``threads``."""
     extra: tuple[str | Path, ...] = ()
-    """Further bundles, whose roles are added to those of ``bundle``."""
+    """Further bundles, whose roles are added to ``bundle``."""
 
     def can_contradict(self) -> bool:
         """Whether a setting is given that stored scores could contradict."""
@@ -121,7 +121,7 @@ def request_key(example: Example) -> str:
 
 
 class ScoreStore:
-    """The scores of one set: those in its file, and those that are added to it."""
+    """The scores of one set: the scores in its file, and the scores that are added to it."""
 
     def __init__(self, name: str, folder: Path, examples: Sequence[Example]) -> None:
         """Open ``folder/NAME.jsonl``, which is locked until ``file.close``."""
@@ -205,7 +205,7 @@ def score_sets(
 
 
 def _choose_calibration(path: Path, given: Calibration | None, plan: Plan | None) -> Calibration | None:
-    """Return the given calibration, else the opened bundle's, else that of the last run; save it to ``path``."""
+    """Return the given calibration, else the opened bundle's, else the last run's; save it to ``path``."""
     calibration = given
     if calibration is None:
         calibration = plan.calibration if plan else Calibration.load(path) if path.exists() else None

@@ -31,7 +31,7 @@ class Stage(msgspec.Struct):
     calls: int = 0
     batches: int = 0
     run_ms: float = 0.0
-    """Of all batches; batches of different roles may run at the same time."""
+    """Milliseconds of all batches; batches of different roles may run at the same time."""
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Speed(msgspec.Struct, frozen=True):
     """What was measured."""
 
     signature: str
-    """Of the first group: what determines the results, and with them the times."""
+    """Signature of the first group: what determines the results, and with them the times."""
     load_ms: float
     first_score_ms: float
     """A response by the first group, after the warm-up of every model."""

@@ -105,7 +105,7 @@ async def _measure(
     ended = await asyncio.gather(*callers, asking, return_exceptions=True)
     for error in ended:
         if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
-            raise error  # the rate of the other callers would be that of fewer
+            raise error  # the rate of the other callers would be a rate of fewer callers
     # From the first caller without anything to ask, fewer than in_flight were at work.
     return _count(done, started, min([*stopped, end]), in_flight)
 

@@ -79,7 +79,7 @@ class Machine(msgspec.Struct, frozen=True):
     memory_gib: float | None
     """None where the system does not say."""
     load_average: float | None
-    """Of the last minute, when the benchmark ended; on an idle machine about the benchmark's own threads."""
+    """Load of the last minute, when the benchmark ended; on an idle machine about the benchmark's own threads."""
     system: str
     python: str
     versions: dict[str, str]

@@ -107,7 +107,7 @@ def _trace_roc(values: Floats, consistent: Bools) -> Curve:
 
 
 def _trace_precision_recall(values: Floats, wanted: Bools) -> Curve:
-    """Of the class ``wanted``, whose examples should have the highest values."""
+    """Precision by recall of the class ``wanted``, whose examples should have the highest values."""
     precision, recall, _ = precision_recall_curve(wanted, values)
     return _thin_curve(recall[::-1], precision[::-1])
 

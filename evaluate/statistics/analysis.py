@@ -37,9 +37,15 @@ class Development(NamedTuple):
     scores: Sequence[Score]
 
     def without_knowledge_of(self, examples: Iterable[Example]) -> Development:
-        """The set without its examples that share a passage of knowledge with ``examples``.
+        """Leave out the examples that share a passage of knowledge with other examples.
 
         A threshold that is tuned on those leaks from the test set.
+
+        Args:
+            examples: The examples of the test set.
+
+        Returns:
+            The set without these examples and their scores.
         """
         kept = [i for i, unshared in enumerate(flag_unshared_knowledge(self.examples, examples)) if unshared]
         return Development(self.name, [self.examples[i] for i in kept], [self.scores[i] for i in kept])
@@ -55,10 +61,19 @@ def analyse(
     seed: int = 0,
     repeats: int = 1000,
 ) -> SetFigures:
-    """All figures of one set; ``scores`` are those of ``examples``, in their order.
+    """Compute all figures of one set.
 
-    ``calibration`` draws the verdicts again, whatever the scores were made with. ``repeats`` is the number of samples
-    for every interval, drawn with ``seed``.
+    Args:
+        name: Name of the set.
+        examples: The labelled responses.
+        scores: The scores of ``examples``, in their order.
+        calibration: The calibration that draws the verdicts again, whatever the scores were made with; None keeps them.
+        development: Scored examples on which thresholds are tuned; None tunes none.
+        seed: Seed of the bootstrap samples.
+        repeats: Samples for every interval, 1 or more.
+
+    Returns:
+        Agreement with human labels by metric, error analysis, and notes.
     """
     human = HumanLabels(examples, repeats, seed)
     columns = collect_metric_values(examples, scores, calibration)

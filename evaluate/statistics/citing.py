@@ -1,4 +1,4 @@
-"""How well the sentences of the knowledge that a score cites are those that a person named as evidence."""
+"""How well a score cites the sentences of the knowledge that a person named as evidence."""
 
 from __future__ import annotations
 

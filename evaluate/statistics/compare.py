@@ -43,9 +43,17 @@ class Run(NamedTuple):
 
     @classmethod
     def load(cls, path: Path, directory: Path | None = None) -> Self:
-        """Read ``results.json``, or the run's directory; its values are beside it, or in another ``directory``.
+        """Read a run of ``groundwire evaluate``.
 
-        InvalidRequest when a file is missing or something else.
+        Args:
+            path: ``results.json``, or the run's directory.
+            directory: Directory of the metrics' values; None for the directory of ``results.json``.
+
+        Returns:
+            The run.
+
+        Raises:
+            InvalidRequest: A file is missing or has another form.
         """
         file = path / "results.json" if path.is_dir() else path
         results = Results.load(file)
@@ -95,12 +103,21 @@ class RunComparison(Record, frozen=True):
 def compare_runs(
     a: Run, b: Run, *, metrics: Sequence[str] | None = None, repeats: int = 1000, seed: int = 0
 ) -> RunComparison:
-    """The differences of ``b`` from ``a``, of all their common metrics or of ``metrics``.
+    """Compare two runs figure by figure.
 
-    ``repeats`` is the least number of bootstrap samples. More are drawn for many figures, since the smallest p, of
-    2 / (repeats + 1), must stay below 0.05 once it is corrected for them.
+    Args:
+        a: The run that the differences are from.
+        b: The other run.
+        metrics: Names of the metrics to compare; None compares all that both runs have.
+        repeats: Bootstrap samples, at least. More are drawn for many figures, since the smallest p, 2 / (repeats + 1),
+            must stay below 0.05 once it is corrected for them.
+        seed: Seed of the samples.
 
-    Raises InvalidRequest when the runs have no set in common, or a named metric is in neither.
+    Returns:
+        The differences of ``b`` from ``a``, with intervals and corrected p-values.
+
+    Raises:
+        InvalidRequest: The runs have no set in common, or neither has a named metric.
     """
     common = [name for name in a.sets if name in b.sets]
     if not common:

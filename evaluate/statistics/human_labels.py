@@ -48,7 +48,7 @@ class Pairs(NamedTuple):
     worse: npt.NDArray[np.intp]
     """[pairs]; indices of the two examples."""
     context: npt.NDArray[np.intp]
-    """[pairs]; index of their context among those that have pairs."""
+    """[pairs]; index of their context among the contexts with pairs."""
     only_pair: Bools
     """[pairs]; whether the context has these two responses and no other."""
     contexts: int

@@ -1,4 +1,4 @@
-"""How well the words that a score marks as unsupported are those that a person marked."""
+"""How well a score marks the words that a person marked as unsupported."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Decision(Record, frozen=True):
     consistent: ClassFigures
     inconsistent: ClassFigures
     tuned_on: int = 0
-    """Examples of the development set that the threshold was tuned on, without those that share knowledge with this
+    """Examples of the development set that the threshold was tuned on, without examples that share knowledge with this
     set."""
 
 
@@ -75,7 +75,7 @@ class SystemLevel(Record, frozen=True):
     """Graham & Liu's simulated systems, as the Q² paper uses them: Spearman of system scores with quality."""
 
     contexts: int
-    """Contexts of which exactly one of two responses is inconsistent."""
+    """Contexts with two responses, exactly one of them inconsistent."""
     correlation: Estimate
     """Mean, and the 2.5 and 97.5 percentiles over the repeats."""
     means: dict[str, float]
@@ -91,7 +91,7 @@ class MetricFigures(Record, frozen=True):
     statuses: dict[str, int]
     roc_auc: Estimate | None = None
     average_precision: Estimate | None = None
-    """Of the class inconsistent, the one that is searched for."""
+    """Average precision of the class inconsistent, which is searched for."""
     average_precision_consistent: Estimate | None = None
     decisions: tuple[Decision, ...] = ()
     spearman: Estimate | None = None
@@ -141,7 +141,7 @@ class VerifiabilityFigures(Record, frozen=True):
 
 
 class MarkingFigures(Record, frozen=True):
-    """How well the marked words are those that a person marked as unsupported, over all such responses together."""
+    """How well the words that a person marked as unsupported are marked, over all such responses together."""
 
     examples: int
     """Those whose unsupported words, or that there are none, a person marked."""
@@ -151,7 +151,7 @@ class MarkingFigures(Record, frozen=True):
 
 
 class CitingFigures(Record, frozen=True):
-    """How well the sentences that are cited are those that a person named as evidence, over all responses together."""
+    """How well the sentences that a person named as evidence are cited, over all responses together."""
 
     examples: int
     """Those for which a person named the evidence, or said that there is none."""
@@ -206,9 +206,9 @@ class SetFigures(Record, frozen=True):
     leading: str = ""
     """``fused`` where there is a calibration, else the metric with the best ROC-AUC."""
     verifiability: VerifiabilityFigures | None = None
-    """Of the metric ``verifiability``, which does not score consistency and is not among ``metrics``."""
+    """Figures of the metric ``verifiability``, which does not score consistency and is not among ``metrics``."""
     notes: tuple[str, ...] = ()
-    """What limits the figures: examples left out, thresholds that could not be tuned, responses unlike those of the
+    """What limits the figures: examples left out, thresholds that could not be tuned, responses unlike the
     calibration."""
     marking: MarkingFigures | None = None
     citing: CitingFigures | None = None
@@ -217,7 +217,7 @@ class SetFigures(Record, frozen=True):
 
     @property
     def labelled(self) -> int:
-        """Examples that a metric can be compared on: those with a label, or all of a set without labels."""
+        """Examples that a metric can be compared on: examples with a label, or all of a set without labels."""
         return self.labels.get("consistent", 0) + self.labels.get("inconsistent", 0) or self.examples
 
     def count_missing(self, metric: MetricFigures) -> int:
@@ -232,22 +232,33 @@ class Results(Record, frozen=True):
     when: str
     """ISO 8601, UTC."""
     signature: str
-    """Of the scores: version, bundle and digest (of its models, without a calibration), precision, device, metrics,
-    options; and the calibration that the verdicts were drawn with."""
+    """Settings of the scores: version, bundle and digest (of its models, without a calibration), precision, device,
+    metrics, options; and the calibration that the verdicts were drawn with."""
     seed: int
     repeats: int
-    """Of the bootstraps."""
+    """Samples of each bootstrap."""
     sets: tuple[SetFigures, ...]
 
     def save(self, path: Path) -> None:
-        """Write ``results.json``."""
+        """Write ``results.json``.
+
+        Args:
+            path: The file; an existing file is replaced.
+        """
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
 
     @classmethod
     def load(cls, path: Path) -> Results:
         """Read what ``save`` wrote, of this schema or of schema 1.
 
-        InvalidRequest when the file is missing, of a newer schema, or not a ``results.json``.
+        Args:
+            path: The file ``results.json``.
+
+        Returns:
+            The figures of the run.
+
+        Raises:
+            InvalidRequest: The file is missing, of a newer schema, or not a ``results.json``.
         """
         try:
             raw = path.read_bytes()

@@ -121,7 +121,7 @@ def _expand(graph: ir.Graph, mask: ir.Value, masks: dict[ir.Value, ir.Value]) ->
 
 
 def _add_constant(graph: ir.Graph, array: Array, constants: dict[bytes, ir.Value]) -> ir.Value:
-    """The constant with this content, of which layers that share their weights have one."""
+    """The constant with this content; layers that share their weights have one."""
     digest = hashlib.sha256(array.tobytes()).digest()
     if digest not in constants:
         constants[digest] = initializer(graph, f"attention.{len(constants)}", array)

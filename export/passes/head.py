@@ -7,7 +7,7 @@ their log-sum and the logits of the target tokens leave it. Measured saving, for
 log-softmax goes through).
 
 The table is one initializer [blocks, rows, d] that look-ups and head share: a block is the *left* operand of the
-integer product, so nothing is transposed, and since it is no constant of the product, ONNX Runtime packs no second
+integer product, so nothing is transposed, and since it is not a constant of the product, ONNX Runtime packs no second
 copy. It is stored unsigned with zero point 128, because of the four combinations of signs only u8 · s8 has a fast
 kernel (relative times: u8 · s8 1, u8 · u8 1.4, s8 · s8 and s8 · u8 4.2).
 
@@ -305,4 +305,4 @@ _INT8 = _Form(
         unit_wide = Unsqueeze(unit, last_axis)
         products = Mul(integers, unit_wide)""",
 )
-"""``broken`` is 0 for a state of numbers, and NaN for one that is not, which the integers would hide."""
+"""``broken`` is 0 for a state of numbers, and NaN for another state, which the integers would hide."""

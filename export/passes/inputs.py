@@ -127,7 +127,7 @@ def _list_look_ups(value: ir.Value | None) -> list[_LookUp] | None:
 
 
 def _find_first_row(ids: ir.Value) -> int | None:
-    """The row of the first token, where those of the others follow; None for positions of another kind."""
+    """The row of the first token, where the rows of the others follow; None for positions of another kind."""
     sliced = find_producer(ids, "Slice")
     if sliced is not None:
         rows = read_constant(sliced.inputs[0])
@@ -138,7 +138,7 @@ def _find_first_row(ids: ir.Value) -> int | None:
 
 
 def _find_row_after_padding(ids: ir.Value) -> int | None:
-    """The first row of RoBERTa's positions, which count the tokens that are no padding from the padding token's id on.
+    """The first row of RoBERTa's positions, which count the tokens except padding from the padding token's id on.
 
     No text becomes a padding token, and padding is on the right, where nothing is read.
     """

@@ -45,7 +45,7 @@ def shorten_head(encoder: ir.Model, decoder: ir.Model, frequent: Sequence[int], 
 
     ``frequent`` must contain the end tokens. ``encoder`` gains the outputs ``copied.rows`` [B, d, T], ``copied.scale``,
     ``copied.bias`` (both [B, 1, T]; the latter -inf for padding, frequent tokens and all but a token's first position)
-    and ``copied.ids`` [B, T]; ``decoder`` gains inputs of these names. Candidates beyond those that exist have the
+    and ``copied.ids`` [B, T]; ``decoder`` gains inputs of these names. Candidates that do not exist have the
     score -inf. ExportError for a token outside the vocabulary, and for a decoder whose head is not int8.
     """
     head = _find_head(decoder.graph)
@@ -137,7 +137,7 @@ def _add_copied_outputs(
 
 
 def _replace_candidates(graph: ir.Graph, head: _Head, frequent: Ints, copied: list[ir.Value]) -> None:
-    """Replace the candidates of a step's ``graph`` by those of the shortlist and the source."""
+    """Replace the candidates of a step's ``graph`` by the shortlist's and the source's."""
     add = _Adder(graph)
     graph.inputs.extend(copied)
     rows, steps, bias, ids = copied

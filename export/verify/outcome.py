@@ -1,4 +1,4 @@
-"""The interface of a checkpoint's outputs on the fixed texts, with which those of graphs are compared."""
+"""The interface of a checkpoint's outputs on the fixed texts, with which the outputs of graphs are compared."""
 
 from __future__ import annotations
 

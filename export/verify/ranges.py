@@ -107,7 +107,7 @@ def _constant(graph: ir.Graph, name: str, number: float) -> ir.Value:
 
 
 def _follow_moves(graph: ir.Model, peaks: Magnitudes) -> Magnitudes:
-    """Return ``peaks`` with those of constants, and of values that operations only move."""
+    """Return ``peaks`` with the peaks of constants, and of values that operations only move."""
     known = dict(peaks)
     for value in graph.graph.initializers.values():
         tensor = value.const_value

@@ -37,8 +37,12 @@ __all__ = ["GroundwireGuardrail", "make_output"]
 def make_output(checked: Checked) -> GuardrailOutput:
     """Return what any-guardrail's guardrails return.
 
-    ``valid`` is whether the response passed, ``score`` the risk: 1 minus the probability, None without one. Whether
-    there was no verdict is in ``categories``, as a ``triggered`` of None.
+    Args:
+        checked: The decision.
+
+    Returns:
+        ``valid`` is whether the response passed, ``score`` the risk: 1 minus the probability, None without one. Whether
+        the verdict was unknown is in ``categories``, as a ``triggered`` of None.
     """
     is_wrong = None if checked.passed is None else not checked.passed
     risk = None if checked.probability is None else 1 - checked.probability
@@ -76,11 +80,27 @@ class GroundwireGuardrail(Guardrail):  # type: ignore[misc]  # any_guardrail is 
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``; the others are as in ``Engine.score``."""
+        """Make the guardrail.
+
+        Args:
+            engine: The engine; None is ``default_engine``.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+        """
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def validate(
         self, input_text: str, context: Knowledge = (), question: str | None = None, **_: Any
     ) -> GuardrailOutput:
-        """Check ``input_text``, a response to ``question``, against ``context``."""
+        """Check a response.
+
+        Args:
+            input_text: The response.
+            context: The knowledge, one text or several passages.
+            question: The utterance before the response.
+            **_: Further arguments of any-guardrail, which are not used.
+
+        Returns:
+            The output, as from ``make_output``.
+        """
         return make_output(self._checker.check(input_text, context, [question] if question else ()))

@@ -59,7 +59,14 @@ class Checked(Record, frozen=True):
 
 
 def read_score(score: Score) -> Checked:
-    """What a score says. It has no number if one of its metrics was stopped, or its verdict is ``unknown``."""
+    """Return the decision of a score.
+
+    Args:
+        score: The score.
+
+    Returns:
+        The decision. It has no number if one of its metrics was stopped, or its verdict is ``unknown``.
+    """
     verdict = score.verdict
     stopped = [f"{name}: {result.message}" for name, result in score.metrics.items() if result.status in STOPPED]
     if stopped or score.status in UNREAD or verdict.label == "unknown":
@@ -87,7 +94,13 @@ class Checker:
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``, loaded at the first use; the others are as in ``Engine.score``."""
+        """Use an engine.
+
+        Args:
+            engine: The engine; None is ``default_engine``, loaded at the first use.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+        """
         self._given = engine
         self.metrics = metrics
         self.options = options
@@ -100,7 +113,16 @@ class Checker:
         return engine
 
     def check(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> Checked:
-        """Check one response; unusable input has label ``unknown``, with the error's text as its reason."""
+        """Check one response.
+
+        Args:
+            response: The text to check.
+            knowledge: The text that it should rest on, one text or several passages.
+            history: The utterances before it, oldest first.
+
+        Returns:
+            The decision. Unusable input has the label ``unknown``, with the error's text as its reason.
+        """
         engine = self.engine
         try:
             score = engine.score(response, knowledge, history=history, metrics=self.metrics, options=self.options)
@@ -109,7 +131,7 @@ class Checker:
         return read_score(score)
 
     async def acheck(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> Checked:
-        """``check`` for asyncio."""
+        """Check one response in asyncio, as ``check``."""
         engine = self.engine
         try:
             score = await engine.ascore(
@@ -120,7 +142,14 @@ class Checker:
         return read_score(score)
 
     def check_many(self, items: Iterable[Item]) -> Iterator[Checked]:
-        """Check the items of ``Engine.score_many`` together, in order."""
+        """Check many responses together.
+
+        Args:
+            items: The items of ``Engine.score_many``.
+
+        Returns:
+            An iterator of the decisions, in order.
+        """
         return map(read_score, self.engine.score_many(items, metrics=self.metrics, options=self.options))
 
 

@@ -41,17 +41,35 @@ class DeepEvalMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not read 
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``; the others are as in ``Engine.score``."""
+        """Make the metric.
+
+        Args:
+            engine: The engine; None is ``default_engine``.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+        """
         # DeepEval makes copies of a metric from the attributes that are named like its arguments.
         self.engine, self.metrics, self.options = engine, metrics, options
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def measure(self, test_case: LLMTestCase, *args: Any, **kwargs: Any) -> float | None:
-        """Score a test case; NoScore without a verdict, and None for an output that states nothing to verify."""
+        """Score a test case.
+
+        Args:
+            test_case: The output and its contexts.
+            *args: Further arguments of DeepEval, which are not used.
+            **kwargs: Further arguments of DeepEval, which are not used.
+
+        Returns:
+            The probability, 0–1; None for an output that states nothing to verify.
+
+        Raises:
+            NoScore: The verdict is ``unknown``.
+        """
         return self._keep(self._checker.check(*self._read(test_case)))
 
     async def a_measure(self, test_case: LLMTestCase, *args: Any, **kwargs: Any) -> float | None:
-        """``measure`` for asyncio."""
+        """Score a test case in asyncio, as ``measure``."""
         return self._keep(await self._checker.acheck(*self._read(test_case)))
 
     def is_successful(self) -> bool:

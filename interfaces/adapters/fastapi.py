@@ -38,7 +38,13 @@ class ResponseGuard:
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``; the others are as in ``Engine.score``."""
+        """Make the dependency.
+
+        Args:
+            engine: The engine; None is ``default_engine``.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+        """
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def __call__(self) -> Self:
@@ -46,13 +52,27 @@ class ResponseGuard:
         return self
 
     async def check(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> Checked:
-        """Return what came of checking, whatever it is: the endpoint decides."""
+        """Check a response; the endpoint decides what to do.
+
+        Args:
+            response: The text to check.
+            knowledge: The text that it should rest on, one text or several passages.
+            history: The utterances before it, oldest first.
+
+        Returns:
+            The decision, whatever it is.
+        """
         return await self._checker.acheck(response, knowledge, history)
 
     async def require(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> Checked:
-        """``check``, but HTTPException unless the response passes: 422 if it is inconsistent, 503 without a score.
+        """Check a response, as ``check``, and raise HTTPException unless it passes.
 
-        The exception's ``detail`` is ``Checked.to_dict()``.
+        Returns:
+            The decision, with ``passed`` True.
+
+        Raises:
+            HTTPException: 422 if the response is inconsistent, 503 without a score; ``detail`` is
+                ``Checked.to_dict()``.
         """
         checked = await self.check(response, knowledge, history)
         if checked.passed is not True:

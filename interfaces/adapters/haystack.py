@@ -31,7 +31,12 @@ class HaystackEvaluator:
     """Scores predicted answers against their contexts, without a language model."""
 
     def __init__(self, engine: Engine | None = None, *, metrics: Sequence[str] | str | None = None) -> None:
-        """``engine`` None is ``default_engine``, loaded by ``warm_up``; only then can the component be saved."""
+        """Make the component.
+
+        Args:
+            engine: The engine; None is ``default_engine``, loaded by ``warm_up``. Only then can the component be saved.
+            metrics: As for ``Engine.score``.
+        """
         self._engine = engine
         self._metrics = metrics
         self._checker = Checker(engine, metrics=metrics)
@@ -46,12 +51,22 @@ class HaystackEvaluator:
     def run(
         self, predicted_answers: list[str], contexts: list[list[str]], questions: list[str] | None = None
     ) -> dict[str, Any]:
-        """Score every answer against the contexts in its position; the question in it is the utterance before.
+        """Score every answer against the contexts in its position.
 
-        ``results`` are those of ``Checked.to_dict()`` with ``score`` and ``status``. Scores are probabilities; an
-        answer without one has NaN, and status ``error`` or ``nothing_to_verify``. ``score`` is their mean without the
-        answers that state nothing; it is NaN if one of them has status ``error``, or there is none. Raises
-        InvalidRequest for lists of different lengths.
+        Args:
+            predicted_answers: The answers.
+            contexts: The passages of each answer.
+            questions: The utterance before each answer; None for none.
+
+        Returns:
+            ``results`` are dictionaries of ``Checked.to_dict()`` with ``score`` and ``status``. Scores are
+            probabilities; an
+            answer without one has NaN, and status ``error`` or ``nothing_to_verify``. ``score`` is their mean without
+            the
+            answers that state nothing; it is NaN if one of them has status ``error``, or there is none.
+
+        Raises:
+            InvalidRequest: The lists have different lengths.
         """
         if len(predicted_answers) != len(contexts) or (questions and len(questions) != len(contexts)):
             raise InvalidRequest(
@@ -76,7 +91,11 @@ class HaystackEvaluator:
         return {"score": mean, "individual_scores": scores, "results": results}
 
     def to_dict(self) -> dict[str, Any]:
-        """The component in a saved pipeline; InvalidRequest if it has an engine of its own."""
+        """Return the component in the form of a saved pipeline.
+
+        Raises:
+            InvalidRequest: The component has an engine of its own.
+        """
         if self._engine is not None:
             raise InvalidRequest(
                 "An engine cannot be saved with a pipeline; leave it out, and set GROUNDWIRE_BUNDLE where it runs."

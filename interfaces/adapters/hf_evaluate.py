@@ -36,7 +36,14 @@ class EvaluateMetric(Metric):  # type: ignore[misc]  # evaluate is not read by m
         options: Options | None = None,
         **settings: Any,
     ) -> None:
-        """``settings`` are passed to ``evaluate.Metric``."""
+        """Make the metric.
+
+        Args:
+            engine: The engine; None is ``default_engine``.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+            **settings: Settings of ``evaluate.Metric``.
+        """
         super().__init__(**settings)
         self._checker = Checker(engine, metrics=metrics, options=options)
 

@@ -35,7 +35,15 @@ def make_runnable(
     """Return a runnable from ``response``, ``knowledge`` and perhaps ``history`` to ``Checked.to_dict()``.
 
     Each is a text, a message or a document, or, except for the response, a list of them. A response may go on only if
-    ``passed`` is True; it is None where there is no score. Raises InvalidRequest without a response or knowledge.
+    ``passed`` is True; it is None without a score.
+
+    Args:
+        engine: The engine; None is ``default_engine``.
+        metrics: As for ``Engine.score``.
+        options: As for ``Engine.score``.
+
+    Returns:
+        The runnable. It raises InvalidRequest without a response or knowledge.
     """
     checker = Checker(engine, metrics=metrics, options=options)
 
@@ -61,9 +69,15 @@ class LangSmithEvaluator(RunEvaluator):  # type: ignore[misc]  # langsmith is no
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``response`` is a key of a run's outputs; ``knowledge`` one of its outputs or inputs, or of the example's.
+        """Make the evaluator.
 
-        ``key`` is the name of the feedback.
+        Args:
+            engine: The engine; None is ``default_engine``.
+            response: A key of a run's outputs.
+            knowledge: A key of a run's outputs or inputs, or of the example's.
+            key: Name of the feedback.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
         """
         self.key = key
         self._response, self._knowledge = response, knowledge
@@ -77,10 +91,17 @@ class LangSmithEvaluator(RunEvaluator):  # type: ignore[misc]  # langsmith is no
     def evaluate_run(
         self, run: Any, example: Any | None = None, evaluator_run_id: uuid.UUID | None = None
     ) -> EvaluationResult:
-        """Return the probability as ``score``, the label as ``value`` and the reason as ``comment``.
+        """Score a run.
 
-        ``score`` is None where there is none: the run failed, the verdict is ``unknown`` or ``unverifiable``, or what
-        is needed is missing, as the comment says.
+        Args:
+            run: The run, whose outputs have the response.
+            example: The example of the run; None for none.
+            evaluator_run_id: Identifier of this evaluation, which is not used.
+
+        Returns:
+            The probability as ``score``, the label as ``value`` and the reason as ``comment``. ``score`` is None if the
+            run
+            failed, the verdict is ``unknown`` or ``unverifiable``, or a text is missing, as the comment says.
         """
         sources = [run.outputs, run.inputs, *([example.inputs, example.outputs] if example else [])]
         knowledge = next((source[self._knowledge] for source in sources if source and self._knowledge in source), ())

@@ -54,17 +54,43 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
         options: Options | None = None,
         **settings: Any,
     ) -> None:
-        """``settings`` are passed to CustomGuardrail; the proxy gives them."""
+        """Make the guardrail.
+
+        Args:
+            engine: The engine; None is ``default_engine``.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+            **settings: Settings of ``CustomGuardrail``, which the proxy gives.
+        """
         super().__init__(**({"supported_event_hooks": [GuardrailEventHooks.post_call]} | settings))
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def read_knowledge(self, data: Mapping[str, Any]) -> Knowledge:
-        """The knowledge of a request; a subclass may read it from elsewhere."""
+        """Return the knowledge of a request; a subclass may read it from elsewhere.
+
+        Args:
+            data: The body of the request.
+
+        Returns:
+            ``metadata.knowledge``, one text or several passages; empty where it is absent.
+        """
         knowledge: Knowledge = (data.get("metadata") or {}).get("knowledge") or ()
         return knowledge
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
-        """Return the response if it passes."""
+        """Return the response if it passes.
+
+        Args:
+            data: The body of the request.
+            user_api_key_dict: The caller, which is not used.
+            response: The response of the model.
+
+        Returns:
+            The response, unchanged.
+
+        Raises:
+            GuardrailRaisedException: The response does not pass.
+        """
         for text in self._read_texts(response):
             checked = await self._checker.acheck(text, self.read_knowledge(data), _read_history(data))
             if checked.passed is not True:
@@ -74,7 +100,19 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
     async def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: Any, response: Any, request_data: dict[str, Any]
     ) -> AsyncIterator[Any]:
-        """Yield the chunks of a stream, all at once after its text has passed."""
+        """Yield the chunks of a stream, all at once after its text has passed.
+
+        Args:
+            user_api_key_dict: The caller, which is not used.
+            response: The chunks of the model.
+            request_data: The body of the request.
+
+        Returns:
+            An asynchronous iterator of the chunks.
+
+        Raises:
+            GuardrailRaisedException: The response does not pass.
+        """
         chunks = [chunk async for chunk in response]
         try:
             whole = stream_chunk_builder(chunks) if chunks else None

@@ -32,7 +32,13 @@ class LlamaIndexEvaluator(BaseEvaluator):  # type: ignore[misc]  # llama_index i
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``engine`` None is ``default_engine``; the others are as in ``Engine.score``."""
+        """Make the evaluator.
+
+        Args:
+            engine: The engine; None is ``default_engine``.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+        """
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def _get_prompts(self) -> dict[str, Any]:
@@ -48,10 +54,18 @@ class LlamaIndexEvaluator(BaseEvaluator):  # type: ignore[misc]  # llama_index i
         contexts: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> EvaluationResult:
-        """Score ``response`` against ``contexts``, after ``query``.
+        """Score a response against its contexts.
 
-        The result's ``score`` is the probability; without a verdict ``passing`` is None, ``invalid_result`` True, and
-        ``invalid_reason`` says why. A response that states nothing passes without a score.
+        Args:
+            query: The utterance before the response.
+            response: The text to check.
+            contexts: The passages that it should rest on.
+            **kwargs: Further arguments of LlamaIndex, which are not used.
+
+        Returns:
+            The result. Its ``score`` is the probability; without a verdict ``passing`` is None, ``invalid_result``
+            True, and
+            ``invalid_reason`` says why. A response that states nothing passes without a score.
         """
         checked = await self._checker.acheck(response or "", list(contexts or ()), [query] if query else ())
         is_invalid = checked.passed is None

@@ -33,8 +33,16 @@ def make_scorer(
 ) -> Scorer:
     """Return a scorer of ``outputs`` against ``expectations[knowledge]``, or else ``inputs[knowledge]``.
 
-    The feedback's value is the probability, its rationale the reason, and its metadata the label. Where there is no
-    probability, it has an error instead.
+    Args:
+        engine: The engine; None is ``default_engine``.
+        knowledge: The key of the knowledge.
+        name: Name of the feedback.
+        metrics: As for ``Engine.score``.
+        options: As for ``Engine.score``.
+
+    Returns:
+        The scorer. The feedback's value is the probability, its rationale the reason, and its metadata the label. Where
+        there is no probability, it has an error instead.
     """
     checker = Checker(engine, metrics=metrics, options=options)
 

@@ -39,8 +39,14 @@ def make_action(
 ) -> Callable[..., Awaitable[ActionResult]]:
     """Return the action ``groundwire_check``: whether ``$bot_message`` passes against ``$relevant_chunks``.
 
-    It returns False wherever it does not, without a score or without chunks too; ``$groundwire`` is then
-    ``Checked.to_dict()``, with the reason.
+    Args:
+        engine: The engine; None is ``default_engine``.
+        metrics: As for ``Engine.score``.
+        options: As for ``Engine.score``.
+
+    Returns:
+        The action. It returns False wherever the message does not pass, also without a score or without chunks;
+        ``$groundwire`` is then ``Checked.to_dict()``, with the reason.
     """
     checker = Checker(engine, metrics=metrics, options=options)
 

@@ -35,9 +35,18 @@ def make_output_guardrail(
 ) -> OutputGuardrail[Any]:
     """Return a guardrail that stops an agent's output unless it passes.
 
-    ``knowledge`` and ``history`` read them from the run's context; ``response`` reads the text of an output that is
-    none. The tripwire is also triggered where there is no score; ``output_info`` is ``Checked.to_dict()``. An error of
-    these functions ends the run.
+    Args:
+        knowledge: Reads the knowledge from the run's context.
+        engine: The engine; None is ``default_engine``.
+        response: Reads the text of an output that is not a text.
+        history: Reads the utterances before the output from the run's context.
+        metrics: As for ``Engine.score``.
+        options: As for ``Engine.score``.
+
+    Returns:
+        The guardrail. The tripwire is also triggered without a score; ``output_info`` is ``Checked.to_dict()``.
+        An
+        error of these functions ends the run.
     """
     checker = Checker(engine, metrics=metrics, options=options)
 

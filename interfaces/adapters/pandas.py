@@ -27,6 +27,11 @@ class GroundwireAccessor:
     """``frame.groundwire``, in every program that imports this module."""
 
     def __init__(self, frame: pandas.DataFrame) -> None:
+        """Use ``frame.groundwire``.
+
+        Args:
+            frame: The frame whose rows are scored.
+        """
         self._frame = frame
 
     def score(
@@ -39,12 +44,23 @@ class GroundwireAccessor:
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> pandas.DataFrame:
-        """Score every row; return a frame with the same index.
+        """Score every row.
 
-        ``response``, ``knowledge`` and ``history`` name columns: a text, a text or a list of passages, and a list of
-        utterances. The result has ``label``, ``passed`` (boolean), ``probability`` (Float64), ``reason``, the list
-        ``spans``, and one Float64 column for each metric, with NA wherever there is no number. Raises InvalidRequest
-        for a column that the frame does not have.
+        Args:
+            response: Column of the responses, texts.
+            knowledge: Column of the knowledge, a text or a list of passages.
+            history: Column of the history, lists of utterances; None for none.
+            engine: The engine; None is ``default_engine``.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+
+        Returns:
+            A frame with the same index: ``label``, ``passed`` (boolean), ``probability`` (Float64), ``reason``, the
+            list
+            ``spans``, and one Float64 column for each metric, with NA wherever a number is missing.
+
+        Raises:
+            InvalidRequest: The frame does not have a column.
         """
         columns = {"response": response, "knowledge": knowledge} | ({"history": history} if history else {})
         if absent := [name for name in columns.values() if name not in self._frame.columns]:

@@ -45,7 +45,14 @@ def groundwire_engine() -> Engine:
 
 @pytest.fixture
 def assert_consistent(groundwire_engine: Engine) -> AssertConsistent:
-    """A function that fails the test for a response that the knowledge does not support, or that has no score."""
+    """Return a function that fails the test unless the knowledge supports a response.
+
+    Args:
+        groundwire_engine: The fixture of this name.
+
+    Returns:
+        The function of a response, its knowledge and its history. With ``minimum`` the probability must reach it, 0–1.
+    """
     checker = Checker(groundwire_engine)
 
     def check(

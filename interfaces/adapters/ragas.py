@@ -45,7 +45,11 @@ class RagasMetric(SingleTurnMetric):  # type: ignore[misc]  # ragas is not read 
         self._checker = Checker(self.engine, metrics=self.metrics, options=self.options)
 
     def init(self, run_config: RunConfig) -> None:
-        """Do nothing: a language model is not used."""
+        """Do nothing: a language model is not used.
+
+        Args:
+            run_config: Settings of Ragas, which are not used.
+        """
 
     async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any) -> float:
         history = [sample.user_input] if sample.user_input else ()

@@ -69,7 +69,7 @@ class ScoreBatch:
     """Scores the rows of a batch; for ``Dataset.map_batches`` with ``batch_format="pyarrow"`` and actors.
 
     The batch gains ``label``, ``passed``, ``probability``, ``reason`` and ``spans`` as ``Checked`` has them, a column
-    of float64 for each metric, null wherever there is no number, and ``signature``. Types do not depend on the values,
+    of float64 for each metric, null wherever a number is missing, and ``signature``. Types do not depend on the values,
     so all batches can be written to one Parquet dataset.
     """
 
@@ -83,8 +83,16 @@ class ScoreBatch:
         metrics: Sequence[str] | str | None = None,
         options: Options | None = None,
     ) -> None:
-        """``response``, ``knowledge`` and ``history`` name columns: a text, a text or a list of passages, and a list of
-        utterances. ``load`` is called once, here; the others are those of ``Engine.score``."""
+        """Load an engine in the worker.
+
+        Args:
+            response: Column of the responses, texts.
+            knowledge: Column of the knowledge, a text or a list of passages.
+            history: Column of the history, lists of utterances; None for none.
+            load: Loads the engine; it is called once.
+            metrics: As for ``Engine.score``.
+            options: As for ``Engine.score``.
+        """
         self._columns = {"response": response, "knowledge": knowledge} | ({"history": history} if history else {})
         self._scorer = Scorer(load(), metrics, options)
 
@@ -177,18 +185,34 @@ def score_files(
     num_cpus: float = 1,
     num_gpus: float = 0,
 ) -> RunReport:
-    """Score Parquet and JSON Lines files part by part on a pool of actors, one engine each; return what was done.
+    """Score Parquet and JSON Lines files part by part on a pool of actors, one engine each.
 
-    ``sources`` are files, or folders of such; ``out`` is a folder that gets one file for each part. Both must have the
-    same path on every node. A part is written under its own name in one step, so it is there once, whole, or not at
-    all, whatever is killed; Ray starts lost actors and their parts again. Run it again to continue: parts that are
-    there are not scored twice, except those with rows that a deadline or a failure left without a result.
+    A part is written under its own name in one step, so it is there once, whole, or not at all, whatever is killed; Ray
+    starts lost actors and their parts again. Run it again to continue: parts that are there are not scored twice,
+    except
+    parts with rows that a deadline or a failure left without a result.
 
     Results have ``source``, ``row`` (from 0; of JSON Lines, the line), ``id`` as JSON, and the columns of
-    ``ScoreBatch``. A row that cannot be read has the label ``unknown`` and the reason. ``columns`` names fields that
-    are called otherwise, as ``--columns`` does. ``concurrency`` is the number of actors, or the least and most;
-    ``num_cpus`` and ``num_gpus`` are what each takes. Raises InvalidRequest for unusable input, and if ``out`` has
-    results of other files or settings.
+    ``ScoreBatch``. A row that cannot be read has the label ``unknown`` and the reason.
+
+    Args:
+        sources: Files, or folders with files, at the same path on every node.
+        out: A folder, at the same path on every node, which gets one file for each part.
+        load: Loads the engine of an actor.
+        metrics: As for ``Engine.score``.
+        options: As for ``Engine.score``.
+        columns: The names of fields that are called otherwise, as in ``--columns``.
+        format: Format of the parts.
+        rows_per_part: Rows of a part, at most, 1 or more.
+        concurrency: Actors, or the least and the most of them.
+        num_cpus: Processors of an actor.
+        num_gpus: GPUs of an actor.
+
+    Returns:
+        A report of the run.
+
+    Raises:
+        InvalidRequest: The input is not usable, or ``out`` has results of other files or settings.
     """
     files = _list_files(sources)
     folder = Path(out).resolve()
@@ -290,12 +314,26 @@ def make_deployment(
     num_cpus: float = 1,
     num_gpus: float = 0,
 ) -> ray.serve.Application:
-    """An application for ``serve.run`` that scores over HTTP and through handles, with one engine in each replica.
+    """Return an application for ``serve.run`` that scores over HTTP and through handles; each replica has an engine.
 
     The body is ``{"response": …, "knowledge": …, "history": […]}``, the answer ``Checked`` as JSON: with status 200 if
-    there is a score, 422 for unusable input, 503 for none. A replica works on up to ``concurrent_requests`` at a time;
-    the engine joins their model calls in batches, so no request waits for a batch to fill. Replicas are added, up to
-    ``max_replicas``, while each has more than half of that to do.
+    there is a score, 422 for unusable input, 503 for none. The engine joins the model calls of requests in batches, so
+    no
+    request waits for a batch to fill. Replicas are added while each has more than half of ``concurrent_requests`` to
+    do.
+
+    Args:
+        load: Loads the engine of a replica.
+        metrics: As for ``Engine.score``.
+        options: As for ``Engine.score``.
+        min_replicas: Replicas at least, 0 or more.
+        max_replicas: Replicas at most, 1 or more.
+        concurrent_requests: Requests that a replica works on at a time, at most, 1 or more.
+        num_cpus: Processors of a replica.
+        num_gpus: GPUs of a replica.
+
+    Returns:
+        The application.
     """
     deployment = ray.serve.deployment(
         ScoreDeployment,

@@ -56,12 +56,20 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
         alpha: float = 0.25,
         pmi_top_p: float = 0.6,
     ) -> None:
-        """Take the input of ``model`` (the generating one, or another with its vocabulary) without the knowledge.
+        """Take the input without the knowledge.
 
-        ``unconditional_ids`` int64 [B, T], one row for each of ``generate``'s sources in their order: the encoder's
-        input, or the causal model's prompt, which is padded on the left. ``unconditional_mask`` [B, T] has 1 on the
-        tokens; None takes all. ``alpha`` 0–1 and ``pmi_top_p``, above 0 up to 1, have the paper's recommended values;
-        at ``alpha`` 0 the context is not read. Raises InvalidRequest for a value out of its range.
+        Args:
+            model: The generating model, or another with its vocabulary.
+            unconditional_ids: int64 [B, T], one row for each of ``generate``'s sources in their order: the encoder's
+                input, or
+                the causal model's prompt, which is padded on the left.
+            unconditional_mask: [B, T], 1 on the tokens; None takes all.
+            alpha: Weight of the difference, 0–1, by default the paper's; at 0 the context is not read.
+            pmi_top_p: Probability mass of the tokens that are compared, above 0 up to 1, by default the paper's.
+
+        Raises:
+            InvalidRequest: A value is out of its range, a shape is another, or a causal model's prompt is padded on the
+                right.
         """
         check(alpha, pmi_top_p)
         mask = torch.ones_like(unconditional_ids) if unconditional_mask is None else unconditional_mask
@@ -107,9 +115,19 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
 def contrast(given: Tensor, without: Tensor | None, alpha: float, pmi_top_p: float) -> Tensor:
     """Return ``alpha · (given − without) + (1 − alpha) · given`` in the ``pmi_top_p`` set of ``given``, −inf outside.
 
-    Both are log-probabilities [..., V]; ``given`` may have a number added to each row. ``without`` may be None at
-    ``alpha`` 0, where it is not used. The set is that of the softmax of ``given``. A token that is impossible with the
-    knowledge stays impossible.
+    The set is chosen by the softmax of ``given``. A token that is impossible with the knowledge stays impossible.
+
+    Args:
+        given: Log-probabilities with the knowledge, [..., V]; each row may have a number added.
+        without: Log-probabilities without the knowledge, [..., V]; None at ``alpha`` 0, where they are not used.
+        alpha: Weight of the difference, 0–1.
+        pmi_top_p: Probability mass of the set, above 0 up to 1.
+
+    Returns:
+        The contrasted log-probabilities, [..., V], not normalised.
+
+    Raises:
+        InvalidRequest: A value is out of its range, or ``without`` is None at another ``alpha``.
     """
     check(alpha, pmi_top_p)
     kept = given > -_INFINITE

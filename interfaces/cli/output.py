@@ -59,7 +59,7 @@ def open_output(
 ) -> ResultsFile[E] | JsonStream[E] | None:
     """The place of the results; None for tables.
 
-    ``-``, pipes and devices are streams, every other file is one that a later run continues. Without a file, ``json``
+    ``-``, pipes and devices are streams, a later run continues any other file. Without a file, ``json``
     decides, and if it is None, whether standard output is a terminal.
     """
     if out is None:

@@ -52,7 +52,7 @@ Keep evidence of a score for an audit, and compute the score again to compare it
     groundwire explain "Honey never spoils." -k "Honey keeps for years." --evidence packet.json --texts
     groundwire verify packet.json
 
-Check a response while it is written, and hold back unsupported text:
+Stream a response, check it while it arrives, and hold back unsupported text:
 
     groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
 

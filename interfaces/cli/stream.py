@@ -1,4 +1,4 @@
-"""``groundwire stream``: checks a response while it is written to standard input."""
+"""``groundwire stream``: streams a response from standard input and checks it while it arrives."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stream(
     scoring: options.ScoringOptions,
     engine_options: options.EngineOptions,
 ) -> None:
-    """Check a response while it is written, and say which text may be shown.
+    """Stream a response, check it while it arrives, and say which text may be shown.
 
     The command prints JSON Lines as the text comes: an event `sentence` for each sentence, and `release` with the text
     that may be shown; `early_verdict` when a sentence is inconsistent, `blocked` when no more text may be shown, and

@@ -48,7 +48,7 @@ def parse_columns(value: str | None, fields: Collection[str] = FIELDS) -> dict[s
 
 
 def find_columns(names: Collection[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """The name of each field that is among ``names``: that of ``columns``, else its own name, else an alias.
+    """The name of each field that is among ``names``: the name in ``columns``, else its own name, else an alias.
 
     Raises AmbiguousColumns for several aliases of one field.
     """

@@ -25,7 +25,7 @@ T = TypeVar("T")
 class Line(NamedTuple):
     """One request of the input: its number, and either its fields or its problem.
 
-    The number, from 1, is that of its line in JSON Lines, of its first line in CSV, and of the entry elsewhere.
+    The number, from 1, is its line in JSON Lines, its first line in CSV, and of the entry elsewhere.
     """
 
     number: int

@@ -179,7 +179,7 @@ def _decode_lines(path: Path, lines: bytes, kind: type[E]) -> list[E]:
 
 @contextlib.contextmanager
 def translate_write_errors(path: object) -> Iterator[None]:
-    """Raise an OSError as OutputError, except that a reader has gone away (BrokenPipeError), which is no mistake."""
+    """Raise an OSError as OutputError, except that a reader has gone away (BrokenPipeError), which is not a mistake."""
     try:
         yield
     except BrokenPipeError:

@@ -21,7 +21,7 @@ class Row(NamedTuple):
 def split_rows(lines: Iterable[str | None], delimiter: str = ",", max_cell: int = 1 << 30) -> Iterator[Row]:
     """The rows of a table; None is a line that was too long to be kept.
 
-    Cells of a comma-separated table may be quoted and then hold line breaks; those of a tab-separated one may not, and
+    Cells of a comma-separated table may be quoted and then hold line breaks; a tab-separated table's may not, and
     a quotation mark in them is one. After a row that cannot be read, such as one with a quotation mark that is never
     closed, reading goes on at its second line. Empty lines are skipped.
     """

@@ -127,12 +127,22 @@ OPERATIONS = (
 
 
 def app(engine: Engine, settings: Settings | None = None) -> Front:
-    """An ASGI application that serves an engine; mount it in another one, or run it with an ASGI server.
+    """Make an ASGI application that serves an engine; mount it in another one, or run it with an ASGI server.
 
-    The engine stays the caller's: close it when the server has stopped, and bound its unfinished work with
-    ``LoadOptions.max_waiting_tokens``. Models are warmed when the server starts, or with the first request where this
-    application is mounted and gets no lifespan events; until then requests are answered with 503. The limits, tokens,
-    metrics and ``log_texts`` of ``settings`` are used. Raises InvalidRequest for settings that do not fit the engine.
+    Models are warmed when the server starts, or with the first request where this application is mounted and gets no
+    lifespan events; until then requests are answered with 503.
+
+    Args:
+        engine: The engine. It stays the caller's: close it when the server has stopped, and bound its unfinished work
+            with
+            ``LoadOptions.max_waiting_tokens``.
+        settings: The limits, tokens, metrics and ``log_texts`` are used; None takes the defaults.
+
+    Returns:
+        The application.
+
+    Raises:
+        InvalidRequest: The settings do not fit the engine.
     """
     if not isinstance(engine, Engine):
         raise InvalidRequest(f"engine is {type(engine).__name__}; pass an Engine, as of Engine.load().")

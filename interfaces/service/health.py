@@ -34,7 +34,7 @@ KNOWLEDGE = "Bees make honey from nectar. A jar of honey keeps for many years."
 class Readiness:
     """Warms an engine, and scores a response whenever a health check asks and the last score is old.
 
-    ``metrics`` are those of the probe; None if the engine cannot score, as with a bundle that only repairs.
+    ``metrics`` are the probe's; None if the engine cannot score, as with a bundle that only repairs.
     """
 
     def __init__(self, engine: Engine, metrics: tuple[str, ...] | None, now: Callable[[], float]) -> None:

@@ -1,6 +1,6 @@
 """The Open Inference Protocol, version 2, as KServe and Triton speak it: health, metadata, inference with JSON tensors.
 
-An engine is the model ``groundwire``; its version is that of the package.
+An engine is the model ``groundwire``; its version is the package's.
 """
 
 from __future__ import annotations

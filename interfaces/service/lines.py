@@ -177,7 +177,7 @@ class ScoredLines(Response):
 
 
 async def split_lines(request: Request, max_bytes: int, idle_ms: float) -> AsyncIterator[bytes | None]:
-    """The lines of a body while it comes; None for one of more than ``max_bytes``, of which the rest is skipped.
+    """The lines of a body while it comes; None for a line of more than ``max_bytes``, whose rest is skipped.
 
     Raises Refusal: ``body_timeout`` if nothing comes for ``idle_ms``, ``client_closed`` if the client leaves.
     """

@@ -63,7 +63,7 @@ TITLES: Mapping[int, str] = MappingProxyType(
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why there is no result."""
+    """Why a result is missing."""
 
     code: Code
     """``malformed``: not JSON; ``invalid``: JSON whose fields do not fit; ``too_large``: more than the limits allow;
@@ -119,7 +119,7 @@ STOPPED: tuple[tuple[str, Code], ...] = (("failed", "failed"), ("cancelled", "cl
 def refuse_stopped(main: str, others: Iterable[str], message: str, result: Any = None) -> None:
     """Raise Refusal if something that was asked for was stopped: nothing that is not finished is answered with 200.
 
-    ``main`` is the status of the result, ``others`` those of its parts; ``message`` says what happened. A part that
+    ``main`` is the status of the result, ``others`` its parts'; ``message`` says what happened. A part that
     could not read its texts (``truncated``) has no number and is left as it is; a result that could not is refused.
     """
     statuses = {main, *others}

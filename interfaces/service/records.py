@@ -48,7 +48,7 @@ class ResponseBody(Turn, frozen=True, kw_only=True):
 
     response: Text
     metrics: Metrics | None = None
-    """Names, or a group: all, paper, fast. null: those that the server was started with, else those of the verdict."""
+    """Names, or a group: all, paper, fast. null: the metrics that the server was started with, else the verdict's."""
     options: Options = Options()
     """deadline_ms and priority are bounded by the server."""
 
@@ -130,7 +130,7 @@ class CorrectBody(OptionRecord, frozen=True, kw_only=True):
     history: tuple[str, ...] = ()
     """Utterances, oldest first."""
     metrics: Metrics | None = None
-    """Names, or a group: all, paper, fast. null: those that the server was started with, else those of the verdict."""
+    """Names, or a group: all, paper, fast. null: the metrics that the server was started with, else the verdict's."""
     max_drafts: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
     """Corrections that are scored, at most; at least one for each inconsistent sentence."""
     remove_sentences: bool = False
@@ -228,7 +228,7 @@ class StreamBody(Turn, frozen=True, kw_only=True):
 
 
 class Delta(OptionRecord, frozen=True):
-    """A further line of a stream: a piece of the response, or its end."""
+    """A further line of a stream: a part of the response, or its end."""
 
     delta: str = ""
     finish: bool = False

@@ -72,7 +72,7 @@ class ServiceRequest:
     def plan(self, metrics: Metrics | None, options: Options) -> Plan:
         """The one plan of the request, without its deadline, so that equal requests share it.
 
-        The options are bounded by the server's, and their deadline shortens that of the request. Raises InvalidRequest
+        The options are bounded by the server's, and their deadline shortens the request's. Raises InvalidRequest
         for metrics or options that the engine does not have, Refusal ``invalid`` for a priority that is too high.
         """
         self.deadline = self.deadline.shorten(options.deadline_ms)

@@ -36,7 +36,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     calibration: str | None = None
     """File of `groundwire calibrate` to use in place of the bundle's calibration."""
     metrics: tuple[str, ...] = ()
-    """Metrics of requests that name none. Default: those that the bundle's verdict is drawn from."""
+    """Metrics of requests that name none. Default: the metrics that the bundle's verdict is drawn from."""
 
     host: str = "127.0.0.1"
     """Address to listen at; 0.0.0.0 for all networks."""
@@ -70,7 +70,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     max_deadline_ms: Milliseconds = 60_000.0
     """Milliseconds for any request; a later deadline is brought forward to this."""
     max_idle_ms: Milliseconds = 60_000.0
-    """Milliseconds without a byte of a body that comes piece by piece: /score_many, /stream."""
+    """Milliseconds without a byte of a body that comes part by part: /score_many, /stream."""
     max_waiting_tokens: Count = 100_000
     """Estimated tokens of the requests that are accepted and not finished; more is 429."""
     max_streams: Count = 64
@@ -109,10 +109,19 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings in a TOML file, replaced by those of the environment, replaced by those of the command line.
+    """Join the settings of a file, the environment and the command line; the later replaces the earlier.
 
-    ``options`` that are None were not given. Raises InvalidRequest, which names the source, the field, what was given
-    and what is allowed.
+    Args:
+        file: A TOML file; None for none.
+        environment: Variables of the environment, ``GROUNDWIRE_…``.
+        options: Settings of the command line by name; None is an option that was not given.
+
+    Returns:
+        The settings, checked.
+
+    Raises:
+        InvalidRequest: A value is not usable. The message names the source, the field, what was given and what is
+            allowed.
     """
     values: dict[str, Any] = {}
     if file is not None:

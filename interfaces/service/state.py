@@ -28,7 +28,7 @@ class RequestContext:
     status: int = 499
     """The HTTP status of the answer; 499 where the client left before it."""
     refusals: list[Code] = field(default_factory=list)
-    """Why there is no result, for the request or for lines of it."""
+    """Why a result is missing, for the request or for lines of it."""
     log_fields: dict[str, Any] = field(default_factory=dict)
     """What the line of the log, and the span, say besides."""
 

@@ -1,4 +1,4 @@
-"""``/stream``: checks a response while it is written, over a WebSocket or as server-sent events."""
+"""``/stream``: checks a response while it arrives, over a WebSocket or as server-sent events."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ CLOSE = 4000
 
 
 async def stream(request: ServiceRequest) -> Response:
-    """Check a response while it is written, and say which text may leave.
+    """Stream a response, check it while it arrives, and say which text may leave.
 
-    The body is lines of JSON: first what the response should rest on and the policy, then pieces of the response
+    The body is lines of JSON: first what the response should rest on and the policy, then parts of the response
     ("text", or {"delta": "text"}); the end of the body is the end of the response. The answer is server-sent events
     (`sentence`, `release`, `early_verdict`, `blocked`, `final`, `error`), whose data are the records of that type. Only
     the text of `release` may leave. The same path takes a WebSocket: one message per line, and one per event.

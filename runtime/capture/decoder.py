@@ -35,7 +35,7 @@ from .memory import TYPES, Buffer, Sizes, Transfer, allocate, count_bytes, find_
 from .shapes import BEAM_ROWS, BatchShape, list_sizes, plan_sources
 
 MAX_BEAMS = 64
-"""Of a call (``check_decoding``)."""
+"""Beams of a call, at most (``check_decoding``)."""
 PAST_TOKENS = 32
 """Steps of a sequence that are captured; questions are shorter."""
 CANDIDATES, MAX_CANDIDATES = 32, 512
@@ -50,10 +50,10 @@ class CapturedDecoder:
     """An encoder and a decoder step on one stream, at the shapes that ``list_sizes`` says."""
 
     urgent = False
-    """Whether its kernels go before those of other graphs."""
+    """Whether its kernels go before the kernels of other graphs."""
 
     def __init__(self, encoder: CapturedEncoder, runnable: Runnable, role: GeneratorRole) -> None:
-        """KeyError for a graph with other axes or inputs than those of ``export/roles/generation``."""
+        """KeyError for a graph whose axes or inputs ``export/roles/generation`` does not write."""
         self.encoder = encoder
         self.runnable = runnable
         self.graph = CapturedGraph(runnable, self._layout)

@@ -104,7 +104,7 @@ class CapturedEncoder:
 def _shorten(plan: ShapePlan, nodes: list[Any], sizes: Sizes) -> ShapePlan:
     """The plan with batches so small that inputs and outputs fit ``BUFFER_BYTES``, but for one row of a width.
 
-    ``sizes`` are those of a token: its 0 rows are left out of the products.
+    ``sizes`` are a token's: its 0 rows are left out of the products.
     """
     by_token = 8 * sum(int(np.prod([size for size in find_shape(node, sizes) if size])) for node in nodes)
     most = max(plan.widths[-1], BUFFER_BYTES // by_token)

@@ -61,7 +61,7 @@ class Runnable:
         ``urgent`` gives the kernels of a new stream the GPU before those of others.
         """
         stream = stream or Stream(profile.device.index, urgent=urgent)
-        # Every shape is captured, so the memory is that of the largest, and no more of it is needed later.
+        # Every shape is captured, so the memory suffices for the largest, and no more of it is needed later.
         options = {"arena_extend_strategy": "kSameAsRequested", "sdpa_kernel": "2"}
         options["user_compute_stream"] = str(stream.handle)
         try:

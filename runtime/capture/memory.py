@@ -128,7 +128,7 @@ class Staging:
         """Bytes that are given out."""
 
     def take(self, nodes: Sequence[Any], sizes: Sizes) -> dict[str, Array] | None:
-        """Zeros in the shapes of inputs and outputs, by name; None when there is no memory left for them."""
+        """Zeros in the shapes of inputs and outputs, by name; None when no memory is left for them."""
         if self.used + count_aligned(nodes, sizes) > self._size:
             return None
         arrays = {}

@@ -35,7 +35,7 @@ class CapturedScorer:
     """A language model's graph with its head inside, on one stream."""
 
     def __init__(self, runnable: Runnable, role: LanguageModelRole, vocabulary: int) -> None:
-        """KeyError for a graph with other axes or types than those of ``export/roles/language_model``."""
+        """KeyError for a graph whose axes or types ``export/roles/language_model`` does not write."""
         self.runnable = runnable
         self.graph = CapturedGraph(runnable, self._layout)
         self.pad_id = role.pad_id

@@ -64,7 +64,7 @@ class ScoringShapes:
     """The shapes of one language model."""
 
     widths: tuple[int, ...]
-    """Of a row, in tokens, ascending; the last holds the model's window."""
+    """Lengths of a row in tokens, ascending; the last holds the model's window."""
     scored: tuple[int, ...]
     """Scored positions of a row, ascending."""
     positions: int
@@ -106,7 +106,7 @@ class ScoringShapes:
         return tuple(count for count in counts if count <= most)
 
     def list_runs(self) -> list[BatchShape]:
-        """Every shape, those with the most logits first, then by pairs of tokens: in another order the memory that ONNX
+        """Every shape, with the most logits first, then by pairs of tokens: in another order the memory that ONNX
         Runtime keeps falls into parts that are too small for later runs, three times as much in all."""
         rows = [
             BatchShape(count, width, EMPTY, scored=count * scored)

@@ -34,7 +34,7 @@ class BeamCache:
         """Positions that are filled."""
 
     def start_step(self, parents: Array) -> None:
-        """Let beam k continue beam ``parents[a, k]`` of the step before; beams beyond those of ``parents`` any."""
+        """Let beam k continue beam ``parents[a, k]`` of the step before; beams without a parent continue any."""
         sources, beams, _ = self.table.shape
         if self.length:
             rows = np.zeros((sources, beams), np.int64)

@@ -18,7 +18,7 @@ class ScoringInput(NamedTuple):
     past: tuple[int, ...]
     """The prefix but its last token."""
     new: list[int]
-    """That token and the text but its last; the text alone when there is no prefix."""
+    """That token and the text but its last; the text alone without a prefix."""
     targets: list[int]
     """The token after each of ``new``."""
     text: Window

@@ -1,7 +1,7 @@
 """Beam search, greedy search, sampling and their mixtures over a decoder step, whatever graph computes it.
 
 ``beam_search`` and ``sample`` are generators: they yield the paths of the beams after every step, and return the
-finished sequences. So the same loop serves a complete response and one that is streamed.
+finished sequences. So the same loop serves a complete response and a streamed response.
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ class _PathTracker:
         self._ended: dict[tuple[int, Ids], tuple[Values, ...]] = {}
 
     def advance(self, candidates: TokenCandidates, search: _native.BeamSearch) -> None:
-        """Record the paths that may have ended with the last step of ``search``, and extend those that go on."""
+        """Record the paths that may have ended with the last step of ``search``, and extend the other paths."""
         length = self.length + 1
         ends = np.isfinite(candidates.scores)
         if length < self._last:

@@ -104,7 +104,7 @@ def decode_response(
 ) -> list[Array]:
     """All outputs of the graph, in order; ServerError when one is absent, or has another type, shape or size.
 
-    ``sizes`` are those of the dimensions that the request named.
+    ``sizes`` are the dimensions that the request named.
     """
     try:
         length = len(content) if header_length is None else int(header_length)

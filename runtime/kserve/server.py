@@ -46,7 +46,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     timeout_ms: float = 60_000
     """For an answer: of no byte for so long, the call fails."""
     models: Mapping[str, str] = MappingProxyType({})
-    """The names of models that are deployed under another name than that of ``groundwire export triton``: by the file
+    """The names of models that are deployed under another name than ``groundwire export triton`` gave them: by the file
     of the graph, ``nli.onnx`` say."""
     binary: bool | None = None
     """Whether tensors are sent as bytes; None: if the server is known to read them so. JSON takes several times as

@@ -21,7 +21,7 @@ class Datatype(NamedTuple):
     """A type of numbers under its three names."""
 
     name: str
-    """Of the protocol."""
+    """The protocol's name."""
     onnx: str
     numpy: np.dtype[np.generic]
 
@@ -51,7 +51,7 @@ class TensorSpec(NamedTuple):
     shape: tuple[Dimension, ...]
 
     def check(self, shape: Sequence[int], sizes: Mapping[str, int], model: str) -> None:
-        """Raise ServerError unless an array of ``shape`` fits; ``sizes`` are those of the named dimensions so far."""
+        """Raise ServerError unless an array of ``shape`` fits; ``sizes`` has the named dimensions so far."""
         expected = [sizes.get(size, -1) if isinstance(size, str) else size for size in self.shape]
         if len(shape) != len(expected) or any(
             wanted not in (-1, given) for wanted, given in zip(expected, shape, strict=True)
@@ -86,7 +86,7 @@ class GraphSpec(NamedTuple):
 
 
 def read_graph_spec(path: Path) -> GraphSpec:
-    """Read the inputs and outputs of the graph at ``path``; BundleError when it is no ONNX graph."""
+    """Read the inputs and outputs of the graph at ``path``; BundleError when it is not an ONNX graph."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _read_model(data)

@@ -29,7 +29,7 @@ class Stream:
     """A queue of work on one GPU; it lives as long as the process, because sessions refer to it."""
 
     def __init__(self, device: int, *, urgent: bool = False) -> None:
-        """``urgent`` gives its kernels the GPU before those of other streams."""
+        """``urgent`` gives its kernels the GPU before other streams."""
         _select(device)
         least, greatest, handle = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p()
         _call("cudaDeviceGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
@@ -90,7 +90,7 @@ def _library() -> Any:
 
 
 def _select(device: int) -> None:
-    """Make a GPU the one that this thread's calls are for."""
+    """Choose the GPU of this thread's calls."""
     _call("cudaSetDevice", device)
 
 

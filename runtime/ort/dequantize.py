@@ -5,7 +5,7 @@ The int8 graphs of ``export/passes/int8.py`` have no kernels on a GPU. Their pro
     QuantizeLinear(x / peak) -> MatMulIntegerToFloat(…, W int8, …, scale) -> · peak    becomes    x @ (W · scale)
 
 ``W · scale`` is a constant expression, which ONNX Runtime computes once while it loads the graph. Everything else stays
-as it is, so the result is that of the int8 graph without the rounding of its activations. Nothing is written to disk.
+as it is, so the result equals the int8 graph's without the rounding of its activations. Nothing is written to disk.
 
 A language model's head that reads the vocabulary block by block, int8 or float32, becomes one product too: its loop
 over the blocks is control flow, which CUDA does not capture.

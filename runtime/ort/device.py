@@ -99,7 +99,7 @@ def start_device(device: Device) -> None:
 
 
 def find_failure(device: Device) -> str | None:
-    """Run the graph of one node again: the error of a device that is lost, None for one that works."""
+    """Run the graph of one node again: the error of a device that is lost, None for a device that works."""
     try:
         _run_probe(_start(device))
     except Exception as error:  # ONNX Runtime's exceptions share no public base

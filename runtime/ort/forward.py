@@ -60,5 +60,5 @@ def plan_batches(
     if plan is None:
         return _native.plan_batches(lengths, profile.max_tokens, profile.max_rows)
     widths = np.array(plan.widths)
-    # The widths are among those that batches have anyway.
+    # Batches have these widths anyway.
     return _native.plan_batches(widths[np.searchsorted(widths, lengths)], plan.max_tokens, plan.max_rows)

@@ -45,7 +45,7 @@ class Node(NamedTuple):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The values it reads, also those that its inner graphs do."""
+        """The values that it and its inner graphs read."""
         return frozenset(self.inputs).union(*(node.reads for node in self._inner_nodes()))
 
     def find_integers(self, attribute: str) -> tuple[int, ...] | None:
@@ -96,7 +96,7 @@ class SerializedGraph:
         }
 
     def write(self, nodes: list[Node], outputs: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
-        """The model with other nodes, of which those that no output needs are left out, and with further outputs, which
+        """The model with other nodes, without nodes that no output needs, and with further outputs, which
         ``encode_output`` describes."""
         kept = _drop_unused(nodes, [*self.outputs, *outputs])
         graph = b"".join(encode_message(GRAPH_NODE, node.content) for node in kept)
@@ -121,7 +121,7 @@ def _without_field(message: bytes, number: int) -> bytes:
 
 
 def _name_of(value: bytes, field: int = 1) -> str:
-    """The name of a value or an attribute; that of a tensor is another field."""
+    """The name of a value or an attribute; a tensor has its name in another field."""
     return next((content.decode() for number, content in _split_fields(value) if number == field), "")
 
 

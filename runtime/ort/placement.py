@@ -42,7 +42,7 @@ class _Rewriter:
         self._search = self._find_second_search()
 
     def rewrite(self) -> list[Node]:
-        """All nodes, in order, with new ones in place of those that are replaced."""
+        """All nodes, in order, with new nodes in place of the replaced nodes."""
         nodes = [new for node in self._nodes for new in self._replace(node)]
         return nodes if self._search is None else [*nodes, *self._end_search(*self._search[1:])]
 
@@ -79,7 +79,7 @@ class _Rewriter:
         return None
 
     def _read_sizes(self, value: str) -> list[int | None]:
-        """The sizes of a new shape; None for those that the graph computes."""
+        """The sizes of a new shape; None for a size that the graph computes."""
         if value in self._integers:
             return list(self._integers[value])
         node = self._producer.get(value)
@@ -127,7 +127,7 @@ class _Rewriter:
         return block.inputs[0], row.inputs[0]
 
     def _look_up_in_one_table(self, node: Node, block: str, row: str) -> list[Node]:
-        """The shapes are those of a constant, which ONNX Runtime computes once."""
+        """The shapes belong to a constant, which ONNX Runtime computes once."""
         table = node.inputs[0]
         rows, rest, free, shape, flat, first, index = (f"on_device.{next(self._numbers)}" for _ in range(7))
         one_row = encode_integer("start", 1) + encode_integer("end", 2)

@@ -72,7 +72,7 @@ class RemoteGraph:
 
 
 def _own_value(array: Array) -> ort.OrtValue:
-    """A value with memory of its own, as a session gives: that of ``ortvalue_from_numpy`` goes with its last reference,
+    """A value with its own memory, as a session gives: memory of ``ortvalue_from_numpy`` goes with its last reference,
     and the arrays that ``numpy()`` returns would be left with none."""
     value = ort.OrtValue.ortvalue_from_shape_and_type(array.shape, array.dtype)
     if array.size:

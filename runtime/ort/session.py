@@ -163,7 +163,7 @@ class Session:
     def __init__(
         self, session: ort.InferenceSession, name: str, profile: DeviceProfile, options: ort.RunOptions | None = None
     ) -> None:
-        """``options`` are those of every run."""
+        """Every run has the same ``options``."""
         self._session = session
         self._options = options
         self._name = name

@@ -88,6 +88,7 @@ SINGLE: dict[str, list[str]] = {
     "imports": [sys.executable, "-c", LINT_IMPORTS, "--no-cache"],
     "terms": [sys.executable, "tests/checks/terms.py"],
     "syntax": [sys.executable, "tests/checks/syntax.py"],
+    "docstrings": [sys.executable, "tests/checks/docstrings.py"],
     "docs": [sys.executable, "-m", "mkdocs", "build", "--strict"],
 }
 """Checks that use one core, the longest first."""
@@ -113,7 +114,7 @@ UNMEASURED = ("simulation",)
 """Those that do not count as tests of what they run."""
 
 SETS: dict[str, tuple[str, ...]] = {
-    "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "syntax", "unit"),
+    "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "syntax", "docstrings", "unit"),
     "test": (*SINGLE, *TESTS, "coverage"),
 }
 

@@ -71,7 +71,11 @@ class Corrector:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Use the models of ``engine``, from any thread."""
+        """Use the models of ``engine``, from any thread.
+
+        Args:
+            engine: The engine that scores drafts. The caller closes it.
+        """
         self._core = engine.core
 
     def correct(

@@ -37,7 +37,15 @@ class KnowledgeGraph:
     """Number of lines that were left out."""
 
     def __init__(self, table: TripleTable, aliases: Aliases | None = None) -> None:
-        """Index the triples of a table; see ``from_triples`` and ``load``."""
+        """Index the triples of a table; ``from_triples`` and ``load`` make one.
+
+        Args:
+            table: The triples.
+            aliases: Other names of entities, for ``link``, by entity.
+
+        Raises:
+            InvalidRequest: The names of an entity are not a list of texts.
+        """
         self._names = table.entities
         self.entities: Sequence[str] = tuple(table.entities)
         self.relations: Sequence[str] = tuple(table.relations)
@@ -65,9 +73,17 @@ class KnowledgeGraph:
     def from_triples(
         cls, triples: Iterable[Triple | tuple[str, str, str]], *, aliases: Aliases | None = None
     ) -> KnowledgeGraph:
-        """Return a graph of triples in memory; without triples it is empty.
+        """Make a graph of triples in memory.
 
-        ``aliases`` are other names of entities, for ``link``. Raises InvalidRequest for the first malformed triple.
+        Args:
+            triples: Triples or three strings each; without triples the graph is empty.
+            aliases: Other names of entities, for ``link``, by entity.
+
+        Returns:
+            The graph.
+
+        Raises:
+            InvalidRequest: A triple is malformed; the message names the first.
         """
         table, rows = TripleTable(), []
         for number, triple in enumerate(check_iterable("triples", triples, "a list of triples")):
@@ -89,10 +105,17 @@ class KnowledgeGraph:
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, aliases: Aliases | None = None) -> KnowledgeGraph:
-        """Read a graph from a file: .tsv or .txt, .jsonl, or OpenDialKG's .csv, each also with .gz.
+        """Read a graph from a file. A line without a triple is left out and added to ``problems``.
 
-        A line without a triple is left out and added to ``problems``. Raises InvalidRequest for a file that cannot be
-        read, is damaged, or has no triple at all.
+        Args:
+            path: A file .tsv or .txt, .jsonl, or OpenDialKG's .csv, each also with .gz.
+            aliases: Other names of entities, for ``link``, by entity.
+
+        Returns:
+            The graph.
+
+        Raises:
+            InvalidRequest: The file cannot be read, is damaged, or has no triple at all.
         """
         return cls._read(choose_reader(check_path("path", path)), path, aliases)
 
@@ -140,7 +163,7 @@ class KnowledgeGraph:
         return f"KnowledgeGraph({len(self)} triples, {len(self.entities)} entities, {len(self.relations)} relations)"
 
     def link(self, text: str) -> tuple[Linked, ...]:
-        """Return the entities that ``text`` mentions, in its order; their ranges are disjoint and cover whole words.
+        """Find the entities that a text mentions.
 
         - A mention matches a name or an alias letter for letter, or up to case, accents, Unicode form (NFKC), hyphens,
           apostrophes and other punctuation, ``&`` and "and", and a leading article. Of overlapping mentions the longest
@@ -153,17 +176,36 @@ class KnowledgeGraph:
           that the name does not have.
         - Names without a letter or digit, and names of more than 64 words, are never linked. Names are not
           transliterated: for a text in another script than the graph's, pass aliases.
+
+        Args:
+            text: The text.
+
+        Returns:
+            The mentions in the text's order; their ranges are disjoint and cover whole words.
+
+        Raises:
+            InvalidRequest: ``text`` is not a string.
         """
         if not isinstance(text, str):
             raise InvalidRequest(f"text is {type(text).__name__}; pass a string.")
         return self._linker.link(text)
 
     def neighbourhood(self, entities: Sequence[str], hops: int = 1, limit: int | None = None) -> Subgraph:
-        """Return the triples on paths of at most ``hops`` triples from any of ``entities``, in either direction.
+        """Return the triples near entities, in either direction.
 
         This is the k-hop subgraph of Neural Path Hunter: a triple belongs to it if one of its ends is less than
-        ``hops`` away. With ``hops`` 0 it has the entities alone; without entities it is empty. At most ``limit``
-        triples are returned, nearest first, which bounds the result around hubs; None returns all.
+        ``hops`` away.
+
+        Args:
+            entities: Names of entities; without entities the result is empty.
+            hops: Triples of a path, at most, 0 or more; with 0 the result has the entities alone.
+            limit: Triples of the result, at most, 1 or more, nearest first, which bounds it around hubs; None for all.
+
+        Returns:
+            The triples on the paths, with the entities and their distances.
+
+        Raises:
+            InvalidRequest: The graph does not have an entity, or a number is out of range.
         """
         entities = check_sequence("entities", entities, "a list of entities")
         hops = check_integer("hops", hops, 0)
@@ -179,21 +221,56 @@ class KnowledgeGraph:
         )
 
     def triples_between(self, a: str, b: str) -> tuple[Triple, ...]:
-        """Return the triples that join two entities, in either direction, in the graph's order; loops if equal."""
+        """Return the triples that join two entities, in either direction.
+
+        Args:
+            a: Name of an entity.
+            b: Name of an entity, which may be ``a``.
+
+        Returns:
+            The triples in the graph's order; loops if the entities are equal.
+
+        Raises:
+            InvalidRequest: The graph does not have an entity.
+        """
         return self._select(self._adjacency.joining_triples(self._index(a), self._index(b)))
 
     def degree(self, entity: str) -> int:
-        """Return the number of triples that contain an entity."""
+        """Return the number of triples that contain an entity.
+
+        Args:
+            entity: Name of the entity.
+
+        Raises:
+            InvalidRequest: The graph does not have the entity.
+        """
         return int(self._adjacency.degrees[self._index(entity)])
 
     def roles(self, entity: str) -> frozenset[str]:
-        """Return the roles of an entity, ``subject:RELATION`` and ``object:RELATION``, which replace its type."""
+        """Return the roles of an entity, ``subject:RELATION`` and ``object:RELATION``, which replace its type.
+
+        Args:
+            entity: Name of the entity.
+
+        Raises:
+            InvalidRequest: The graph does not have the entity.
+        """
         return frozenset(map(self._format_role, self._roles.roles_of(self._index(entity)).tolist()))
 
     def role_similarity(self, a: str, b: str) -> float:
-        """Return the similarity of the roles of two entities, from 0 (no role in common) to 1 (the same roles).
+        """Return the similarity of the roles of two entities.
 
-        It is the cosine of the two sets of roles, in which rare roles weigh more (see ``EntityRoles.similarity``).
+        Args:
+            a: Name of an entity.
+            b: Name of an entity.
+
+        Returns:
+            The cosine of the two sets of roles, from 0 (no role in common) to 1 (the same roles). Rare roles weigh more
+            (see
+            ``EntityRoles.similarity``).
+
+        Raises:
+            InvalidRequest: The graph does not have an entity.
         """
         return self._roles.similarity(self._index(a), self._index(b))
 

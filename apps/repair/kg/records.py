@@ -44,7 +44,17 @@ class Subgraph(msgspec.Struct, frozen=True, dict=True):
     """Whether ``limit`` left triples out."""
 
     def distance(self, entity: str) -> int:
-        """Return the hops from the nearest requested entity; InvalidRequest for an entity that is not here."""
+        """Return how far an entity is from the nearest requested entity.
+
+        Args:
+            entity: One of ``entities``.
+
+        Returns:
+            The number of triples on the path, from 0.
+
+        Raises:
+            InvalidRequest: The subgraph does not have the entity.
+        """
         try:
             return self.distances[entity]
         except KeyError:

@@ -47,7 +47,11 @@ class Critic:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Use the models of ``engine``, from any thread."""
+        """Use the models of ``engine``, from any thread.
+
+        Args:
+            engine: The engine with the critic. The caller closes it.
+        """
         self._core = engine.core
 
     def critique(
@@ -119,7 +123,11 @@ class Refiner:
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Use the models of ``engine``, from any thread."""
+        """Use the models of ``engine``, from any thread.
+
+        Args:
+            engine: The engine with the models of Neural Path Hunter. The caller closes it.
+        """
         self._core = engine.core
 
     def refine(

@@ -212,7 +212,7 @@ function showScore(score, sent) {
     ...showKnowledge(sent.knowledge, numbers),
     ...showUnsupported(score), ...showSentences(score), ...showQuestions(score), ...showValues(score),
     ...showMetrics(score), ...showTimes(score),
-    make("details", {}, make("summary", {}, "The record"), make("pre", {}, JSON.stringify(score, null, 2))),
+    make("details", {}, make("summary", {}, "Raw JSON"), make("pre", {}, JSON.stringify(score, null, 2))),
   );
   result.hidden = false;
 }

@@ -71,7 +71,7 @@ def test_texts_are_checked_by_the_keyboard_alone(page: Page) -> None:
     assert result.locator(".evidence").first.inner_text() == "🎈 Honey keeps for years."
     result.locator("a.cite").first.click()
     assert page.url.endswith("#evidence-1")
-    assert page.get_by_text("The record").is_visible()
+    assert page.get_by_text("Raw JSON").is_visible()
 
 
 def test_an_example_is_checked_when_it_is_chosen_and_errors_are_said(page: Page) -> None:

@@ -1,6 +1,5 @@
 """Small answers: the fields of a score that a caller wants, and scores as answers of FastAPI's routes."""
 
-import asyncio
 import json
 from typing import Annotated
 
@@ -56,7 +55,8 @@ def test_a_wrong_name_is_answered_with_the_allowed_ones(score: Score, fields: li
         score.select(fields)
 
 
-def test_a_route_of_fastapi_returns_a_score(score: Score) -> None:
+@pytest.mark.anyio
+async def test_a_route_of_fastapi_returns_a_score(score: Score) -> None:
     application = FastAPI()
 
     @application.get("/annotated")
@@ -77,14 +77,11 @@ def test_a_route_of_fastapi_returns_a_score(score: Score) -> None:
 
     expected = json.loads(score.to_json())
 
-    async def ask() -> None:
-        async with connect(application) as client:
-            assert (await client.get("/annotated")).json() == expected
-            assert (await client.get("/nested")).json() == {"score": expected}
-            assert (await client.get("/plain")).json() == expected
-            answer = await client.post("/read", content=score.to_json(), headers={"Content-Type": "application/json"})
-            assert answer.json() == score.verdict.label
-            assert (await client.post("/read", json={"status": "scored"})).status_code == 422
-            assert (await client.get("/openapi.json")).status_code == 200
-
-    asyncio.run(ask())
+    async with connect(application) as client:
+        assert (await client.get("/annotated")).json() == expected
+        assert (await client.get("/nested")).json() == {"score": expected}
+        assert (await client.get("/plain")).json() == expected
+        answer = await client.post("/read", content=score.to_json(), headers={"Content-Type": "application/json"})
+        assert answer.json() == score.verdict.label
+        assert (await client.post("/read", json={"status": "scored"})).status_code == 422
+        assert (await client.get("/openapi.json")).status_code == 200

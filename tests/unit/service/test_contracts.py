@@ -13,7 +13,7 @@ from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
-from tests.support.service import run
+from tests.support.service import run, serve
 from tests.support.streams import KNOWLEDGE, METRICS, classify, world
 
 
@@ -162,8 +162,9 @@ def test_wrong_tensors_are_refused(inputs: list[Any], body: dict[str, Any], path
     assert answer.json()["error"] == answer.json()["detail"]
 
 
-def test_the_protocol_describes_itself() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_the_protocol_describes_itself() -> None:
+    async with serve() as (client, front):
         assert (await client.get("/v2")).json()["name"] == "groundwire"
         assert (await client.get("/v2/health/live")).json() == {"live": True}
         assert (await client.get("/v2/health/ready")).json() == {"ready": True}
@@ -177,5 +178,3 @@ def test_the_protocol_describes_itself() -> None:
         front.service.engine.close()
         for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/groundwire/ready"):
             assert (await client.get(path)).status_code == 503
-
-    run(test)

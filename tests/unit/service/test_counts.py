@@ -24,7 +24,7 @@ from tests.support import correcting
 from tests.support.generation import generator, language_model
 from tests.support.graph_world import FILMS
 from tests.support.graph_world import world as graph_world
-from tests.support.service import HONEY, JSON, NDJSON, run
+from tests.support.service import HONEY, JSON, NDJSON, run, serve
 from tests.support.streams import world
 
 SERVICE = Path(__file__).resolve().parents[3] / "interfaces" / "service"
@@ -95,9 +95,10 @@ CASES = [
 ]
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize(("operation", "code"), CASES, ids=lambda value: getattr(value, "path", value))
-def test_a_refusal_of_every_route_is_counted_by_its_code(operation: Operation, code: Code) -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+async def test_a_refusal_of_every_route_is_counted_by_its_code(operation: Operation, code: Code) -> None:
+    async with serve(make_runtime(operation.path), tokens=("secret",)) as (client, front):
         front.service.readiness.is_draining = code == "closed"
         engine = front.service.engine
         if code == "closed":
@@ -113,8 +114,6 @@ def test_a_refusal_of_every_route_is_counted_by_its_code(operation: Operation, c
         assert text.count("groundwire_refusals_total{") == 1
         if code == "overloaded":
             engine.core.scheduler._backlog.remove(10**6, 1.0)
-
-    run(test, make_runtime(operation.path), tokens=("secret",))
 
 
 def test_lines_and_events_with_a_problem_are_counted_too() -> None:
@@ -151,16 +150,15 @@ def test_a_request_makes_one_plan(path: str, monkeypatch: pytest.MonkeyPatch) ->
     assert counts["plans"] <= 1, "of names and options"
 
 
-def test_equal_requests_share_a_plan() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_equal_requests_share_a_plan() -> None:
+    async with serve() as (client, front):
         plans = front.service.engine.core._plans
         sizes = []
         for deadline in ("5000", "6000", "7000"):
             await client.post("/score", json=HONEY, headers={"Groundwire-Deadline-Ms": deadline})
             sizes.append(len(plans))
         assert sizes == sizes[:1] * 3
-
-    run(test)
 
 
 def test_the_service_is_small_and_a_score_enters_few_of_its_files() -> None:
@@ -188,8 +186,9 @@ def test_the_service_is_small_and_a_score_enters_few_of_its_files() -> None:
     assert 5 < len(entered) <= MAX_SCORE_FILES, sorted(entered)
 
 
-def test_a_lean_answer_is_small() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_lean_answer_is_small() -> None:
+    async with serve() as (client, _):
         full = await client.post("/score", json=HONEY)
         asked = HONEY | {"fields": ["verdict", "unsupported"], "explanations": False}
         lean = await client.post("/score", json=asked)
@@ -208,11 +207,10 @@ def test_a_lean_answer_is_small() -> None:
         assert json.loads(first) == {"line": 1, "id": 1, "score": lean.json()}
         assert json.loads(second)["error"]["path"] == "$.fields[0]"
 
-    run(test)
 
-
-def test_a_probe_is_not_refused_by_a_full_engine() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_probe_is_not_refused_by_a_full_engine() -> None:
+    async with serve() as (client, front):
         backlog = front.service.engine.core.scheduler._backlog
         backlog.add(10**6, 0.0)
         front.service.readiness._probed_at = None
@@ -220,11 +218,10 @@ def test_a_probe_is_not_refused_by_a_full_engine() -> None:
         assert (await client.post("/score", json=HONEY)).status_code == 429
         backlog.remove(10**6, 1.0)
 
-    run(test)
 
-
-def test_lines_wait_while_the_engine_is_full() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_lines_wait_while_the_engine_is_full() -> None:
+    async with serve() as (client, front):
         backlog = front.service.engine.core.scheduler._backlog
         backlog.add(10**6, 0.0)
         content = json.dumps(HONEY).encode()
@@ -233,5 +230,3 @@ def test_lines_wait_while_the_engine_is_full() -> None:
         assert not asking.done()
         backlog.remove(10**6, 1.0)
         assert json.loads((await asking).text)["score"]["status"] == "scored"
-
-    run(test)

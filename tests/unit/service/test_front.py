@@ -34,12 +34,13 @@ from tests.support.generation import language_model
 from tests.support.graph_world import FILMS
 from tests.support.graph_world import world as graph_world
 from tests.support.offline import ROOT
-from tests.support.service import HONEY, connect, run
+from tests.support.service import HONEY, connect, run, serve
 from tests.support.streams import classify, world
 
 
-def test_a_token_is_needed_but_for_health() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_token_is_needed_but_for_health() -> None:
+    async with serve(tokens=("a", "b")) as (client, _):
         for operation in OPERATIONS:
             answer = await client.request(operation.method, operation.path)
             assert (answer.status_code == 401) == (operation.path not in TOKENLESS), operation.path
@@ -50,8 +51,6 @@ def test_a_token_is_needed_but_for_health() -> None:
         for token in ("a", "b"):
             answer = await client.post("/score", json=HONEY, headers={"Authorization": f"Bearer {token}"})
             assert answer.status_code == 200
-
-    run(test, tokens=("a", "b"))
 
 
 def test_an_id_goes_through(caplog: pytest.LogCaptureFixture) -> None:
@@ -133,72 +132,66 @@ class Model:
         return classify(call)
 
 
-def test_a_server_is_ready_after_a_real_score(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.anyio
+async def test_a_server_is_ready_after_a_real_score(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model()
     seconds = [0.0]
 
-    async def main() -> None:
-        with Engine(world(nli=model)) as engine:
-            front = app(engine)
-            front.service.readiness._now = lambda: seconds[0]
-            async with connect(front) as client:
-                assert (await client.post("/score", json=HONEY)).status_code == 503, "models are being warmed"
-                assert (await client.get("/healthz")).status_code == 200, "it lives all the same"
-                await front.warm()
-                calls = model.calls
-                assert calls > 0
-                assert (await client.get("/readyz")).json() == {"status": "ready"}
-                assert model.calls == calls, "that score is new enough"
-                seconds[0] += health.PROBE_SECONDS
-                model.broken = True
-                answer = await client.get("/readyz")
-                assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
-                assert "out of memory" in answer.json()["detail"]
-                model.broken = False
-                assert (await client.get("/readyz")).status_code == 200, "it is asked again at once"
-                assert (await client.post("/score", json=HONEY)).status_code == 200
-                front.service.readiness.is_draining = True
-                assert (await client.get("/readyz")).status_code == 503
-                assert (await client.post("/score", json=HONEY)).status_code == 200, "until it stops"
-
-    asyncio.run(main())
+    with Engine(world(nli=model)) as engine:
+        front = app(engine)
+        front.service.readiness._now = lambda: seconds[0]
+        async with connect(front) as client:
+            assert (await client.post("/score", json=HONEY)).status_code == 503, "models are being warmed"
+            assert (await client.get("/healthz")).status_code == 200, "it lives all the same"
+            await front.warm()
+            calls = model.calls
+            assert calls > 0
+            assert (await client.get("/readyz")).json() == {"status": "ready"}
+            assert model.calls == calls, "that score is new enough"
+            seconds[0] += health.PROBE_SECONDS
+            model.broken = True
+            answer = await client.get("/readyz")
+            assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
+            assert "out of memory" in answer.json()["detail"]
+            model.broken = False
+            assert (await client.get("/readyz")).status_code == 200, "it is asked again at once"
+            assert (await client.post("/score", json=HONEY)).status_code == 200
+            front.service.readiness.is_draining = True
+            assert (await client.get("/readyz")).status_code == 503
+            assert (await client.post("/score", json=HONEY)).status_code == 200, "until it stops"
 
 
-def test_a_server_that_cannot_be_warmed_is_not_ready_and_tries_again() -> None:
+@pytest.mark.anyio
+async def test_a_server_that_cannot_be_warmed_is_not_ready_and_tries_again() -> None:
     model = Model()
     model.broken = True
 
-    async def main() -> None:
-        with Engine(world(nli=model)) as engine:
-            front = app(engine)
-            async with connect(front) as client:
-                await front.warm()
-                for _ in range(2):
-                    answer = await client.post("/score", json=HONEY)
-                    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-                model.broken = False
-                await front.warm()
-                assert (await client.post("/score", json=HONEY)).status_code == 200
-
-    asyncio.run(main())
-
-
-def test_a_server_is_warmed_when_it_starts() -> None:
-    async def main() -> None:
-        messages: asyncio.Queue[Any] = asyncio.Queue()
-        sent: asyncio.Queue[Any] = asyncio.Queue()
-        with Engine(world()) as engine:
-            front = app(engine)
-            task = asyncio.create_task(front({"type": "lifespan"}, messages.get, sent.put))
-            await messages.put({"type": "lifespan.startup"})
-            assert (await sent.get())["type"] == "lifespan.startup.complete"
+    with Engine(world(nli=model)) as engine:
+        front = app(engine)
+        async with connect(front) as client:
             await front.warm()
-            assert front.service.readiness.is_warm
-            await messages.put({"type": "lifespan.shutdown"})
-            assert (await sent.get())["type"] == "lifespan.shutdown.complete"
-            await task
+            for _ in range(2):
+                answer = await client.post("/score", json=HONEY)
+                assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+            model.broken = False
+            await front.warm()
+            assert (await client.post("/score", json=HONEY)).status_code == 200
 
-    asyncio.run(main())
+
+@pytest.mark.anyio
+async def test_a_server_is_warmed_when_it_starts() -> None:
+    messages: asyncio.Queue[Any] = asyncio.Queue()
+    sent: asyncio.Queue[Any] = asyncio.Queue()
+    with Engine(world()) as engine:
+        front = app(engine)
+        task = asyncio.create_task(front({"type": "lifespan"}, messages.get, sent.put))
+        await messages.put({"type": "lifespan.startup"})
+        assert (await sent.get())["type"] == "lifespan.startup.complete"
+        await front.warm()
+        assert front.service.readiness.is_warm
+        await messages.put({"type": "lifespan.shutdown"})
+        assert (await sent.get())["type"] == "lifespan.shutdown.complete"
+        await task
 
 
 def test_settings_must_fit_the_engine() -> None:
@@ -209,8 +202,9 @@ def test_settings_must_fit_the_engine() -> None:
             app("compact")  # type: ignore[arg-type]
 
 
-def test_candidates_are_ranked() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_candidates_are_ranked() -> None:
+    async with serve(FakeRuntime({"lm": language_model})) as (client, _):
         body = {"candidates": ["honey is blue", "bees make honey"], "knowledge": "bees make honey", "history": ["hi"]}
         ranked = (await client.post("/rank", json=body)).json()["ranked"]
         assert [candidate["index"] for candidate in ranked] == [1, 0]
@@ -223,11 +217,10 @@ def test_candidates_are_ranked() -> None:
         unread = await client.post("/rank", json=body | {"candidates": ["x " * 8, "bees make honey"]})
         assert [candidate["result"]["status"] for candidate in unread.json()["ranked"]] == ["scored", "truncated"]
 
-    run(test, FakeRuntime({"lm": language_model}))
 
-
-def test_names_are_repaired() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_names_are_repaired() -> None:
+    async with serve(graph_world()) as (client, _):
         body = {
             "response": "It was directed by James Cameron.",
             "history": ["Do you know Alien?"],
@@ -239,8 +232,6 @@ def test_names_are_repaired() -> None:
         assert (answer.status_code, answer.json()["path"]) == (422, "$.triples")
         answer = await client.post("/refine", json=body | {"top": 0})
         assert (answer.status_code, answer.json()["path"]) == (422, "$.top")
-
-    run(test, graph_world())
 
 
 def test_a_response_is_corrected_by_its_knowledge() -> None:
@@ -271,14 +262,13 @@ def test_a_response_is_corrected_by_its_knowledge() -> None:
     run(test_failure, FakeRuntime({"nli": fail}, calibration=correcting.CALIBRATION))
 
 
-def test_what_the_bundle_lacks_is_said() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_what_the_bundle_lacks_is_said() -> None:
+    async with serve() as (client, _):
         answer = await client.post("/refine", json={"response": "a", "triples": [["a", "b", "c"]]})
         assert (answer.status_code, "Load the bundle 'nph'" in answer.json()["detail"]) == (422, True)
         answer = await client.post("/generate", json={"knowledge": "a", "history": ["b"]})
         assert (answer.status_code, "role 'generator'" in answer.json()["detail"]) == (422, True)
-
-    run(test)
 
 
 def test_the_document_describes_what_is_there() -> None:
@@ -296,12 +286,11 @@ def test_the_document_describes_what_is_there() -> None:
     assert schemas["Options"]["properties"]["deadline_ms"]["description"].startswith("Milliseconds after which")
 
 
-def test_answers_have_the_documents_types() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_answers_have_the_documents_types() -> None:
+    async with serve() as (client, _):
         msgspec.json.decode((await client.post("/score", json=HONEY)).content, type=Score)
         msgspec.json.decode((await client.post("/score", json={})).content, type=Problem)
-
-    run(test)
 
 
 def test_the_package_has_what_it_says() -> None:

@@ -19,7 +19,7 @@ from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
 from groundwire.service.lines import IN_FLIGHT, split_lines
-from tests.support.service import HONEY, NDJSON, Connection, count_requests, count_tokens, run, wait_until
+from tests.support.service import HONEY, NDJSON, Connection, count_requests, count_tokens, run, serve, wait_until
 from tests.support.streams import CALIBRATION, ROLES, classify, world
 
 
@@ -52,8 +52,9 @@ def test_each_line_has_its_answer_in_order() -> None:
     ]  # fmt: skip
 
 
-def test_the_query_has_metrics_and_options() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_the_query_has_metrics_and_options() -> None:
+    async with serve() as (client, _):
         _, (line,) = await post(
             client, [HONEY], '?metrics=token_classifier&options={"token_classifier":{"threshold":1}}'
         )
@@ -70,11 +71,10 @@ def test_the_query_has_metrics_and_options() -> None:
             assert answer.json().get("path", "") == path
         assert (await client.post("/score_many", json=HONEY)).status_code == 415
 
-    run(test)
 
-
-def test_answers_come_before_the_body_is_complete() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_answers_come_before_the_body_is_complete() -> None:
+    async with serve() as (_, front):
         connection = Connection(front, "/score_many")
         assert await connection.read_status() == 200
         for number in range(1, 4):
@@ -83,8 +83,6 @@ def test_answers_come_before_the_body_is_complete() -> None:
         connection.end()
         assert await connection.read_line() is None
         await connection.task
-
-    run(test)
 
 
 class Held:
@@ -102,10 +100,11 @@ class Held:
         return classify(call)
 
 
-def test_no_more_is_read_than_can_be_worked_on() -> None:
+@pytest.mark.anyio
+async def test_no_more_is_read_than_can_be_worked_on() -> None:
     held = Held()
 
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+    async with serve(world(nli=held), max_waiting_tokens=1_000_000) as (_, front):
         held.holds = True
         connection = Connection(front, "/score_many")
         for number in range(3 * IN_FLIGHT):
@@ -122,13 +121,12 @@ def test_no_more_is_read_than_can_be_worked_on() -> None:
         assert [(await connection.read_line())["id"] for _ in range(3 * IN_FLIGHT)] == list(range(3 * IN_FLIGHT))
         await wait_until(lambda: (count_requests(front), count_tokens(front)) == (0, 0))
 
-    run(test, world(nli=held), max_waiting_tokens=1_000_000)
 
-
-def test_bulk_work_leaves_room_for_single_requests() -> None:
+@pytest.mark.anyio
+async def test_bulk_work_leaves_room_for_single_requests() -> None:
     held = Held()
 
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+    async with serve(world(nli=held), max_waiting_tokens=100) as (client, front):
         held.holds = True
         connection = Connection(front, "/score_many", query="metrics=nli")
         for _ in range(20):
@@ -143,8 +141,6 @@ def test_bulk_work_leaves_room_for_single_requests() -> None:
         held.released.set()
         assert (await single).status_code == 200
         await connection.task
-
-    run(test, world(nli=held), max_waiting_tokens=100)
 
 
 def test_lines_wait_for_single_requests() -> None:
@@ -174,10 +170,11 @@ def test_lines_wait_for_single_requests() -> None:
     run(test, runtime)
 
 
-def test_a_client_that_leaves_cancels_its_lines() -> None:
+@pytest.mark.anyio
+async def test_a_client_that_leaves_cancels_its_lines() -> None:
     held = Held()
 
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+    async with serve(world(nli=held)) as (_, front):
         held.holds = True
         connection = Connection(front, "/score_many")
         for number in range(10):
@@ -190,11 +187,10 @@ def test_a_client_that_leaves_cancels_its_lines() -> None:
         refusals = front.service.monitoring.render().decode()
         assert 'groundwire_refusals_total{code="client_closed",route="/score_many"} 1.0' in refusals
 
-    run(test, world(nli=held))
 
-
-def test_a_client_that_says_nothing_is_refused_at_the_end() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_client_that_says_nothing_is_refused_at_the_end() -> None:
+    async with serve(max_idle_ms=50.0) as (_, front):
         connection = Connection(front, "/score_many")
         connection.write_line(HONEY)
         await connection.read_status()
@@ -202,8 +198,6 @@ def test_a_client_that_says_nothing_is_refused_at_the_end() -> None:
         assert (await connection.read_line())["error"]["code"] == "body_timeout"
         assert await connection.read_line() is None
         await connection.task
-
-    run(test, max_idle_ms=50.0)
 
 
 TEXTS = st.binary(max_size=40).map(lambda text: text.translate(bytes(b"\nabc"[i % 4] for i in range(256))))

@@ -126,16 +126,15 @@ def test_a_wrong_body_is_refused_with_the_path_of_its_field(body: Any, status: i
     assert problem["detail"].endswith(".")
 
 
-def test_a_body_without_a_length_is_bounded_too() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_body_without_a_length_is_bounded_too() -> None:
+    async with serve(max_body_bytes=1000) as (_, front):
         connection = Connection(front, "/score", JSON)
         connection.write(b"x" * 600)
         connection.write(b"x" * 600)
         assert await connection.read_status() == 413
         assert (await connection.read_line())["code"] == "too_large"
         await connection.task
-
-    run(test, max_body_bytes=1000)
 
 
 def test_only_json_is_read() -> None:
@@ -225,20 +224,20 @@ def test_a_wrong_deadline_is_refused() -> None:
         assert post(HONEY, headers).status_code == 422
 
 
-def test_a_body_that_does_not_come_in_time_is_refused() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_body_that_does_not_come_in_time_is_refused() -> None:
+    async with serve() as (_, front):
         connection = Connection(front, "/score", JSON | {"Groundwire-Deadline-Ms": "20"})
         connection.write(b'{"resp')
         assert await connection.read_status() == 408
         await connection.task
 
-    run(test)
 
-
-def test_a_full_server_says_when_to_come_again() -> None:
+@pytest.mark.anyio
+async def test_a_full_server_says_when_to_come_again() -> None:
     held = Held()
 
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+    async with serve(world(nli=held), max_waiting_tokens=25) as (client, front):
         held.holds = True
         first = asyncio.create_task(client.post("/score", json=HONEY))
         await asyncio.to_thread(held.entered.wait, 30)
@@ -251,13 +250,12 @@ def test_a_full_server_says_when_to_come_again() -> None:
         assert (await client.post("/score", json=HONEY)).status_code == 200
         await wait_until(lambda: (count_requests(front), count_tokens(front)) == (0, 0))
 
-    run(test, world(nli=held), max_waiting_tokens=25)
 
-
-def test_a_client_that_leaves_cancels_its_work() -> None:
+@pytest.mark.anyio
+async def test_a_client_that_leaves_cancels_its_work() -> None:
     held = Held()
 
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+    async with serve(world(nli=held)) as (_, front):
         held.holds = True
         connection = Connection(front, "/score", JSON)
         connection.write(json.dumps(HONEY).encode())
@@ -272,18 +270,15 @@ def test_a_client_that_leaves_cancels_its_work() -> None:
         assert 'groundwire_refusals_total{code="client_closed",route="/score"} 1.0' in text
         assert 'groundwire_requests_total{route="/score",status="499"} 1.0' in text
 
-    run(test, world(nli=held))
 
-
-def test_a_closed_engine_is_503() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_closed_engine_is_503() -> None:
+    async with serve() as (client, front):
         front.service.engine.close()
         for path in ("/healthz", "/readyz"):
             assert (await client.get(path)).status_code == 503
         answer = await client.post("/score", json=HONEY)
         assert (answer.status_code, answer.json()["code"]) == (503, "closed")
-
-    run(test)
 
 
 def test_a_defect_is_500_without_its_reason() -> None:
@@ -296,25 +291,22 @@ def test_a_defect_is_500_without_its_reason() -> None:
     assert "division" not in answer.text
 
 
-def test_many_callers_get_their_own_scores() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_many_callers_get_their_own_scores() -> None:
+    async with serve() as (client, _):
         bodies = [HONEY | {"response": f"Honey is {'blue' if i % 3 else 'sweet'} {i}."} for i in range(60)]
         answers = await asyncio.gather(*(client.post("/score", json=body) for body in bodies))
         assert [answer.json()["value"] for answer in answers] == [0.0 if i % 3 else 1.0 for i in range(60)]
 
-    run(test)
 
-
-def test_it_can_be_mounted() -> None:
+@pytest.mark.anyio
+async def test_it_can_be_mounted() -> None:
     from starlette.applications import Starlette
     from starlette.routing import Mount
 
-    async def main() -> None:
-        async with serve() as (_, front), connect(Starlette(routes=[Mount("/check", front)])) as client:
-            assert (await client.post("/check/score", json=HONEY)).status_code == 200
-            answer = await client.post("/check/score", json={})
-            assert (answer.status_code, answer.json()["path"]) == (422, "$.response")
-            assert (await client.get("/check/nothing")).json()["code"] == "not_found"
-            assert (await client.get("/check/healthz")).status_code == 200
-
-    asyncio.run(main())
+    async with serve() as (_, front), connect(Starlette(routes=[Mount("/check", front)])) as client:
+        assert (await client.post("/check/score", json=HONEY)).status_code == 200
+        answer = await client.post("/check/score", json={})
+        assert (answer.status_code, answer.json()["path"]) == (422, "$.response")
+        assert (await client.get("/check/nothing")).json()["code"] == "not_found"
+        assert (await client.get("/check/healthz")).status_code == 200

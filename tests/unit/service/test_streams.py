@@ -14,9 +14,8 @@ from groundwire.engine import Engine
 from groundwire.guard import Guard
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.protocol import Outcome
-from groundwire.service.front import Front
 from tests.support.graph_world import FILMS
-from tests.support.service import NDJSON, Connection, Socket, run
+from tests.support.service import NDJSON, Connection, Socket, run, serve
 from tests.support.streams import KNOWLEDGE, classify, world
 
 FIRST = {"knowledge": KNOWLEDGE}
@@ -90,8 +89,9 @@ def test_a_wrong_piece_ends_the_stream(pieces: list[Any], code: str) -> None:
     assert not more, "nothing leaves"
 
 
-def test_events_come_while_the_text_does() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_events_come_while_the_text_does() -> None:
+    async with serve() as (_, front):
         connection = Connection(front, "/stream")
         connection.write_line(FIRST)
         assert await connection.read_status() == 200
@@ -105,10 +105,9 @@ def test_events_come_while_the_text_does() -> None:
         refusals = front.service.monitoring.render().decode()
         assert 'groundwire_refusals_total{code="client_closed",route="/stream"} 1.0' in refusals
 
-    run(test)
 
-
-def test_a_client_that_leaves_cancels_its_check() -> None:
+@pytest.mark.anyio
+async def test_a_client_that_leaves_cancels_its_check() -> None:
     held, entered, released_ = [False], threading.Event(), threading.Event()
 
     def hold(call: Classify) -> Outcome:
@@ -117,7 +116,7 @@ def test_a_client_that_leaves_cancels_its_check() -> None:
             released_.wait(30)
         return classify(call)
 
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+    async with serve(world(nli=hold)) as (_, front):
         held[0] = True
         connection = Connection(front, "/stream")
         connection.write_line(FIRST)
@@ -128,11 +127,10 @@ def test_a_client_that_leaves_cancels_its_check() -> None:
         assert front.service.open_streams == 0
         released_.set()
 
-    run(test, world(nli=hold))
 
-
-def test_a_response_has_its_time() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_response_has_its_time() -> None:
+    async with serve(max_stream_ms=50.0) as (_, front):
         connection = Connection(front, "/stream")
         connection.write_line(FIRST)
         await connection.read_status()
@@ -140,11 +138,10 @@ def test_a_response_has_its_time() -> None:
         assert (name, event["problem"]["code"]) == ("error", "deadline")
         await connection.task
 
-    run(test, max_stream_ms=50.0)
 
-
-def test_streams_are_bounded() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_streams_are_bounded() -> None:
+    async with serve(max_streams=1) as (client, front):
         connection = Connection(front, "/stream")
         connection.write_line(FIRST)
         await connection.read_status()
@@ -158,11 +155,10 @@ def test_streams_are_bounded() -> None:
         assert (await post(client, FIRST, "Honey is sweet.")).status_code == 429, "the server is full"
         backlog.remove(100_000, 1.0)
 
-    run(test, max_streams=1)
 
-
-def test_a_socket_has_the_same_events() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_socket_has_the_same_events() -> None:
+    async with serve() as (_, front):
         socket = Socket(front)
         assert (await socket.read())["type"] == "websocket.accept"
         socket.write(json.dumps(FIRST))
@@ -181,9 +177,8 @@ def test_a_socket_has_the_same_events() -> None:
         await socket.task
         assert 'route="/stream",status="101"} 1.0' in front.service.monitoring.render().decode()
 
-    run(test)
 
-
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("messages", "code"),
     [
@@ -195,8 +190,8 @@ def test_a_socket_has_the_same_events() -> None:
         ([], 4504),
     ],
 )
-def test_a_socket_is_closed_with_the_status(messages: list[str], code: int) -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+async def test_a_socket_is_closed_with_the_status(messages: list[str], code: int) -> None:
+    async with serve(max_idle_ms=100.0, default_deadline_ms=5_000.0 if messages else 100.0) as (_, front):
         socket = Socket(front)
         await socket.read()
         for message in messages:
@@ -208,11 +203,10 @@ def test_a_socket_is_closed_with_the_status(messages: list[str], code: int) -> N
         await socket.task
         assert f'route="/stream",status="{code - 4000}"}} 1.0' in front.service.monitoring.render().decode()
 
-    run(test, max_idle_ms=100.0, default_deadline_ms=5_000.0 if messages else 100.0)
 
-
-def test_a_socket_needs_a_token() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_socket_needs_a_token() -> None:
+    async with serve(tokens=("a",)) as (_, front):
         refused = Socket(front)
         assert (await refused.read())["status"] == 401
         await refused.task
@@ -221,11 +215,10 @@ def test_a_socket_needs_a_token() -> None:
         socket.leave()
         await socket.task
 
-    run(test, tokens=("a",))
 
-
-def test_a_socket_that_is_left_ends() -> None:
-    async def test(client: httpx.AsyncClient, front: Front) -> None:
+@pytest.mark.anyio
+async def test_a_socket_that_is_left_ends() -> None:
+    async with serve() as (_, front):
         socket = Socket(front)
         await socket.read()
         socket.write(json.dumps(FIRST))
@@ -235,5 +228,3 @@ def test_a_socket_that_is_left_ends() -> None:
         socket.leave()
         await socket.task
         assert front.service.open_streams == 0
-
-    run(test)
