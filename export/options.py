@@ -50,18 +50,13 @@ class RoleOptions:
     template: Template | None = None
     """How the fields become model inputs; None takes the role's default."""
     prompt: tuple[str, ...] | None = None
-<<<<<<< HEAD
-    """Response generators: the pieces of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
-    pieces. The prompt without the knowledge leaves out the piece that names it. None takes ``PROMPT``."""
+    """Response generators: the parts of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
+    pieces. The prompt without the knowledge leaves out the part that names it. None takes ``PROMPT``."""
     checkpoint: Checkpoint | None = None
     """Readers: the loaded model, because only the recipe that trains it can build it (``export/roles/reader.py``).
     Others are loaded from ``source``."""
     turn_end: str = " "
     """Readers: what follows each turn of the history."""
-=======
-    """Response generators: the parts of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
-    pieces. The prompt without the knowledge leaves out the part that names it. None takes ``PROMPT``."""
->>>>>>> tidy
     strip_prefix: str = ""
     """Removed from the front of generated texts."""
     max_tokens: int | None = None

@@ -171,13 +171,9 @@ class RoleInfo(msgspec.Struct, frozen=True):
     unit: Literal["response", "sentence"] = "response"
     """What a detector classifies at once."""
     baseline: tuple[float, float, float] | None = None
-<<<<<<< HEAD
-    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
+    """Precision, recall and F1 of an embedder's BERTScore for unrelated sentences; None where not measured."""
     heads: dict[str, ReaderHead] = {}
     """Of a reader, by name."""
-=======
-    """Precision, recall and F1 of an embedder's BERTScore for unrelated sentences; None where not measured."""
->>>>>>> tidy
 
 
 class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
@@ -215,13 +211,7 @@ class _GraphRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
     graph: str
     reference: str | msgspec.UnsetType = msgspec.UNSET
     """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. Unset and not None,
-<<<<<<< HEAD
-    as ``targets`` is, so that the digest is that of older manifests."""
-=======
     as ``targets`` is, so that older manifests keep their digest."""
-    targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
-    """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
->>>>>>> tidy
 
     @property
     def graph_files(self) -> tuple[str, ...]:

@@ -24,14 +24,10 @@ class Sentence(NamedTuple):
 def sentences(text: str) -> tuple[Sentence, ...]:
     """Split a text into sentences; parts without a letter or digit are left out.
 
-<<<<<<< HEAD
     A line break ends a sentence, unless the line is a heading, a lead-in that ends with a colon, the header of a table
     or the beginning of a code block, which belong to the sentence after them. The marker of a list item belongs to the
     item; rows of tables and lines of code are not split. A text without any word is one sentence, so every response has
     at least one.
-=======
-    A line break ends a sentence.
->>>>>>> tidy
 
     >>> [sentence.text for sentence in sentences("me too! it’s by Dr. Dre, no?")]
     ['me too!', 'it’s by Dr. Dre, no?']

@@ -122,12 +122,8 @@ async def rank(request: ServiceRequest) -> Response:
 async def correct(request: ServiceRequest) -> Response:
     """Put what the knowledge says in the place of what it does not support.
 
-<<<<<<< HEAD
     Look at the status: only `corrected` and `partial`, which is still inconsistent, change the response; `unknown` says
     that there was no verdict.
-=======
-    Look at the status: only `corrected` changes the response, `unknown` has no verdict to correct by.
->>>>>>> tidy
     """
     body = await request.read(CORRECT)
     service = request.service
