@@ -12,7 +12,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import Reading, cut_reading, join_readings, read_response
+from ..text.reading import Reading, cut_reading, join_readings, read_answer
 from ..text.sentences import Sentence, sentences
 from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from ..text.words import find_overlaps
@@ -39,7 +39,7 @@ def find_claims(request: Request, options: Options) -> Steps[tuple[Sentence, ...
 
 def rate_verifiability(request: Request) -> Steps[tuple[ClassifiedSpan, ...]]:
     """Whether each sentence of the response can be verified; code states nothing that a model could judge."""
-    readings = read_response(request.response)
+    readings = read_answer(request.response, request.history)
     judged = [reading for reading in readings if not reading.code]
     answers = yield from ask_in_parts(judged, lambda part: Classify(VERIFIABILITY, (), part.text))
     best = iter([max(of_reading, key=lambda answer: answer.supported or 0.0) for of_reading in answers])
@@ -56,7 +56,7 @@ def read_claims(request: Request, claims: Sequence[Sentence]) -> list[Reading]:
     wanted = {(claim.start, claim.end) for claim in claims}
     return [
         reading
-        for reading in read_response(request.response)
+        for reading in read_answer(request.response, request.history)
         if (reading.start, reading.end) in wanted and not reading.code
     ]
 
@@ -64,7 +64,9 @@ def read_claims(request: Request, claims: Sequence[Sentence]) -> list[Reading]:
 def join_claims(request: Request, claims: Sequence[Sentence]) -> Reading:
     """What models read of these sentences together; the response itself when they are all it has."""
     wanted = {(claim.start, claim.end) for claim in claims}
-    readings = [reading for reading in read_response(request.response) if (reading.start, reading.end) in wanted]
+    readings = [
+        reading for reading in read_answer(request.response, request.history) if (reading.start, reading.end) in wanted
+    ]
     return join_readings(request.response, readings)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from .sentences import Sentence, sentences
 from .structure import Line, LineReader
-from .windows import cut_text, group_texts
+from .windows import count_pieces, cut_text, group_texts
 from .words import RECENT
 
 Run: TypeAlias = tuple[int, int, int]
@@ -30,6 +30,13 @@ _LINE_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)*(?:#{1,6}[ \t]+|[ \t]*)")
 _MARKED = re.compile(r"[`*_~|#\n]|\]\(|^[ \t]*>")
 _STOP = re.compile(r"[.!?:;,]\s*\Z")
 _LAST_SENTENCE = re.compile(r".*[.!?]\s+", re.DOTALL)
+ELLIPSIS = 4
+"""Words of an answer that says nothing without its question: "In 1988." """
+LONGEST_QUESTION = 48
+"""Pieces of a question that is read before an answer."""
+_REFERS = re.compile(
+    r"(?:yes|yeah|yep|no|nope|he|she|they|it|his|her|their|its|that|those|this|these|both|neither)\b", re.IGNORECASE
+)
 
 
 class Reading(NamedTuple):
@@ -72,6 +79,12 @@ class Reading(NamedTuple):
         begin, stop = (runs[0][1], runs[-1][1] + runs[-1][2]) if runs else (self.start, self.end)
         return Reading(self.text[start:end], begin, stop, runs, self.code)
 
+    def follow(self, context: str) -> Reading:
+        """The reading after a text that is none of the response."""
+        shift = len(context) + 1
+        runs = tuple((read + shift, source, length) for read, source, length in self.runs)
+        return self._replace(text=f"{context} {self.text}", runs=runs)
+
 
 def _begin(run: Run) -> int:
     return run[0]
@@ -99,15 +112,34 @@ def _read_recent(response: str) -> tuple[Reading, ...]:
 
 def is_plain(response: str) -> bool:
     """Whether models read a response as it is."""
-    return all(
-        not reading.code and reading.text == response[reading.start : reading.end]
-        for reading in read_response(response)
-    )
+    return all(_is_verbatim(response, reading) for reading in read_response(response))
+
+
+def _is_verbatim(response: str, reading: Reading) -> bool:
+    return not reading.code and reading.text == response[reading.start : reading.end]
+
+
+def read_answer(response: str, history: Sequence[str]) -> tuple[Reading, ...]:
+    """What classifiers read of each sentence of a response: the first one after the question, where it needs it.
+
+    A sentence needs it if it begins with a pronoun, yes or no, or has at most ``ELLIPSIS`` words, and the last turn of
+    the history asks a question.
+
+    >>> [reading.text for reading in read_answer("Yes, until 8. Do come!", ["Is the shop open today?"])]
+    ['Is the shop open today? Yes, until 8.', 'Do come!']
+    """
+    first, *others = read_response(response)
+    if not history or first.code or not (_REFERS.match(first.text) or len(first.text.split()) <= ELLIPSIS):
+        return (first, *others)
+    questions = [sentence.text for sentence in sentences(history[-1]) if sentence.text.endswith("?")]
+    if not questions or count_pieces(questions[-1]) > LONGEST_QUESTION:
+        return (first, *others)
+    return (first.follow(questions[-1]), *others)
 
 
 def join_readings(response: str, readings: Sequence[Reading]) -> Reading:
-    """The readings as one, without code; the response itself if they are all it has and it is plain."""
-    if len(readings) == len(sentences(response)) and is_plain(response):
+    """The readings as one, without code; the response itself if they are all it has and read as it is."""
+    if len(readings) == len(sentences(response)) and all(_is_verbatim(response, reading) for reading in readings):
         return Reading(response, 0, len(response), ((0, 0, len(response)),))
     joined = _Text()
     for reading in [reading for reading in readings if not reading.code] or readings:
