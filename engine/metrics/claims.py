@@ -12,7 +12,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import Reading, cut_reading, join_readings, read_answer
+from ..text.reading import ReadText, cut_reading, join_readings, read_answer
 from ..text.sentences import Sentence, sentences
 from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from ..text.words import find_overlaps
@@ -51,7 +51,7 @@ def rate_verifiability(request: Request) -> Steps[tuple[ClassifiedSpan, ...]]:
     )
 
 
-def read_claims(request: Request, claims: Sequence[Sentence]) -> list[Reading]:
+def read_claims(request: Request, claims: Sequence[Sentence]) -> list[ReadText]:
     """What models read of these sentences, one by one; code is left out."""
     wanted = {(claim.start, claim.end) for claim in claims}
     return [
@@ -61,7 +61,7 @@ def read_claims(request: Request, claims: Sequence[Sentence]) -> list[Reading]:
     ]
 
 
-def join_claims(request: Request, claims: Sequence[Sentence]) -> Reading:
+def join_claims(request: Request, claims: Sequence[Sentence]) -> ReadText:
     """What models read of these sentences together; the response itself when they are all it has."""
     wanted = {(claim.start, claim.end) for claim in claims}
     readings = [
@@ -70,7 +70,7 @@ def join_claims(request: Request, claims: Sequence[Sentence]) -> Reading:
     return join_readings(request.response, readings)
 
 
-def ask_in_parts(readings: Sequence[Reading], ask: Callable[[Reading], Call]) -> Steps[list[list[Any]]]:
+def ask_in_parts(readings: Sequence[ReadText], ask: Callable[[ReadText], Call]) -> Steps[list[list[Any]]]:
     """Ask about each reading at once where the model can read it, and otherwise window by window.
 
     Args:
@@ -88,10 +88,10 @@ def ask_in_parts(readings: Sequence[Reading], ask: Callable[[Reading], Call]) ->
 
 
 def cut_to_fit(
-    readings: Sequence[Reading], ask: Callable[[Sequence[Reading]], Sequence[Call]]
-) -> Steps[list[list[tuple[Reading, Any]]]]:
+    readings: Sequence[ReadText], ask: Callable[[Sequence[ReadText]], Sequence[Call]]
+) -> Steps[list[list[tuple[ReadText, Any]]]]:
     """``ask_in_parts`` with the part that each answer is about."""
-    answers: dict[int, list[tuple[Reading, Any]]] = {}
+    answers: dict[int, list[tuple[ReadText, Any]]] = {}
     # A long reading is asked about first, alone, so that nothing else is computed for a round that is refused.
     long = [index for index, reading in enumerate(readings) if count_pieces(reading.text) > WINDOW_SIZE]
     others = [index for index in range(len(readings)) if index not in long]

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange
-from ..text.reading import Reading, cut_reading
+from ..text.reading import ReadText, cut_reading
 from ..text.retrieval import READ_WHOLE, KnowledgeIndex
 from ..text.sentences import sentences
 from ..text.windows import WINDOW_SIZE
@@ -16,7 +16,7 @@ INDICES = 4
 """Indices of long knowledge that are kept for the other metrics of the request."""
 
 
-class Evidence:
+class SelectedKnowledge:
     """The knowledge of a request, and what was read of it."""
 
     def __init__(self, knowledge: tuple[str, ...], index: KnowledgeIndex | None) -> None:
@@ -25,7 +25,7 @@ class Evidence:
         self._read: dict[int, set[tuple[int, int]]] = {}
         self._selected: dict[str, tuple[str, ...]] = {}
 
-    def select(self, reading: Reading) -> tuple[str, ...]:
+    def select(self, reading: ReadText) -> tuple[str, ...]:
         """The passages to compare a reading with: all, or the parts of long knowledge that its sentences are about."""
         return self.select_for(reading.text)
 
@@ -40,7 +40,7 @@ class Evidence:
             self._selected[text] = excerpt.passages
         return self._selected[text]
 
-    def select_all(self, whole: Reading) -> tuple[str, ...]:
+    def select_all(self, whole: ReadText) -> tuple[str, ...]:
         """The parts of long knowledge that a response is about, window by window; each once."""
         if self._index is None:
             return self._knowledge
@@ -79,15 +79,15 @@ class Evidence:
         )
 
 
-def open_knowledge(knowledge: Sequence[str]) -> Steps[Evidence]:
+def open_knowledge(knowledge: Sequence[str]) -> Steps[SelectedKnowledge]:
     """The knowledge of a request, indexed if it is too long to be read whole."""
     knowledge = tuple(knowledge)
     if sum(map(len, knowledge)) <= READ_WHOLE:
-        return Evidence(knowledge, None)
+        return SelectedKnowledge(knowledge, None)
     index = _find_index(knowledge)
     for _ in index.read():
         yield []  # others have a turn, and a request that was stopped ends here
-    return Evidence(knowledge, index)
+    return SelectedKnowledge(knowledge, index)
 
 
 @lru_cache(INDICES)

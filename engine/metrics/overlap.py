@@ -64,12 +64,12 @@ def leave_marks_out(response: str, content: Sequence[Word], known: Set[str]) -> 
     if is_plain(response):
         return content
     runs = join_readings(response, read_response(response)).runs
-    ranges = [Range(source, source + length) for _, source, length in runs]
+    ranges = [ReadRange(source, source + length) for _, source, length in runs]
     overlaps = find_overlaps([(word.start, word.end) for word in content], sorted(ranges))
     return [word for word, of_word in zip(content, overlaps, strict=True) if of_word or word.lower in known]
 
 
-class Range(NamedTuple):
+class ReadRange(NamedTuple):
     """Characters of the response that models read."""
 
     start: int

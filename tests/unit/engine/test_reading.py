@@ -63,8 +63,10 @@ def test_code_is_not_read_but_prose_between_fences_is() -> None:
 
 MARKED = st.lists(
     st.sampled_from(
-        ["- ", "1. ", "**", "*", "_", "`", "```", "\n", "\n\n", "| ", " |", "|---|", "# ", "[a](b)", "> ", ": ", ". "]
-        + ["It is", " long", "é", "3.5", "~~", "  "]
+        [
+            *("- ", "1. ", "**", "*", "_", "`", "```", "\n", "\n\n", "| ", " |", "|---|", "# ", "[a](b)", "> ", ": "),
+            *(". ", "It is", " long", "é", "3.5", "~~", "  "),
+        ]
     ),
     min_size=1,
     max_size=40,
@@ -78,10 +80,12 @@ def test_every_character_that_is_read_is_one_of_the_response(response: str) -> N
     joined = join_readings(response, readings)
     for reading in (*readings, joined, *cut_reading(joined, 8)):
         for index, character in enumerate(reading.text):
-            place = reading.locate(index, index + 1)
-            assert place is None or response[place[0] : place[1]] == character
-    own = [place for item in readings for index in range(len(item.text)) if (place := item.locate(index, index + 1))]
-    assert len(own) == len(set(own))
+            position = reading.locate(index, index + 1)
+            assert position is None or response[position[0] : position[1]] == character
+    positions = [
+        position for item in readings for index in range(len(item.text)) if (position := item.locate(index, index + 1))
+    ]
+    assert len(positions) == len(set(positions))
 
 
 @given(MARKED)
@@ -111,7 +115,8 @@ def test_windows_of_a_reading_are_its_sentences() -> None:
     [
         ("Yes, until 8.", "Hi. Is it open?", "Is it open? Yes, until 8."),
         ("In 1988.", "When did he write it?", "When did he write it? In 1988."),
-        ("He also wrote it in the year 1988.", "Who is Dahl?", "Who is Dahl? He also wrote it in the year 1988."),
+        ("He also wrote The BFG.", "Who is Dahl?", "Who is Dahl? He also wrote The BFG."),
+        ("He wrote it in the year 1988.", "Who is Dahl?", "He wrote it in the year 1988."),
         ("Dahl wrote it in the year 1988.", "Who is Dahl?", "Dahl wrote it in the year 1988."),
         ("Yes, until 8.", "I see.", "Yes, until 8."),
         ("Yes, until 8.", f"Is {'it ' * 60}open?", "Yes, until 8."),
@@ -130,7 +135,8 @@ def test_tool_results_are_lines_of_keys_and_values() -> None:
     text = "tool: find_order\nresult 1 id: 7\nresult 1 paid: none\nresult 2 id: 8\nresult 2 paid: false\ntags: a, 2"
     assert format_record(record) == text
     with Engine(FakeRuntime({})) as engine:
-        assert engine.score("Order 7.", [record], metrics="overlap").value == pytest.approx(2 * 2 / (2 + 18), abs=0.2)
+        values = [engine.score("Order 7.", [passage], metrics="overlap").value for passage in (record, text, "Order 8")]
+    assert values[0] == values[1] != values[2]
 
 
 MOST_WORDS = 60
@@ -205,7 +211,7 @@ def test_a_sentence_that_no_model_reads_at_once_is_cut() -> None:
 
 
 def test_of_long_knowledge_models_read_an_excerpt() -> None:
-    filler = "Nothing of interest was ever written in this place about anybody. " * 1500
+    filler = "Nothing of interest was ever written in this position about anybody. " * 1500
     fact = "Shop number 12 is open on weekdays."
     score, calls = count_calls(200, f"{filler}\n\n{fact}\n\n{filler}")
     assert score.status == "scored"
