@@ -53,7 +53,7 @@ def overlap(
             knowledge_words.append(word.lower)
         if count % WORDS_AT_ONCE == 0:
             yield []  # others have a turn, and a request that was stopped ends here
-    content = leave_marks_out(request.response, content, frozenset(knowledge_words))
+    content = list(leave_marks_out(request.response, content, frozenset(knowledge_words)))
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")
     return _compare_content(name, content, knowledge_words)

@@ -48,7 +48,7 @@ def locate_tokens(flags: Iterable[tuple[ReadText, FlaggedToken]]) -> tuple[Flagg
     """The tokens with their positions in the response; tokens of context, such as a table's header, have none."""
     positions = ((reading.locate(flag.start, flag.end), flag) for reading, flag in flags)
     return tuple(
-        FlaggedToken(*position, flag.probability, flag.begins) for place, flag in positions if position is not None
+        FlaggedToken(*position, flag.probability, flag.begins) for position, flag in positions if position is not None
     )
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from .sentences import Sentence, sentences
-from .structure import MarkdownLine, LineReader
+from .structure import LineReader, MarkdownLine
 from .windows import count_pieces, cut_text, group_texts
 from .words import RECENT
 
