@@ -38,10 +38,10 @@ def find_claims(request: Request, options: Options) -> Steps[tuple[Sentence, ...
 
 
 def rate_verifiability(request: Request) -> Steps[tuple[ClassifiedSpan, ...]]:
-    """Whether each sentence of the response can be verified; code states nothing that a model could judge."""
+    """Whether each sentence of the response can be verified; code states nothing that a model reads."""
     readings = read_answer(request.response, request.history)
-    judged = [reading for reading in readings if not reading.code]
-    answers = yield from ask_in_parts(judged, lambda part: Classify(VERIFIABILITY, (), part.text))
+    prose = [reading for reading in readings if not reading.code]
+    answers = yield from ask_in_parts(prose, lambda part: Classify(VERIFIABILITY, (), part.text))
     best = iter([max(of_reading, key=lambda answer: answer.supported or 0.0) for of_reading in answers])
     return tuple(
         ClassifiedSpan(reading.start, reading.end, CODE, {CODE: 1.0}, 0.0)

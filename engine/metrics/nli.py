@@ -68,8 +68,8 @@ def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metri
     )
     values = [label_value(answer, settings) for answer in of_response]
     # Only in the forward direction does a label say something about words of the response.
-    judged = () if settings.direction == "backward" else sentences or (response,)
-    wrong = [span for span in judged if span.label != "entailment"]
+    classified = () if settings.direction == "backward" else sentences or (response,)
+    wrong = [span for span in classified if span.label != "entailment"]
     return MetricResult(
         "nli",
         "scored",

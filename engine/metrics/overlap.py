@@ -59,14 +59,14 @@ def overlap(
     return _compare_content(name, content, knowledge_words)
 
 
-def leave_marks_out(response: str, content: Sequence[Word], known: Set[str]) -> Sequence[Word]:
-    """The words but for those of code, list markers and link targets that the knowledge lacks."""
+def leave_marks_out(response: str, content: Sequence[Word], knowledge_words: Set[str]) -> Sequence[Word]:
+    """The words, except words of code, list markers and link targets that the knowledge lacks."""
     if is_plain(response):
         return content
     runs = join_readings(response, read_response(response)).runs
     ranges = [ReadRange(source, source + length) for _, source, length in runs]
     overlaps = find_overlaps([(word.start, word.end) for word in content], sorted(ranges))
-    return [word for word, of_word in zip(content, overlaps, strict=True) if of_word or word.lower in known]
+    return [word for word, of_word in zip(content, overlaps, strict=True) if of_word or word.lower in knowledge_words]
 
 
 class ReadRange(NamedTuple):

@@ -49,7 +49,7 @@ class ReadText(NamedTuple):
     runs: tuple[Run, ...]
     """In order. Other characters of ``text`` are context, or join its parts."""
     code: bool = False
-    """Whether it is code, which models of English do not judge."""
+    """Whether it is code, which models of English do not read."""
 
     def locate(self, start: int, end: int) -> tuple[int, int] | None:
         """The characters of the response that ``start`` to ``end`` of the text are; None for context alone.
@@ -151,7 +151,7 @@ def join_readings(response: str, readings: Sequence[ReadText]) -> ReadText:
 
 
 def cut_reading(reading: ReadText, size: int) -> list[ReadText]:
-    """Windows of the sentences of a reading, of at most ``size`` pieces; a longer sentence is cut."""
+    """Windows of the sentences of a reading, of at most ``size`` units; a longer sentence is cut."""
     ranges: list[tuple[int, int]] = []
     for sentence in sentences(reading.text):
         ranges += [(sentence.start + start, sentence.start + end) for start, end in cut_text(sentence.text, size)]
@@ -256,7 +256,7 @@ class _Text:
 
 
 def _find_unmarked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The ranges of a text that are no marks of emphasis, code or links."""
+    """The ranges of a text that are not marks of emphasis, code or links."""
     for match in _MARKS.finditer(text, start, end):
         yield start, match.start()
         name = next(name for name in _INNER if match[name] is not None)

@@ -1,6 +1,6 @@
 """Markdown line by line: which lines are code or tables, which belong to the line after them, where a list item begins.
 
-What a line is depends on the lines before it and on the line itself, never on what follows, so that a stream reads the
+The kind of a line depends on the lines before it and on the line itself, never on later lines, so that a stream reads the
 same structure as the whole text.
 """
 
@@ -45,12 +45,13 @@ class LineReader:
 
     def is_decided(self, line: str) -> bool:
         """Whether what is there of an unfinished line says where its sentences end."""
-        return not self._fence and not line.lstrip().startswith("|") and not _UNDECIDED.match(line)
+        unsplit = self._fence or _FENCE.match(line) or line.lstrip().startswith("|")
+        return not unsplit and not _UNDECIDED.match(line)
 
     def find_marker(self, line: str) -> int:
         """Where the text of an unfinished line begins that ``is_decided``; 0 if it is not a list item."""
         match = _ITEM.match(line)
-        return 0 if match is None or _FENCE.match(line) else match.end()
+        return 0 if match is None else match.end()
 
     def read(self, line: str) -> MarkdownLine:
         """What a complete line is; its line break may be part of it."""
