@@ -1,7 +1,7 @@
 """Markdown line by line: which lines are code or tables, which belong to the line after them, where a list item begins.
 
-The kind of a line depends on the lines before it and on the line itself, never on later lines, so that a stream reads the
-same structure as the whole text.
+The kind of a line depends on the lines before it and on the line itself, never on later lines, so that a stream reads
+the same structure as the whole text.
 """
 
 from __future__ import annotations
