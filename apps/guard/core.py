@@ -295,7 +295,10 @@ class StreamCore:
 
     def _start_check(self, held: Held) -> Held:
         if held.pending is None:
-            request = msgspec.structs.replace(self._request, response=held.sentence.text)
+            # An empty turn: only the first sentence answers the last turn of the history.
+            answers = not self.text[: held.sentence.start].strip()
+            history = self._request.history if answers else (*self._request.history, "")
+            request = msgspec.structs.replace(self._request, response=held.sentence.text, history=history)
             held.pending = self._start_request(request, self._fed[0][1])
         return held
 

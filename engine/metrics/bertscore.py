@@ -25,7 +25,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import BertScoreExplanation, MatchedWord
 from ..schema.options import BertScoreOptions, Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import Reading, join_readings, read_response
+from ..text.reading import ReadText, join_readings, read_response
 from ..text.words import words
 from .base import Metric, RoleInfos, within
 from .evidence import open_knowledge
@@ -76,7 +76,7 @@ def check_baseline(settings: BertScoreOptions) -> Triple | None:
 
 
 def match_texts(
-    whole: Reading,
+    whole: ReadText,
     response: Embedded,
     knowledge: Sequence[Embedded],
     counts: TokenCounts | None,
@@ -148,10 +148,12 @@ def match_words(text: str, response: Embedded, matched: Numbers) -> tuple[Matche
     return tuple(out)
 
 
-def _locate_words(whole: Reading, response: Embedded, matched: Numbers) -> tuple[MatchedWord, ...]:
-    """``match_words`` with the places of the response; words of context have none."""
+def _locate_words(whole: ReadText, response: Embedded, matched: Numbers) -> tuple[MatchedWord, ...]:
+    """``match_words`` with the positions of the response; words of context have none."""
     placed = ((word, whole.locate(word.start, word.end)) for word in match_words(whole.text, response, matched))
-    return tuple(MatchedWord(word.text, *place, word.similarity) for word, place in placed if place is not None)
+    return tuple(
+        MatchedWord(word.text, *position, word.similarity) for word, position in placed if position is not None
+    )
 
 
 def _features(explanation: BertScoreExplanation) -> dict[str, float]:

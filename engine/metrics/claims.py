@@ -12,7 +12,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import Reading, cut_reading, join_readings, read_response
+from ..text.reading import ReadText, cut_reading, join_readings, read_answer
 from ..text.sentences import Sentence, sentences
 from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from ..text.words import find_overlaps
@@ -38,10 +38,10 @@ def find_claims(request: Request, options: Options) -> Steps[tuple[Sentence, ...
 
 
 def rate_verifiability(request: Request) -> Steps[tuple[ClassifiedSpan, ...]]:
-    """Whether each sentence of the response can be verified; code states nothing that a model could judge."""
-    readings = read_response(request.response)
-    judged = [reading for reading in readings if not reading.code]
-    answers = yield from ask_in_parts(judged, lambda part: Classify(VERIFIABILITY, (), part.text))
+    """Whether each sentence of the response can be verified; code states nothing that a model reads."""
+    readings = read_answer(request.response, request.history)
+    prose = [reading for reading in readings if not reading.code]
+    answers = yield from ask_in_parts(prose, lambda part: Classify(VERIFIABILITY, (), part.text))
     best = iter([max(of_reading, key=lambda answer: answer.supported or 0.0) for of_reading in answers])
     return tuple(
         ClassifiedSpan(reading.start, reading.end, CODE, {CODE: 1.0}, 0.0)
@@ -51,24 +51,26 @@ def rate_verifiability(request: Request) -> Steps[tuple[ClassifiedSpan, ...]]:
     )
 
 
-def read_claims(request: Request, claims: Sequence[Sentence]) -> list[Reading]:
+def read_claims(request: Request, claims: Sequence[Sentence]) -> list[ReadText]:
     """What models read of these sentences, one by one; code is left out."""
     wanted = {(claim.start, claim.end) for claim in claims}
     return [
         reading
-        for reading in read_response(request.response)
+        for reading in read_answer(request.response, request.history)
         if (reading.start, reading.end) in wanted and not reading.code
     ]
 
 
-def join_claims(request: Request, claims: Sequence[Sentence]) -> Reading:
+def join_claims(request: Request, claims: Sequence[Sentence]) -> ReadText:
     """What models read of these sentences together; the response itself when they are all it has."""
     wanted = {(claim.start, claim.end) for claim in claims}
-    readings = [reading for reading in read_response(request.response) if (reading.start, reading.end) in wanted]
+    readings = [
+        reading for reading in read_answer(request.response, request.history) if (reading.start, reading.end) in wanted
+    ]
     return join_readings(request.response, readings)
 
 
-def ask_in_parts(readings: Sequence[Reading], ask: Callable[[Reading], Call]) -> Steps[list[list[Any]]]:
+def ask_in_parts(readings: Sequence[ReadText], ask: Callable[[ReadText], Call]) -> Steps[list[list[Any]]]:
     """Ask about each reading at once where the model can read it, and otherwise window by window.
 
     Args:
@@ -86,10 +88,10 @@ def ask_in_parts(readings: Sequence[Reading], ask: Callable[[Reading], Call]) ->
 
 
 def cut_to_fit(
-    readings: Sequence[Reading], ask: Callable[[Sequence[Reading]], Sequence[Call]]
-) -> Steps[list[list[tuple[Reading, Any]]]]:
+    readings: Sequence[ReadText], ask: Callable[[Sequence[ReadText]], Sequence[Call]]
+) -> Steps[list[list[tuple[ReadText, Any]]]]:
     """``ask_in_parts`` with the part that each answer is about."""
-    answers: dict[int, list[tuple[Reading, Any]]] = {}
+    answers: dict[int, list[tuple[ReadText, Any]]] = {}
     # A long reading is asked about first, alone, so that nothing else is computed for a round that is refused.
     long = [index for index, reading in enumerate(readings) if count_pieces(reading.text) > WINDOW_SIZE]
     others = [index for index in range(len(readings)) if index not in long]

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange
-from ..text.reading import Reading, cut_reading
+from ..text.reading import ReadText, cut_reading
 from ..text.retrieval import READ_WHOLE, KnowledgeIndex
 from ..text.sentences import sentences
 from ..text.windows import WINDOW_SIZE
@@ -16,7 +16,7 @@ INDICES = 4
 """Indices of long knowledge that are kept for the other metrics of the request."""
 
 
-class Evidence:
+class SelectedKnowledge:
     """The knowledge of a request, and what was read of it."""
 
     def __init__(self, knowledge: tuple[str, ...], index: KnowledgeIndex | None, read_whole: int = READ_WHOLE) -> None:
@@ -27,7 +27,7 @@ class Evidence:
         self._read: dict[int, set[tuple[int, int]]] = {}
         self._selected: dict[str, tuple[str, ...]] = {}
 
-    def select(self, reading: Reading) -> tuple[str, ...]:
+    def select(self, reading: ReadText) -> tuple[str, ...]:
         """The passages to compare a reading with: all, or the parts of long knowledge that its sentences are about."""
         return self.select_for(reading.text)
 
@@ -42,7 +42,7 @@ class Evidence:
             self._selected[text] = excerpt.passages
         return self._selected[text]
 
-    def select_all(self, whole: Reading) -> tuple[str, ...]:
+    def select_all(self, whole: ReadText) -> tuple[str, ...]:
         """The parts of long knowledge that a response is about, window by window; each once."""
         if self._index is None:
             return self._knowledge
@@ -81,15 +81,15 @@ class Evidence:
         )
 
 
-def open_knowledge(knowledge: Sequence[str], read_whole: int = READ_WHOLE) -> Steps[Evidence]:
+def open_knowledge(knowledge: Sequence[str], read_whole: int = READ_WHOLE) -> Steps[SelectedKnowledge]:
     """The knowledge of a request, indexed if it has more than ``read_whole`` characters."""
     knowledge = tuple(knowledge)
     if sum(map(len, knowledge)) <= read_whole:
-        return Evidence(knowledge, None, read_whole)
+        return SelectedKnowledge(knowledge, None, read_whole)
     index = _find_index(knowledge)
     for _ in index.read():
         yield []  # others have a turn, and a request that was stopped ends here
-    return Evidence(knowledge, index, read_whole)
+    return SelectedKnowledge(knowledge, index, read_whole)
 
 
 @lru_cache(INDICES)

@@ -16,7 +16,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import NliExplanation
 from ..schema.options import NliOptions, Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import Reading
+from ..text.reading import ReadText
 from .base import Details, Metric, RoleInfos, within
 from .claims import (
     ask_in_parts,
@@ -47,7 +47,7 @@ def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metri
     parts = read_claims(request, claims) if settings.sentences and settings.direction != "backward" else []
     parts = parts if len(claims) > 1 else []
 
-    def ask(reading: Reading) -> Classify:
+    def ask(reading: ReadText) -> Classify:
         return Classify("nli", lower(evidence.select(reading)), reading.text)
 
     of_response: list[Classified] = []
@@ -68,8 +68,8 @@ def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metri
     )
     values = [label_value(answer, settings) for answer in of_response]
     # Only in the forward direction does a label say something about words of the response.
-    judged = () if settings.direction == "backward" else sentences or (response,)
-    wrong = [span for span in judged if span.label != "entailment"]
+    classified = () if settings.direction == "backward" else sentences or (response,)
+    wrong = [span for span in classified if span.label != "entailment"]
     return MetricResult(
         "nli",
         "scored",

@@ -53,23 +53,23 @@ def overlap(
             knowledge_words.append(word.lower)
         if count % WORDS_AT_ONCE == 0:
             yield []  # others have a turn, and a request that was stopped ends here
-    content = leave_marks_out(request.response, content, frozenset(knowledge_words))
+    content = list(leave_marks_out(request.response, content, frozenset(knowledge_words)))
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")
     return _compare_content(name, content, knowledge_words)
 
 
-def leave_marks_out(response: str, content: Sequence[Word], known: Set[str]) -> Sequence[Word]:
-    """The words but for those of code, list markers and link targets that the knowledge lacks."""
+def leave_marks_out(response: str, content: Sequence[Word], knowledge_words: Set[str]) -> Sequence[Word]:
+    """The words, except words of code, list markers and link targets that the knowledge lacks."""
     if is_plain(response):
         return content
     runs = join_readings(response, read_response(response)).runs
-    ranges = [Range(source, source + length) for _, source, length in runs]
+    ranges = [ReadRange(source, source + length) for _, source, length in runs]
     overlaps = find_overlaps([(word.start, word.end) for word in content], sorted(ranges))
-    return [word for word, of_word in zip(content, overlaps, strict=True) if of_word or word.lower in known]
+    return [word for word, of_word in zip(content, overlaps, strict=True) if of_word or word.lower in knowledge_words]
 
 
-class Range(NamedTuple):
+class ReadRange(NamedTuple):
     """Characters of the response that models read."""
 
     start: int

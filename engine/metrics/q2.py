@@ -32,12 +32,12 @@ from ..schema.explanations import Comparison, PassageRange, Q2Explanation, Reaso
 from ..schema.options import Options, Q2Options
 from ..schema.results import MetricResult, Request
 from ..text.answers import answer_f1, match_answers
-from ..text.reading import Reading, cut_reading, join_readings, read_response
+from ..text.reading import ReadText, cut_reading, join_readings, read_response
 from ..text.sentences import Sentence
 from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from .base import Cell, Details, Metric, RoleInfos
 from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
-from .evidence import Evidence, open_knowledge
+from .evidence import SelectedKnowledge, open_knowledge
 from .nli import LABEL_VALUE, expected_value, lower
 
 ALL_QUESTIONS = 1_000
@@ -81,7 +81,7 @@ def q2(
         whole = join_claims(request, claims)
         return (yield from classify_response(evidence, whole, settings, name, spans, questions))
     answers = yield [
-        Answer(question.text, select_passages(request, evidence, question), settings.rule) for question in asked
+        Answer(question.text, select_evidence(request, evidence, question), settings.rule) for question in asked
     ]
     f1s = [
         answer_f1(answer.text, question.span.text, settings.fold_accents)
@@ -92,7 +92,7 @@ def q2(
     return replace(result, message=evidence.message, coverage=evidence.share * (result.coverage or 0.0))
 
 
-def select_passages(request: Request, evidence: Evidence, question: SpanQuestion) -> tuple[str, ...]:
+def select_evidence(request: Request, evidence: SelectedKnowledge, question: SpanQuestion) -> tuple[str, ...]:
     """What a question is answered from: the knowledge, or what of it the question and its span's sentence are about."""
     readings = read_response(request.response)
     sentence = next((item for item in readings if item.start <= question.span.start < item.end), readings[0])
@@ -106,8 +106,10 @@ def find_spans(
     if ranges is None:
         whole = join_readings(request.response, read_response(request.response))
         (spans,) = yield [FindSpans(whole.text)]
-        places = ((span, whole.locate(span.start, span.end)) for span in spans)
-        located = {place: TextSpan(span.text, *place, span.kind) for span, place in places if place is not None}
+        positions = ((span, whole.locate(span.start, span.end)) for span in spans)
+        located = {
+            position: TextSpan(span.text, *position, span.kind) for span, position in positions if position is not None
+        }
         return keep_overlapping(tuple(located.values()), claims)
     length = len(request.response)
     for start, end in ranges:
@@ -142,7 +144,7 @@ def generate_questions(
             size = WINDOW_SIZE if size is None else size // 2
 
 
-def _find_context(parts: Sequence[Reading], span: TextSpan) -> str:
+def _find_context(parts: Sequence[ReadText], span: TextSpan) -> str:
     return next((part.text for part in parts if part.start <= span.start < part.end), parts[0].text)
 
 
@@ -249,8 +251,8 @@ def find_unsupported(name: str, comparisons: Sequence[Comparison]) -> tuple[Unsu
 
 
 def classify_response(
-    evidence: Evidence,
-    whole: Reading,
+    evidence: SelectedKnowledge,
+    whole: ReadText,
     settings: Q2Options,
     name: str,
     spans: Sequence[TextSpan],

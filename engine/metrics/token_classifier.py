@@ -10,7 +10,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import FlaggedToken, TokenClassifierExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import Reading
+from ..text.reading import ReadText
 from ..text.sentences import sentences
 from ..text.words import flag_tokens
 from .base import Metric, RoleInfos, within
@@ -44,10 +44,12 @@ def token_classifier(request: Request, options: Options, role_info: RoleInfos) -
     )
 
 
-def locate_tokens(flags: Iterable[tuple[Reading, FlaggedToken]]) -> tuple[FlaggedToken, ...]:
-    """The tokens with their places in the response; tokens of context, such as a table's header, have none."""
-    places = ((reading.locate(flag.start, flag.end), flag) for reading, flag in flags)
-    return tuple(FlaggedToken(*place, flag.probability, flag.begins) for place, flag in places if place is not None)
+def locate_tokens(flags: Iterable[tuple[ReadText, FlaggedToken]]) -> tuple[FlaggedToken, ...]:
+    """The tokens with their positions in the response; tokens of context, such as a table's header, have none."""
+    positions = ((reading.locate(flag.start, flag.end), flag) for reading, flag in flags)
+    return tuple(
+        FlaggedToken(*position, flag.probability, flag.begins) for position, flag in positions if position is not None
+    )
 
 
 def join_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

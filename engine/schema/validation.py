@@ -12,6 +12,7 @@ from groundwire.runtime.unread import is_blank
 
 from .options import Options
 from .results import Request
+from .tool_results import format_record
 
 
 def make_request(
@@ -46,11 +47,18 @@ def make_response(response: Any, options: Options) -> str:
 
 
 def make_passages(knowledge: Any, options: Options) -> tuple[str, ...]:
-    """Check the knowledge, one string or several; passages without words are left out."""
+    """Check the knowledge, one passage or several; passages without words are left out.
+
+    A passage is a string. One of several may be a JSON object, such as a tool's result, which becomes lines of keys and
+    values.
+    """
     passages: tuple[Any, ...] = (knowledge,)
     if not isinstance(knowledge, str):
         passages = check_sequence("knowledge", knowledge, "one string or a list of passages")
-    passages = tuple(_text(f"knowledge[{i}]", passage) for i, passage in enumerate(passages))
+    passages = tuple(
+        _text(f"knowledge[{i}]", format_record(passage) if isinstance(passage, Mapping) else passage)
+        for i, passage in enumerate(passages)
+    )
     return _bound_knowledge(tuple(passage for passage in passages if not is_blank(passage)), options)
 
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from .sentences import Sentence, sentences
-from .structure import Line, LineReader
-from .windows import cut_text, group_texts
+from .structure import LineReader, MarkdownLine
+from .windows import count_pieces, cut_text, group_texts
 from .words import RECENT
 
 Run: TypeAlias = tuple[int, int, int]
@@ -30,9 +30,16 @@ _LINE_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)*(?:#{1,6}[ \t]+|[ \t]*)")
 _MARKED = re.compile(r"[`*_~|#\n]|\]\(|^[ \t]*>")
 _STOP = re.compile(r"[.!?:;,]\s*\Z")
 _LAST_SENTENCE = re.compile(r".*[.!?]\s+", re.DOTALL)
+ELLIPSIS = 4
+"""Words of an answer that says nothing without its question: "In 1988." """
+LONGEST_QUESTION = 48
+"""Pieces of a question that is read before an answer."""
+_REFERS = re.compile(
+    r"(?:yes|yeah|yep|no|nope|he|she|they|it|his|her|their|its|that|those|this|these|both|neither)\b", re.IGNORECASE
+)
 
 
-class Reading(NamedTuple):
+class ReadText(NamedTuple):
     """What models read of a part of the response."""
 
     text: str
@@ -42,7 +49,7 @@ class Reading(NamedTuple):
     runs: tuple[Run, ...]
     """In order. Other characters of ``text`` are context, or join its parts."""
     code: bool = False
-    """Whether it is code, which models of English do not judge."""
+    """Whether it is code, which models of English do not read."""
 
     def locate(self, start: int, end: int) -> tuple[int, int] | None:
         """The characters of the response that ``start`` to ``end`` of the text are; None for context alone.
@@ -62,7 +69,7 @@ class Reading(NamedTuple):
                 stop = source + min(length, end - read)
         return None if begin is None or stop is None else (begin, stop)
 
-    def slice(self, start: int, end: int) -> Reading:
+    def slice(self, start: int, end: int) -> ReadText:
         """The characters ``start`` to ``end`` of the text, as a reading of their own."""
         runs = tuple(
             (max(read - start, 0), source + max(start - read, 0), min(read + length, end) - max(read, start))
@@ -70,14 +77,20 @@ class Reading(NamedTuple):
             if read < end and read + length > start
         )
         begin, stop = (runs[0][1], runs[-1][1] + runs[-1][2]) if runs else (self.start, self.end)
-        return Reading(self.text[start:end], begin, stop, runs, self.code)
+        return ReadText(self.text[start:end], begin, stop, runs, self.code)
+
+    def follow(self, context: str) -> ReadText:
+        """The reading after a text that is none of the response."""
+        shift = len(context) + 1
+        runs = tuple((read + shift, source, length) for read, source, length in self.runs)
+        return self._replace(text=f"{context} {self.text}", runs=runs)
 
 
 def _begin(run: Run) -> int:
     return run[0]
 
 
-def read_response(response: str) -> tuple[Reading, ...]:
+def read_response(response: str) -> tuple[ReadText, ...]:
     """What models read of each sentence of a response, in order.
 
     >>> [reading.text for reading in read_response("We open:\\n- on **Monday** at 9\\n- on Friday at 10")]
@@ -87,7 +100,7 @@ def read_response(response: str) -> tuple[Reading, ...]:
 
 
 @lru_cache(RECENT)
-def _read_recent(response: str) -> tuple[Reading, ...]:
+def _read_recent(response: str) -> tuple[ReadText, ...]:
     lines = list(_read_lines(response))
     starts = [line.start for line in lines]
     readings = []
@@ -99,27 +112,46 @@ def _read_recent(response: str) -> tuple[Reading, ...]:
 
 def is_plain(response: str) -> bool:
     """Whether models read a response as it is."""
-    return all(
-        not reading.code and reading.text == response[reading.start : reading.end]
-        for reading in read_response(response)
-    )
+    return all(_is_verbatim(response, reading) for reading in read_response(response))
 
 
-def join_readings(response: str, readings: Sequence[Reading]) -> Reading:
-    """The readings as one, without code; the response itself if they are all it has and it is plain."""
-    if len(readings) == len(sentences(response)) and is_plain(response):
-        return Reading(response, 0, len(response), ((0, 0, len(response)),))
+def _is_verbatim(response: str, reading: ReadText) -> bool:
+    return not reading.code and reading.text == response[reading.start : reading.end]
+
+
+def read_answer(response: str, history: Sequence[str]) -> tuple[ReadText, ...]:
+    """What classifiers read of each sentence of a response: the first one after the question, where it needs it.
+
+    A sentence needs it if it has at most ``ELLIPSIS`` words, or one more after a pronoun, yes or no, and the last turn
+    of the history asks a question. Longer sentences that begin with a pronoun are not read better after the question.
+
+    >>> [reading.text for reading in read_answer("Yes, until 8. Do come!", ["Is the shop open today?"])]
+    ['Is the shop open today? Yes, until 8.', 'Do come!']
+    """
+    first, *others = read_response(response)
+    if not history or first.code or len(first.text.split()) > ELLIPSIS + bool(_REFERS.match(first.text)):
+        return (first, *others)
+    questions = [sentence.text for sentence in sentences(history[-1]) if sentence.text.endswith("?")]
+    if not questions or count_pieces(questions[-1]) > LONGEST_QUESTION:
+        return (first, *others)
+    return (first.follow(questions[-1]), *others)
+
+
+def join_readings(response: str, readings: Sequence[ReadText]) -> ReadText:
+    """The readings as one, without code; the response itself if they are all it has and read as it is."""
+    if len(readings) == len(sentences(response)) and all(_is_verbatim(response, reading) for reading in readings):
+        return ReadText(response, 0, len(response), ((0, 0, len(response)),))
     joined = _Text()
     for reading in [reading for reading in readings if not reading.code] or readings:
         if joined.text:
             joined.text += " " if _STOP.search(joined.text) else "\n"
         joined.runs += [(len(joined.text) + read, source, length) for read, source, length in reading.runs]
         joined.text += reading.text
-    return Reading(joined.text, readings[0].start, readings[-1].end, tuple(joined.runs))
+    return ReadText(joined.text, readings[0].start, readings[-1].end, tuple(joined.runs))
 
 
-def cut_reading(reading: Reading, size: int) -> list[Reading]:
-    """Windows of the sentences of a reading, of at most ``size`` pieces; a longer sentence is cut."""
+def cut_reading(reading: ReadText, size: int) -> list[ReadText]:
+    """Windows of the sentences of a reading, of at most ``size`` units; a longer sentence is cut."""
     ranges: list[tuple[int, int]] = []
     for sentence in sentences(reading.text):
         ranges += [(sentence.start + start, sentence.start + end) for start, end in cut_text(sentence.text, size)]
@@ -132,7 +164,7 @@ class _TextLine(NamedTuple):
 
     start: int
     end: int
-    line: Line
+    line: MarkdownLine
     lead_in: int | None
     """The line that an item belongs to, or the header of a table's row."""
 
@@ -159,9 +191,9 @@ def _read_lines(response: str) -> Iterator[_TextLine]:
         offset += len(content)
 
 
-def _read(response: str, part: Sentence, lines: Sequence[_TextLine], first: int, last: int) -> Reading:
-    own, body = lines[first : last + 1], lines[last]
-    plain = Reading(part.text, part.start, part.end, ((0, part.start, len(part.text)),), body.line.kind == "code")
+def _read(response: str, part: Sentence, lines: Sequence[_TextLine], first: int, last: int) -> ReadText:
+    part_lines, body = lines[first : last + 1], lines[last]
+    plain = ReadText(part.text, part.start, part.end, ((0, part.start, len(part.text)),), body.line.kind == "code")
     begins_item = lines[first].line.kind == "item" and part.start <= lines[first].start + lines[first].line.marker
     if plain.code or not (begins_item or _MARKED.search(part.text)):
         return plain
@@ -171,7 +203,7 @@ def _read(response: str, part: Sentence, lines: Sequence[_TextLine], first: int,
         lead_in = _Text()
         lead_in.add_line(response, lines[context], lines[context].start, lines[context].end)
         text.text = _LAST_SENTENCE.sub("", lead_in.text)
-    for line in own:
+    for line in part_lines:
         if line.line.kind == "table" and (line is body or line.lead_in is None):
             header = None if line.lead_in is None or lines[line.lead_in] is line else lines[line.lead_in]
             text.add_row(response, line, header)
@@ -179,7 +211,7 @@ def _read(response: str, part: Sentence, lines: Sequence[_TextLine], first: int,
             text.add_line(response, line, max(line.start, part.start), min(line.end, part.end))
     if not text.text.strip():
         return plain
-    reading = Reading(text.text, part.start, part.end, tuple(text.runs))
+    reading = ReadText(text.text, part.start, part.end, tuple(text.runs))
     stripped = reading.slice(len(text.text) - len(text.text.lstrip()), len(text.text.rstrip()))
     return stripped._replace(start=part.start, end=part.end)
 
@@ -224,7 +256,7 @@ class _Text:
 
 
 def _find_unmarked(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The ranges of a text that are no marks of emphasis, code or links."""
+    """The ranges of a text that are not marks of emphasis, code or links."""
     for match in _MARKS.finditer(text, start, end):
         yield start, match.start()
         name = next(name for name in _INNER if match[name] is not None)

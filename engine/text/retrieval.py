@@ -20,9 +20,9 @@ from .windows import count_pieces
 READ_WHOLE = 20_000
 """Characters of knowledge that models read whole, about 3,300 words; of longer knowledge they read excerpts."""
 EXCERPT_SIZE = 640
-"""Size of an excerpt in pieces (``count_pieces``): about 500 words, some five windows of the embedded models."""
+"""Size of an excerpt in units (``count_pieces``): about 500 words, some five windows of the embedded models."""
 PART_SIZE = 80
-"""Size of a part of the knowledge in pieces, unless a sentence is longer."""
+"""Size of a part of the knowledge in units, unless a sentence is longer."""
 PARTS_AT_ONCE = 500
 """Parts that are indexed in one go: about 20 ms."""
 _WORD = re.compile(r"[^\W_]+")

@@ -204,7 +204,7 @@ class _Bounds:
     def read(self, mark: _Mark, marker: int) -> tuple[int, int] | None:
         """Take the next token; returns the sentence that it ends by beginning another.
 
-        A full stop before ``marker`` is that of a list item's number.
+        A full stop before ``marker`` belongs to a list item's number.
         """
         begins = self.after_stop and not mark.silent and not mark.stop
         ended = self.split(mark.start) if begins else None

@@ -1,7 +1,7 @@
 """Markdown line by line: which lines are code or tables, which belong to the line after them, where a list item begins.
 
-What a line is depends on the lines before it and on the line itself, never on what follows, so that a stream reads the
-same structure as the whole text.
+The kind of a line depends on the lines before it and on the line itself, never on later lines, so that a stream reads
+the same structure as the whole text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PROSE_WORDS = 5
 """Words from which a line between fences may be prose."""
 
 
-class Line(NamedTuple):
+class MarkdownLine(NamedTuple):
     """What a line is."""
 
     kind: Kind
@@ -45,43 +45,44 @@ class LineReader:
 
     def is_decided(self, line: str) -> bool:
         """Whether what is there of an unfinished line says where its sentences end."""
-        return not self._fence and not line.lstrip().startswith("|") and not _UNDECIDED.match(line)
+        unsplit = self._fence or _FENCE.match(line) or line.lstrip().startswith("|")
+        return not unsplit and not _UNDECIDED.match(line)
 
     def find_marker(self, line: str) -> int:
         """Where the text of an unfinished line begins that ``is_decided``; 0 if it is not a list item."""
         match = _ITEM.match(line)
-        return 0 if match is None or _FENCE.match(line) else match.end()
+        return 0 if match is None else match.end()
 
-    def read(self, line: str) -> Line:
+    def read(self, line: str) -> MarkdownLine:
         """What a complete line is; its line break may be part of it."""
         line = line.rstrip()
-        found = self._find(line)
-        self._in_table = found.kind == "table"
-        self._carrying = found.carries
-        return found
+        structure = self._find(line)
+        self._in_table = structure.kind == "table"
+        self._carrying = structure.carries
+        return structure
 
-    def _find(self, line: str) -> Line:
+    def _find(self, line: str) -> MarkdownLine:
         fence = _FENCE.match(line)
         if self._fence:
             if fence and fence[1] == self._fence:
                 self._fence = ""
-                return Line("fence")
+                return MarkdownLine("fence")
             if not line:
-                return Line("blank", carries=self._carrying)
-            return Line("text" if _looks_like_prose(line) else "code")
+                return MarkdownLine("blank", carries=self._carrying)
+            return MarkdownLine("text" if _looks_like_prose(line) else "code")
         if not line:
-            return Line("blank", carries=self._carrying)
+            return MarkdownLine("blank", carries=self._carrying)
         if fence:
             self._fence = fence[1]
-            return Line("fence", carries=True)
+            return MarkdownLine("fence", carries=True)
         if line.lstrip().startswith("|"):
             separator = not any(map(str.isalnum, line))
-            return Line("table", carries=self._carrying if separator else not self._in_table)
+            return MarkdownLine("table", carries=self._carrying if separator else not self._in_table)
         item = _ITEM.match(line)
         marker = item.end() if item else 0
         if _HEADING.match(line):
-            return Line("heading", carries=True)
-        return Line("item" if item else "text", marker, bool(_LEAD_IN.search(line)))
+            return MarkdownLine("heading", carries=True)
+        return MarkdownLine("item" if item else "text", marker, bool(_LEAD_IN.search(line)))
 
 
 def _looks_like_prose(line: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 WINDOW_SIZE = 128
-"""Size of a window in pieces (``count_pieces``): about 100 words, half of what the embedded models read at once."""
+"""Size of a window in units (``count_pieces``): about 100 words, half of what the embedded models read at once."""
 LEAST_SIZE = 8
 """The smallest window that is tried when a model cannot read a larger one."""
 _PIECE = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
@@ -67,7 +67,7 @@ def group_texts(texts: Sequence[str], size: int = WINDOW_SIZE, context: int = 0)
 
 
 def cut_text(text: str, size: int = WINDOW_SIZE) -> list[tuple[int, int]]:
-    """Cut a text at the ends of clauses, else of words, else anywhere: ranges of ``size`` pieces at most, in order.
+    """Cut a text at the ends of clauses, else of words, else anywhere: ranges of ``size`` units at most, in order.
 
     >>> text = "It opens at nine, and it closes at five."
     >>> [text[start:end] for start, end in cut_text(text, 6)]
@@ -88,7 +88,7 @@ def cut_text(text: str, size: int = WINDOW_SIZE) -> list[tuple[int, int]]:
 
 
 def _find_end(text: str, start: int, size: int) -> int:
-    """Where a part from ``start`` on must end: the end of its last piece that fits."""
+    """Where a part from ``start`` on must end: the end of its last unit that fits."""
     read, end = 0, start
     for match in _PIECE.finditer(text, start):
         count = _count(match[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import Engine, LoadOptions, Options, Score
-from groundwire.engine.metrics import q2
 from groundwire.engine.metrics.claims import keep_overlapping
 from groundwire.engine.schema.explanations import Q2Explanation
 from groundwire.engine.schema.options import Q2Options

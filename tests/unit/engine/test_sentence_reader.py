@@ -65,6 +65,7 @@ def test_sentences_of_any_text_are_complete_only_when_nothing_can_change_them(te
         ("# What?\nIt is. We", ["# What?\nIt is."]),
         ("| a | b |\n|---|---|\n| 1. A | 2 |\n| 3", ["| a | b |\n|---|---|\n| 1. A | 2 |"]),
         ("```py\na = 1. Or\nb\n```\nSo it is. We", ["```py\na = 1. Or", "b", "So it is."]),
+        ("So.\n```py. Is it. A", ["So."]),
         ("```\nThe shop is closed on all Sundays. Come", []),
         ("```\nThe shop is closed on all Sundays. Come\nb", ["```\nThe shop is closed on all Sundays.", "Come"]),
     ],
