@@ -1,4 +1,4 @@
-"""Reads what is told apart letter by letter: phone numbers, e-mail and web addresses, versions, postcodes, codes, rooms.
+"""Reads what is told apart letter by letter: phone numbers, addresses, versions, postcodes, codes, rooms.
 
 A code has no amount: two are equal or differ, whatever their digits are.
 """

@@ -27,7 +27,8 @@ _TOTALS = frozenset(
 _DIFFERENCES = frozenset(
     read_table("""
     difference differ more less fewer longer shorter cheaper higher lower older younger bigger smaller heavier later
-    earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund others except reduced down saved increase increased decrease decreased rise rose
+    earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund
+    others except reduced down saved increase increased decrease decreased rise rose
 """)
 )
 _SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
@@ -249,16 +250,15 @@ def _take_shares(target: Measure, alike: Sequence[Operand], items: Sequence[Oper
 
 def _measure_time(target: Measure, items: Sequence[Operand]) -> Iterator[str]:
     """Ages and spans of time: the years between two dates, the hours between two times of day."""
-    years = target.measure == "duration" or (target.measure == "count" and not target.nouns)
-    if not years:
+    if target.measure != "duration" and (target.measure != "count" or target.nouns):
         return
     factor = target.factor if target.measure == "duration" else _YEAR_DAYS
     days = target.amount if target.measure == "duration" else target.amount * _YEAR_DAYS
     dates = [(item, item.value.content) for item in items if isinstance(item.value.content, Date)]
     for (left, start), (right, end) in permutations(dates, 2):
-        if start.first is None or end.first is None or start.first != start.last or end.first != end.last:
-            if start.month is None or end.month is None or start.day is None or end.day is None:
-                continue
+        years = start.first is not None and end.first is not None and start.first == start.last
+        if not (years and end.first == end.last) and (start.day is None or end.day is None):
+            continue
         between = _days_between(start, end)
         if between is None:
             continue
