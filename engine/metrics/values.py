@@ -112,7 +112,7 @@ def _details(result: MetricResult) -> Details | None:
     if not isinstance(result.explanation, ValuesExplanation):
         return None
     rows = tuple(
-        (value.text, value.kind, value.normalized, value.outcome, value.knowledge_says)
+        (value.text, value.kind, value.normalized, value.outcome, value.derivation or value.knowledge_says)
         for value in result.explanation.values
     )
     return Details(("value", "kind", "normal form", "outcome", "the knowledge says"), rows)
