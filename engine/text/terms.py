@@ -46,11 +46,11 @@ def states_terms(sentence: str, *, amounts: bool) -> bool:
     if lower.rstrip("\"')*_ ").endswith("?") or _ABSTAINING.search(lower) or _POLITE.search(lower):
         return False
     words = _WORD.findall(lower)
-    own = any(word in _FIRST_PERSON for word in words)
+    is_personal = any(word in _FIRST_PERSON for word in words)
     if amounts:
-        return not own or any(word in ("you", "your") for word in words) or _HEDGE.search(lower) is not None
+        return not is_personal or any(word in ("you", "your") for word in words) or _HEDGE.search(lower) is not None
     offer = _OFFER.search(lower)
-    if offer is None or own or lower.endswith("!"):
+    if offer is None or is_personal or lower.endswith("!"):
         return False
     return _CONTACT.search(lower) is None and (_CONDITION.search(lower) is not None or len(words) > _SHORT)
 

@@ -33,7 +33,7 @@ MANUAL = (
     "The service needs Python 3.9 or later. Send requests to api.example.com/v2/orders. The limit is 100 requests "
     "per minute."
 )
-CONTACT = "Write to help@shop.example or call +44 20 7946 0958. Our address is 12 Mill Lane, Leeds LS1 4AP."
+CONTACT = "Write to help@shop.example or call +44 20 7946 0958. Our address is 12 Mill Road, Leeds LS1 4AP."
 
 CODES = [
     # phone numbers
@@ -309,7 +309,7 @@ WRONG = [
     [*CODES, *TIMES, *DATES, *AMOUNTS, *DERIVED, *TITLES],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_value_of_every_day_is_judged_by_its_kind(response: str, knowledge: str, expected: list[str]) -> None:
+def test_a_value_of_every_day_is_compared_by_its_kind(response: str, knowledge: str, expected: list[str]) -> None:
     assert list_outcomes(response, knowledge) == expected
 
 

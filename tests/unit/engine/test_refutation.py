@@ -120,7 +120,7 @@ def test_a_confirmation_outweighs_a_margin_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("response", ["It was built in 1889.", "The tower is tall. It was built in 1889."])
-def test_a_sentence_with_a_value_is_judged_whatever_a_classifier_says(response: str) -> None:
+def test_a_sentence_with_a_value_is_decided_whatever_a_classifier_says(response: str) -> None:
     _, sentences = decide_response(response, results_of(response, 0.1), CALIBRATION, "balanced")
     assert sentences[-1].verdict.label == "consistent"
     assert [sentence.verdict.label for sentence in sentences[:-1]] == ["unverifiable"] * (len(sentences) - 1)
