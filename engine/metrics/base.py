@@ -88,7 +88,7 @@ class Refutes(NamedTuple):
 
 
 class Confirms(NamedTuple):
-    """Parts of a response that a metric finds in the knowledge, and what that is worth where nothing else is doubted."""
+    """Parts of a response that it finds in the knowledge, and what they are worth where nothing else is doubted."""
 
     feature: str
     """Key in ``Metric.features`` of how many such parts there are."""

@@ -134,7 +134,7 @@ def _details(result: MetricResult) -> Details | None:
     if not isinstance(result.explanation, ValuesExplanation):
         return None
     rows = tuple(
-        (value.text, value.kind, value.normalized, value.outcome, value.knowledge_says)
+        (value.text, value.kind, value.normalized, value.outcome, value.derivation or value.knowledge_says)
         for value in result.explanation.values
     )
     return Details(("value", "kind", "normal form", "outcome", "the knowledge says"), rows)
@@ -153,9 +153,9 @@ METRICS = (
         precision=2,
         features=_features,
         part=_part,
-        # Of the responses of begin_wow_dev and fever_symmetric_dev with a contradicted value, 2 of 77 are consistent; of
-        # those with an absent value of which the knowledge has another of its kind, none of 7: by the rule of succession
-        # 1 of 9.
+        # Of the responses of begin_wow_dev and fever_symmetric_dev with a contradicted value, 2 of 76 are consistent.
+        # Of those with an absent value of which the knowledge has another of its kind, none of 7 is: by the rule of
+        # succession 1 of 9.
         refutes=(Refutes("contradicted", 0.03), Refutes("replaced", 0.11)),
         # The likeliest for the responses of four development sets in which no metric doubts another word, and for pairs
         # written by hand in which the values have another form than in the knowledge.

@@ -11,14 +11,14 @@ import re
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FIRST_PERSON = frozenset({"i", "i'm", "i've", "i'd", "i'll", "my", "me", "mine", "myself"})
 _ABSTAINING = re.compile(
-    r"\b(?:don't|do not|doesn't|does not|didn't|couldn't|could not|can't|cannot|can not|unable to|not able to)\s+(?:\w+\s+)?"
-    r"(?:know|find|have (?:any |the |that |this |enough )?(?:information|details|data)|see (?:any|that)|help|answer|say|tell"
-    r"|share|provide|confirm|check|access|mention|specify)\b"
+    r"\b(?:don't|do not|doesn't|does not|didn't|couldn't|could not|can't|cannot|can not|unable to|not able to)\s+"
+    r"(?:\w+\s+)?(?:know|find|have (?:\w+ )?(?:information|details|data)|see (?:any|that)|help|answer|say"
+    r"|tell|share|provide|confirm|check|access|mention|specify)\b"
     r"|\b(?:not sure|no information|no idea|sorry|apologi[sz]e|unfortunately i|afraid i)\b"
 )
 _OFFER = re.compile(
-    r"\byou(?:'ll| will| can| may| must| could| need to| have to| are entitled to| are eligible| get| receive| pay| qualify"
-    r"| won't| cannot| can't| don't (?:need|have) to|'re (?:entitled|eligible)) \w+"
+    r"\byou(?:'ll| will| can| may| must| could| need to| have to| are entitled to| are eligible| get| receive"
+    r"| pay| qualify| won't| cannot| can't| don't (?:need|have) to|'re (?:entitled|eligible)) \w+"
 )
 _CONTACT = re.compile(
     r"\b(?:contact|reach|call|ask|email|e-mail|write|visit|tell|let|say|imagine|see|bet|guess|feel|try|enjoy|love|like|think"
@@ -46,11 +46,11 @@ def states_terms(sentence: str, *, amounts: bool) -> bool:
     if lower.rstrip("\"')*_ ").endswith("?") or _ABSTAINING.search(lower) or _POLITE.search(lower):
         return False
     words = _WORD.findall(lower)
-    own = any(word in _FIRST_PERSON for word in words)
+    is_personal = any(word in _FIRST_PERSON for word in words)
     if amounts:
-        return not own or any(word in ("you", "your") for word in words) or _HEDGE.search(lower) is not None
+        return not is_personal or any(word in ("you", "your") for word in words) or _HEDGE.search(lower) is not None
     offer = _OFFER.search(lower)
-    if offer is None or own or lower.endswith("!"):
+    if offer is None or is_personal or lower.endswith("!"):
         return False
     return _CONTACT.search(lower) is None and (_CONDITION.search(lower) is not None or len(words) > _SHORT)
 

@@ -1,4 +1,4 @@
-"""Reads what is told apart letter by letter: phone numbers, e-mail and web addresses, versions, postcodes, codes, rooms.
+"""Reads what differs letter by letter: phone numbers, addresses, versions, postcodes, codes, rooms.
 
 A code has no amount: two are equal or differ, whatever their digits are.
 """
@@ -14,7 +14,7 @@ from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
 from .dates import read_date
 from .numbers import SCALES
-from .records import Code, Hedge, Value
+from .records import ExactCode, Hedge, Value
 from .tokens import Token, read_table, text_at, touches
 from .units import CURRENCY_SIGNS, UNITS
 
@@ -49,7 +49,7 @@ _LABELS = frozenset(
     read_table("""
     room suite gate platform terminal extension ext order invoice ticket case reference ref booking flight bus tram line
     route port error status page section chapter article step bay desk table counter seat row aisle flat apartment unit
-    building block pin model track lane ward zone class exit junction locker shelf bin sku form plot stop stall booth
+    building block pin model track ward zone class exit junction locker shelf bin sku form plot stop stall booth
     bed theatre studio dock box code coupon voucher serial policy account lot batch part item studio hall level floor
 """)
 )
@@ -88,7 +88,7 @@ def find_codes(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
     [('phone', '01245567788'), ('email', 'help@shop.example'), ('identifier', '4471'), ('version', '2.1.0'),
      ('identifier', 'b12')]
     """
-    found: list[Value] = []
+    codes: list[Value] = []
     taken: set[int] = set()
     index = 0
     for first, last in _split_runs(tokens):
@@ -100,13 +100,13 @@ def find_codes(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
         kind, code, start, end = read
         if start < index:
             continue
-        found.append(Value(kind, tokens[start].start, tokens[end - 1].end, tokens[start].sentence, code))
+        codes.append(Value(kind, tokens[start].start, tokens[end - 1].end, tokens[start].sentence, code))
         taken.update(range(start, end))
         index = end
-    return found, taken
+    return codes, taken
 
 
-_Read = tuple[ValueKind, Code, int, int]
+_Read = tuple[ValueKind, ExactCode, int, int]
 """A code with its kind, the index of its first token and the one after its last."""
 
 
@@ -146,9 +146,9 @@ def _read_code(tokens: Sequence[Token], first: int, last: int) -> _Read | None:
     text = "".join([token.text for token in tokens[first:last]])
     lower = text.lower()
     if "@" in text:
-        return ("email", Code(lower), first, last) if _EMAIL.fullmatch(lower) else None
+        return ("email", ExactCode(lower), first, last) if _EMAIL.fullmatch(lower) else None
     if not text[0].isdecimal() and (_URL.fullmatch(lower) or _PATH.fullmatch(lower)):
-        return "url", Code(_fold_url(lower)), first, last
+        return "url", ExactCode(_fold_url(lower)), first, last
     if not any(map(str.isdecimal, text)):
         return None
     return (
@@ -191,7 +191,7 @@ def _read_phone(tokens: Sequence[Token], first: int) -> _Read | None:
         local = called and _LOCAL_PHONE.fullmatch(number) and _is_called(tokens, start, stop, len(key))
         if any(pattern.fullmatch(number) for pattern in _PHONES) or local:
             international = number.startswith(("+", "00"))
-            return "phone", Code(f"+{key.removeprefix('00')}" if international else key), start, stop
+            return "phone", ExactCode(f"+{key.removeprefix('00')}" if international else key), start, stop
     return None
 
 
@@ -214,21 +214,21 @@ _AFTER_CALL = frozenset(read_table("or free immediately instead straight right f
 
 def _read_postcode(tokens: Sequence[Token], first: int, last: int, text: str) -> _Read | None:
     if _POSTCODE.fullmatch(text):
-        return "postcode", Code(text.lower()), first, last
+        return "postcode", ExactCode(text.lower()), first, last
     if last < len(tokens) and len(text) < 5 and tokens[last].sentence == tokens[first].sentence:
         end = last + 1
         while end < len(tokens) and end < last + 3 and touches(tokens, end) and tokens[end].text.isalnum():
             end += 1
         both = f"{text} {''.join([token.text for token in tokens[last:end]])}"
         if _POSTCODE.fullmatch(both) and tokens[last].start > tokens[last - 1].end:
-            return "postcode", Code(both.replace(" ", "").lower()), first, end
+            return "postcode", ExactCode(both.replace(" ", "").lower()), first, end
     zip_code = len(text) == 5 and text.isdecimal() and last == first + 1
     if zip_code and (first > 0 and tokens[first - 1].text in _STATES):
-        return "postcode", Code(text), first, last
+        return "postcode", ExactCode(text), first, last
     before = [token.lower for token in tokens[max(0, first - 4) : first] if token.sentence == tokens[first].sentence]
     named = any(word in _POSTCODE_WORDS for word in before) or ("postal" in before and "code" in before)
     if named and 3 < len(text) < 8 and text.replace("-", "").isalnum():
-        return "postcode", Code(text.lower()), first, last
+        return "postcode", ExactCode(text.lower()), first, last
     return None
 
 
@@ -238,7 +238,7 @@ def _read_version(tokens: Sequence[Token], first: int, last: int, text: str) -> 
     any_minor = _ANY_MINOR.fullmatch(bare)
     if any_minor is not None:  # 1.x
         start = first - (text_at(tokens, first - 1) in _VERSION_WORDS)
-        return "version", Code(any_minor[1]), start, last
+        return "version", ExactCode(any_minor[1]), start, last
     start = first
     before = text_at(tokens, first - 1)
     label = ""
@@ -260,7 +260,7 @@ def _read_version(tokens: Sequence[Token], first: int, last: int, text: str) -> 
         return None
     if start < first and text_at(tokens, start - 1).isalpha() and tokens[start - 1].text[0].isupper():
         label = text_at(tokens, start - 1) if not tokens[start - 1].opens else ""
-    return "version", Code(bare, label, _read_later(tokens, start, last, text)), start, last
+    return "version", ExactCode(bare, label, _read_later(tokens, start, last, text)), start, last
 
 
 def parse_version(key: str) -> tuple[int, ...]:
@@ -301,7 +301,7 @@ def _read_identifier(tokens: Sequence[Token], first: int, last: int, text: str) 
     labels = text_at(tokens, first - 1) in _LABELS
     if not (labelled or labels):
         numbered = tokens[first].text == "#" and len(text) > 2 and text.isdecimal()
-        return ("identifier", Code(text.lower()), first, last) if mixed or numbered else None
+        return ("identifier", ExactCode(text.lower()), first, last) if mixed or numbered else None
     if not labelled:
         start, label = first, text_at(tokens, first - 1)
     amount = text.isdecimal() and text_at(tokens, last).isalpha() and text_at(tokens, last) in UNITS
@@ -313,7 +313,7 @@ def _read_identifier(tokens: Sequence[Token], first: int, last: int, text: str) 
         return None  # "5km", "12th"
     if any(token.lower in _ORDINAL_ENDS for token in tokens[first + 1 : last]) and plain[0].isdecimal():
         return None
-    return "identifier", Code(plain.lower(), label), start - 1, last
+    return "identifier", ExactCode(plain.lower(), label), start - 1, last
 
 
 _ORDINAL_ENDS = frozenset({"st", "nd", "rd", "th", "am", "pm", "s"})

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from ..schema.explanations import ValueKind
 from .codes import SHORT_PHONE, parse_version
-from .records import Clock, Code, Content, Date, Days, Hedge, Measure, Statement
+from .records import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Statement
 from .units import AMBIGUOUS, MONEY
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
@@ -154,7 +154,7 @@ def _is_close(left: float, right: float, share: float) -> bool:
     return abs(left - right) <= share * max(abs(left), abs(right), 1.0)
 
 
-def compare_codes(kind: ValueKind, ours: Code, theirs: Code) -> Relation | None:
+def compare_codes(kind: ValueKind, ours: ExactCode, theirs: ExactCode) -> Relation | None:
     """What a code says about another of the same kind; None for codes of different things."""
     if kind == "version":
         return _compare_versions(ours, theirs)
@@ -186,7 +186,7 @@ def _compare_phones(ours: str, theirs: str) -> Relation | None:
     return "supports" if len(short) > SHORT_PHONE and long.endswith(short) else "differs"
 
 
-def _compare_versions(ours: Code, theirs: Code) -> Relation | None:
+def _compare_versions(ours: ExactCode, theirs: ExactCode) -> Relation | None:
     if ours.label and theirs.label and ours.label != theirs.label:
         return None
     left, right = parse_version(ours.key), parse_version(theirs.key)
@@ -308,7 +308,7 @@ def normalize(content: Content) -> str:
         return f"{content.minutes // 60:02}:{content.minutes % 60:02}"
     if isinstance(content, Days):
         return " ".join(_DAY_NAMES[day] for day in sorted(content.days))
-    if isinstance(content, Code):
+    if isinstance(content, ExactCode):
         return f"{content.label} {_SIGNS[content.hedge]}{content.key}".lstrip()
     if isinstance(content, Statement):
         return " ".join([*content.left, content.verb, *content.right])

@@ -93,10 +93,10 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     pointed = _POINTED.fullmatch(token.text)
     if pointed is not None:
         half, next_index = _read_half(tokens, index + 1)
-        hour = int(pointed[1])
-        if not half or not 0 < hour <= 12:
+        if not half or not 0 < int(pointed[1]) <= 12:
             return None
-        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + int(pointed[2]), True), next_index
+        minutes = int(pointed[1]) % 12 * 60 + int(pointed[2])
+        return Clock(minutes + 720 * (half == "pm"), True), next_index
     hour = int(token.text) if token.text.isdecimal() and len(token.text) <= 2 else ONES.get(token.lower)
     if hour is None or hour > 24:
         return None

@@ -27,7 +27,8 @@ _TOTALS = frozenset(
 _DIFFERENCES = frozenset(
     read_table("""
     difference differ more less fewer longer shorter cheaper higher lower older younger bigger smaller heavier later
-    earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund others except reduced down saved increase increased decrease decreased rise rose
+    earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund
+    others except reduced down saved increase increased decrease decreased rise rose
 """)
 )
 _SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
@@ -53,7 +54,7 @@ class Operand(NamedTuple):
 
     value: Value
     text: str
-    place: tuple[int, int]
+    sentence_key: tuple[int, int]
     """Its passage and sentence; passage -1 for the response."""
     related: bool = True
     """Whether its sentence shares a content word with the response's."""
@@ -62,20 +63,20 @@ class Operand(NamedTuple):
 
 
 def derive(
-    value: Value, text: str, known: Sequence[Operand], own: Sequence[Operand], words: Set[str], factors: Set[str]
+    value: Value, text: str, known: Sequence[Operand], stated: Sequence[Operand], words: Set[str], factors: Set[str]
 ) -> str:
     """How ``value``, written as ``text``, follows from other numbers, as "15 + 12 = 27"; empty if it does not.
 
-    ``known`` are numbers of the knowledge, ``own`` others of the response's sentence, ``words`` its words in lower
+    ``known`` are numbers of the knowledge, ``stated`` others of the response's sentence, ``words`` its words in lower
     case, ``factors`` those of ``FACTORS`` that either text has.
     """
     ways: Iterator[str]
     if isinstance(value.content, Measure):
-        ways = _derive_measure(value.content, known, own, words, factors)
+        ways = _derive_measure(value.content, known, stated, words, factors)
     elif isinstance(value.content, Clock):
-        ways = _derive_clock(value.content, [*known, *own], passing=bool(words & _PASSING))
+        ways = _derive_clock(value.content, [*known, *stated], passing=bool(words & _PASSING))
     elif isinstance(value.content, Date):
-        ways = _derive_date(value.content, [*known, *own], again=bool(words & _AGAIN))
+        ways = _derive_date(value.content, [*known, *stated], again=bool(words & _AGAIN))
     else:
         return ""
     way = next(ways, "")
@@ -83,16 +84,16 @@ def derive(
 
 
 def _derive_measure(
-    target: Measure, known: Sequence[Operand], own: Sequence[Operand], words: Set[str], factors: Set[str]
+    target: Measure, known: Sequence[Operand], stated: Sequence[Operand], words: Set[str], factors: Set[str]
 ) -> Iterator[str]:
     if target.measure == "rank":
         return
     alike = [item for item in known if _is_alike(target, item.value.content)]
     yield from _add(target, alike, words)
-    yield from _subtract(target, alike, own, words)
-    yield from _multiply(target, alike, known, own, words, factors)
-    yield from _take_shares(target, alike, [*known, *own], words)
-    yield from _measure_time(target, [*known, *own])
+    yield from _subtract(target, alike, stated, words)
+    yield from _multiply(target, alike, known, stated, words, factors)
+    yield from _take_shares(target, alike, [*known, *stated], words)
+    yield from _measure_time(target, [*known, *stated])
 
 
 def _is_alike(target: Measure, content: object) -> bool:
@@ -123,7 +124,7 @@ def _add(target: Measure, alike: Sequence[Operand], words: Set[str]) -> Iterator
         if words & _AVERAGES and len(group) > 1 and _equals(target, sum(map(_amount, group)) / len(group)):
             yield f"({' + '.join(item.text for item in group)}) / {len(group)}"
     for left, right in combinations(alike, 2):
-        together = left.place == right.place and target.measure != "count"
+        together = left.sentence_key == right.sentence_key and target.measure != "count"
         if (named or together) and _equals(target, _amount(left) + _amount(right)):
             yield f"{left.text} + {right.text}"
 
@@ -135,18 +136,20 @@ def _share_nouns(target: Measure, item: Operand) -> bool:
 
 
 def _by_place(items: Iterable[Operand]) -> Iterable[Sequence[Operand]]:
-    places: dict[tuple[int, int], list[Operand]] = {}
+    groups: dict[tuple[int, int], list[Operand]] = {}
     for item in items:
-        places.setdefault(item.place, []).append(item)
-    return places.values()
+        groups.setdefault(item.sentence_key, []).append(item)
+    return groups.values()
 
 
-def _subtract(target: Measure, alike: Sequence[Operand], own: Sequence[Operand], words: Set[str]) -> Iterator[str]:
+def _subtract(target: Measure, alike: Sequence[Operand], stated: Sequence[Operand], words: Set[str]) -> Iterator[str]:
     if not words & _DIFFERENCES:
         return
-    ours = [item for item in own if _is_alike(target, item.value.content)]
+    ours = [item for item in stated if _is_alike(target, item.value.content)]
     for left, right in permutations([*alike, *ours], 2):
-        if (left.place[0] >= 0 or right.place[0] >= 0) and _equals(target, _amount(left) - _amount(right)):
+        if (left.sentence_key[0] >= 0 or right.sentence_key[0] >= 0) and _equals(
+            target, _amount(left) - _amount(right)
+        ):
             yield f"{left.text} - {right.text}"
 
 
@@ -154,13 +157,13 @@ def _multiply(
     target: Measure,
     alike: Sequence[Operand],
     known: Sequence[Operand],
-    own: Sequence[Operand],
+    stated: Sequence[Operand],
     words: Set[str],
     named_factors: Set[str],
 ) -> Iterator[str]:
     named = bool(words & (_TOTALS | _SHARES | _DIFFERENCES))
     factors = [(factor, word) for word, factor in FACTORS.items() if word in named_factors]
-    factors += [(number, item.text) for item in own if (named or not item.certain) and (number := _count(item)) > 0]
+    factors += [(number, item.text) for item in stated if (named or not item.certain) and (number := _count(item)) > 0]
     for factor, factor_text in factors:
         for item in alike:
             if not (_share_nouns(target, item) or _is_bare(item)):
@@ -170,10 +173,10 @@ def _multiply(
             if factor > 1 and words & _SHARES and _equals(target, _amount(item) / factor):
                 yield f"{item.text} / {factor_text}"
     # A price for each and a fee; two adults and a child.
-    prices = [item for item in [*alike, *own] if _is_alike(target, item.value.content)]
+    prices = [item for item in [*alike, *stated] if _is_alike(target, item.value.content)]
     if words & (_TOTALS | {"with", "extra"}):
         for left, right in permutations(prices, 2):
-            named_own = left.place[0] < 0 <= right.place[0]
+            named_own = left.sentence_key[0] < 0 <= right.sentence_key[0]
             if named_own and _equals(target, _amount(left) + _amount(right)):
                 yield f"{left.text} + {right.text}"
     if target.measure in MONEY or words & _TOTALS:
@@ -249,16 +252,15 @@ def _take_shares(target: Measure, alike: Sequence[Operand], items: Sequence[Oper
 
 def _measure_time(target: Measure, items: Sequence[Operand]) -> Iterator[str]:
     """Ages and spans of time: the years between two dates, the hours between two times of day."""
-    years = target.measure == "duration" or (target.measure == "count" and not target.nouns)
-    if not years:
+    if target.measure != "duration" and (target.measure != "count" or target.nouns):
         return
     factor = target.factor if target.measure == "duration" else _YEAR_DAYS
     days = target.amount if target.measure == "duration" else target.amount * _YEAR_DAYS
     dates = [(item, item.value.content) for item in items if isinstance(item.value.content, Date)]
     for (left, start), (right, end) in permutations(dates, 2):
-        if start.first is None or end.first is None or start.first != start.last or end.first != end.last:
-            if start.month is None or end.month is None or start.day is None or end.day is None:
-                continue
+        years = start.first is not None and end.first is not None and start.first == start.last
+        if not (years and end.first == end.last) and (start.day is None or end.day is None):
+            continue
         between = _days_between(start, end)
         if between is None:
             continue

@@ -246,7 +246,7 @@ def _attach(
     last: _Group | None = None
     pending: list[int] = []
     sentence = -1
-    for place, (first, number, group) in enumerate(events):
+    for position, (first, number, group) in enumerate(events):
         if tokens[first].sentence != sentence:
             _give(attached, pending, last)
             current = last = None
@@ -258,9 +258,9 @@ def _attach(
                 pending = []
         else:
             current = last = group
-            following = events[place + 1] if place + 1 < len(events) else None
-            own = following is not None and following[2] is None and tokens[following[0]].sentence == sentence
-            if pending and own and _is_apart(tokens, values[pending[-1]], group):
+            following = events[position + 1] if position + 1 < len(events) else None
+            is_timed = following is not None and following[2] is None and tokens[following[0]].sentence == sentence
+            if pending and is_timed and _is_apart(tokens, values[pending[-1]], group):
                 pending = []  # "9–6; on Sundays 10–4"
             elif pending:
                 _give(attached, pending, group)

@@ -162,10 +162,10 @@ def _join_days(tokens: Sequence[Token], left: Value, right: Value, sign: Token) 
         right = right._replace(kind="date")
     if not isinstance(low, Date) or not isinstance(high, Date):
         return None
-    if low.month is None or low.day is None or high.month is None or high.day is None:
-        return None
     if low.first is None and high.first is not None:
         low = low._replace(first=high.first, last=high.last)
+    if low.month is None or low.day is None or high.month is None or high.day is None:
+        return None
     first, last = low.month * 32 + low.day, high.month * 32 + high.day
     if low.first != high.first or (first >= last and low.first is not None) or low.either or high.either:
         return None

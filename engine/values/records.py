@@ -67,8 +67,8 @@ class Days(NamedTuple):
     """0 for Monday."""
 
 
-class Code(NamedTuple):
-    """What is told apart letter by letter, and not by size: a phone number, an address, a version, a room."""
+class ExactCode(NamedTuple):
+    """What differs letter by letter, and not by size: a phone number, an address, a version, a room."""
 
     key: str
     """As it is compared."""
@@ -106,7 +106,7 @@ class Statement(NamedTuple):
     """Stems of the nouns after both names ("French cuisine"); empty for none."""
 
 
-Content: TypeAlias = Measure | Date | Clock | Days | Code | Name | Statement
+Content: TypeAlias = Measure | Date | Clock | Days | ExactCode | Name | Statement
 
 
 class Value(NamedTuple):

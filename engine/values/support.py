@@ -17,7 +17,7 @@ from .derived import FACTORS, MAX_OPERANDS, Operand, derive
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
 from .numbers import stem
-from .records import Clock, Code, Days, Measure, Name, Value
+from .records import Clock, Days, ExactCode, Measure, Name, Value
 from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
 from .tokens import Token, iterate_tokens, read_table, tokenize
 
@@ -197,7 +197,7 @@ class _Sides:
             elif relation == "compatible":
                 # A limit of something else allows nothing: "orders above £40" and "delivery costs £5".
                 compatible |= alike is not False and (not _is_limit(theirs) or self._share(value, location))
-            elif value.kind == theirs.kind and alike and self._is_told_alike(value, location):
+            elif value.kind == theirs.kind and alike and self._says_alike(value, location):
                 differing.append((location, theirs))
         differing.sort(key=lambda other: gap(value.content, other[1].content))
         role = [location for location, _ in differing if self._share(value, location)]
@@ -207,7 +207,7 @@ class _Sides:
         # A bare number is one of anything.
         bare = isinstance(value.content, Measure) and value.content.measure == "count" and not value.content.nouns
         others = [] if bare else [location for location, _ in differing]
-        if not role and (value.kind in _CALLED or (isinstance(value.content, Code) and len(others) == 1)):
+        if not role and (value.kind in _CALLED or (isinstance(value.content, ExactCode) and len(others) == 1)):
             role = others  # a number that one calls is right or wrong, whatever else is said
         if role and not compatible and not self._is_exception(value):
             return CheckedValue(value, "contradicted", self._choose(value, role))
@@ -218,8 +218,8 @@ class _Sides:
             return CheckedValue(value, "supported" if word_location else "absent", word_location)
         return CheckedValue(value, "absent", self._choose(value, others) if others and not compatible else None)
 
-    def _is_told_alike(self, value: Value, location: Location) -> bool:
-        """Whether a sentence of the knowledge tells what kind of value it has as the response's does.
+    def _says_alike(self, value: Value, location: Location) -> bool:
+        """Whether a sentence of the knowledge says what kind of value it has as the response's does.
 
         It does not where it has times of days that it does not name ("7–10, on Sundays until 11"), or counts per minute
         and the response per hour.
@@ -273,7 +273,7 @@ class _Sides:
     def derive(self, check: CheckedValue) -> CheckedValue:
         """A value that the knowledge does not have as derived, if it follows from numbers of the knowledge."""
         value = check.value
-        if check.outcome == "supported" or isinstance(value.content, Name | Code | Days):
+        if check.outcome == "supported" or isinstance(value.content, Name | ExactCode | Days):
             return check
         known = [
             Operand(
@@ -284,14 +284,14 @@ class _Sides:
             )
             for location, theirs in self._find_operands(value)
         ]
-        own = [
+        stated = [
             Operand(other, self._response[other.start : other.end], (-1, other.sentence), True, self._is_known(other))
             for other in self._own(value)
         ]
         text = self._response[value.start : value.end]
         words = self._words[value.sentence]
         factors = {word for word in FACTORS if word in words or self._knowledge.has_word(word)}
-        derivation = derive(value, text, known, own, words, factors)
+        derivation = derive(value, text, known, stated, words, factors)
         if not derivation:
             return check
         return CheckedValue(value, "derived", None, derivation)
@@ -320,7 +320,7 @@ class _Sides:
         """The values that are no names, by their sentence."""
         numbers: dict[int, list[Value]] = {}
         for value in self._values:
-            if not isinstance(value.content, Name | Code | Days):
+            if not isinstance(value.content, Name | ExactCode | Days):
                 numbers.setdefault(value.sentence, []).append(value)
         return {sentence: tuple(values) for sentence, values in numbers.items()}
 
@@ -382,8 +382,8 @@ def _count_capitals(tokens: Sequence[Token]) -> int:
 
 def _relate(ours: Value, theirs: Value) -> Relation | None:
     """What a value of the knowledge says about one of the response; None for what cannot be compared."""
-    if isinstance(ours.content, Code) or isinstance(theirs.content, Code):
-        if ours.kind == theirs.kind and isinstance(ours.content, Code) and isinstance(theirs.content, Code):
+    if isinstance(ours.content, ExactCode) or isinstance(theirs.content, ExactCode):
+        if ours.kind == theirs.kind and isinstance(ours.content, ExactCode) and isinstance(theirs.content, ExactCode):
             return compare_codes(ours.kind, ours.content, theirs.content)
         return "supports" if _is_numbered(ours, theirs) or _is_numbered(theirs, ours) else None
     return compare(ours.content, theirs.content)
@@ -394,7 +394,7 @@ def _is_numbered(number: Value, code: Value) -> bool:
     content = number.content
     if not isinstance(content, Measure) or content.measure != "count" or content.nouns:
         return False
-    key = code.content.key if isinstance(code.content, Code) else ""
+    key = code.content.key if isinstance(code.content, ExactCode) else ""
     return code.kind in ("identifier", "version") and key == f"{content.amount:g}"
 
 
@@ -408,7 +408,7 @@ def _is_limit(value: Value) -> bool:
 
 
 def _is_past(ours: Clock, theirs: Clock) -> bool:
-    """Whether a time is after something opens, or before it closes, of which the other end is not told."""
+    """Whether a time is after something opens, or before it closes, of which the other end is not known."""
     if theirs.span is not None or not (ours.half_known and theirs.half_known):
         return False
     return ours.minutes > theirs.minutes if theirs.role == "opens" else ours.minutes < theirs.minutes

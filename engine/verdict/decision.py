@@ -156,7 +156,7 @@ def decide_sentence(
     return replace(unknown, label=label, probability=probability, contributions=contributions, message=message)
 
 
-def judge(verdict: Verdict) -> Verdict:
+def label_by_probability(verdict: Verdict) -> Verdict:
     """An unverifiable verdict as what its probability says; without one it stays as it is."""
     if verdict.probability is None or verdict.threshold is None:
         return verdict
@@ -209,7 +209,7 @@ def decide_response(
     whole = decide(results, calibration, profile, max_false_positive_rate)
     numbers = features(results)
     if whole.label == "unverifiable" and states_terms(response, amounts=states_amounts(numbers)):
-        whole = judge(whole)
+        whole = label_by_probability(whole)
     if whole.label != "unverifiable":
         whole = confirm(whole, find_confirmation(results, response, 0, len(response)))
     whole = refute(whole, find_refutation(numbers))

@@ -1,4 +1,4 @@
-"""What a rule refutes bounds the probability, and counts as stated."""
+"""What rules refute or confirm moves the probability, and what has a value counts as stated."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from groundwire.engine import Engine, MetricResult, Verdict
 from groundwire.engine.schema.explanations import ClassifiedSpan, VerifiabilityExplanation
+from groundwire.engine.text.terms import states_terms
 from groundwire.engine.verdict.decision import decide_response
-from groundwire.engine.verdict.fusion import Refutation, find_refutation, refute
+from groundwire.engine.verdict.fusion import Refutation, confirm, find_confirmation, find_refutation, refute
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 from tests.support.fakes import world
 
@@ -51,7 +52,9 @@ def test_without_refutations_nothing_changes() -> None:
     assert refute(verdict, None) is verdict
 
 
-def test_only_contradicted_values_refute() -> None:
+def test_only_values_that_the_knowledge_has_otherwise_refute() -> None:
+    assert find_refutation({"values.replaced": 1.0}) == Refutation("values.replaced", 0.11)
+    assert find_refutation({"values.replaced": 1.0, "values.contradicted": 1.0}) == WRONG
     assert find_refutation({"values": 0.5, "values.contradicted": 1.0, "values.absent": 2.0, "nli": 1.0}) == WRONG
     for numbers in ({}, {"values.contradicted": 0.0}, {"values.absent": 1.0}, {"q2.contradicted": 1.0}, {"x.y": 1.0}):
         assert find_refutation(numbers) is None
@@ -86,3 +89,64 @@ def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
     assert (verdict.label, verdict.probability, verdict.message) == ("inconsistent", pytest.approx(0.03), "")
     right, _ = decide_response("It was built in 1889.", results_of("It was built in 1889."), CALIBRATION, "balanced")
     assert right.label == "consistent"
+
+
+@pytest.mark.parametrize(
+    ("response", "logit"),
+    [
+        ("It was built by Eiffel in 1889.", 1.0),
+        ("The tower is 32,400 cm tall.", 2.0),
+        ("The tower is green and 324 metres tall.", None),
+        ("It was built in 1890.", None),
+        ("It was not built in 1889.", None),
+        ("It was built by Eiffel.", None),
+    ],
+)
+def test_a_sentence_is_confirmed_by_its_values_where_no_other_word_is_doubted(
+    response: str, logit: float | None
+) -> None:
+    confirmation = find_confirmation(results_of(response), response, 0, len(response))
+    assert (confirmation.logit if confirmation else None) == logit
+
+
+def test_a_confirmation_outweighs_a_margin_and_no_more() -> None:
+    response = "The tower is 32,400 cm tall."
+    confirmation = find_confirmation(results_of(response), response, 0, len(response))
+    near, far = (Verdict("inconsistent", probability, threshold=0.5) for probability in (0.3, 0.05))
+    assert confirm(near, confirmation).label == "consistent"
+    assert confirm(near, confirmation).contributions == {"values.amounts": pytest.approx(2.0)}
+    assert confirm(far, confirmation).label == "inconsistent"
+    assert confirm(near, None) is near
+
+
+@pytest.mark.parametrize("response", ["It was built in 1889.", "The tower is tall. It was built in 1889."])
+def test_a_sentence_with_a_value_is_decided_whatever_a_classifier_says(response: str) -> None:
+    _, sentences = decide_response(response, results_of(response, 0.1), CALIBRATION, "balanced")
+    assert sentences[-1].verdict.label == "consistent"
+    assert [sentence.verdict.label for sentence in sentences[:-1]] == ["unverifiable"] * (len(sentences) - 1)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "amounts", "expected"),
+    [
+        ("It costs £5 on weekdays and £7 at weekends, I think.", True, True),
+        ("You pay £12 for that.", True, True),
+        ("You can return it if it is unopened.", False, True),
+        ("You don't need to book a table in advance.", False, True),
+        ("If you cancel, you will pay half of the price.", False, True),
+        ("You get free delivery with every order.", False, True),
+        ("I don't know, please call 0124 556 7788.", True, False),
+        ("Sorry, I can't help with order 4471.", True, False),
+        ("I have no information about prices in 2025.", True, False),
+        ("Shall we meet at 9?", True, False),
+        ("My 2 dogs love it!", True, False),
+        ("You can do it!", False, False),
+        ("If you have any questions, let me know.", False, False),
+        ("You can always contact our team by mail.", False, False),
+        ("You should try the cake.", False, False),
+        ("How nice that you like it.", False, False),
+        ("Thank you, goodbye.", False, False),
+    ],
+)
+def test_terms_are_values_conditions_and_offers(sentence: str, amounts: bool, expected: bool) -> None:
+    assert states_terms(sentence, amounts=amounts) == expected

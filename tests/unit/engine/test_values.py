@@ -260,7 +260,8 @@ def test_an_ordinal_in_words_is_the_ordinal_in_digits(number: int) -> None:
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=80)
 _PIECES = (
     "12 |May |1887 |-|–|, |. |twenty |two |hundred |and |half |a |million |$|% |km |of |the |first |th |Ann |Dr. |'s |"
-    "in |century |1|/|:|am |° |not |to |between |½|Ｇ|é|ß|١|²|United |States |old |about |\n|“|9-6 |Mon|Sat |@|+|.com |://|pm |until |v|Room |0124 |twice |each "
+    "in |century |1|/|:|am |° |not |to |between |½|Ｇ|é|ß|١|²|United |States |old |about |\n|“|"
+    "9-6 |Mon|Sat |@|+|.com |://|pm |until |v|Room |0124 |twice |each "
 )
 PIECES = st.sampled_from(_PIECES.split("|"))
 
@@ -298,7 +299,8 @@ def read(text: str) -> None:
 
 HOSTILE = (
     "1|1,|1.|1 |twenty |two hundred and |may |May |1-|$|of the |A|A |A. |half a |first |a |between |in |1 / |'s |“|"
-    "not |é|hundreds of |A's |\n1|5 to |12 May |1887-05-|a third |7:|the second |Mon-|9-6 |until |0124 |a.|@|Room |1.2.|v1|Sat 9-|5-8 May |1 hour "
+    "not |é|hundreds of |A's |\n1|5 to |12 May |1887-05-|a third |7:|the second |"
+    "Mon-|9-6 |until |0124 |a.|@|Room |1.2.|v1|Sat 9-|5-8 May |1 hour "
 )
 
 
