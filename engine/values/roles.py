@@ -31,8 +31,6 @@ SHORT = 5
 """Words of clauses, at most, that need no word in common to be like rows of a list."""
 LONG = 8
 """Words of clauses with a word in common, at most, that are like rows of a list."""
-MARGIN = 2
-"""How many heads more another value must have where the value has one of its own."""
 MAX_VALUES = 60
 """Values of the knowledge that are told apart, at most; none is in longer knowledge."""
 _GROUPS = (
@@ -184,12 +182,13 @@ def _check(
     read: frozenset[str] = frozenset()
     for words in around:
         read |= words
-        mine = max(len((read - own) & words & told) for _, _, words in same)
-        theirs = max(others, key=lambda item: len((read - own) & item[2] & told))
-        matched = len((read - own) & theirs[2] & told)
-        if matched > mine and (mine == 0 or matched >= mine + MARGIN):
+        heads = (read - own) & told
+        mine = [heads & words for _, _, words in same]
+        theirs = max(others, key=lambda item: len(heads & item[2]))
+        matched = heads & theirs[2]
+        if all(words < matched for words in mine):
             return Exchanged(ours.start, ours.end, theirs[1], theirs[0].start, theirs[0].end)
-        if mine or matched:
+        if any(mine) or matched:
             return None
     return None
 
@@ -300,6 +299,8 @@ def _read(text: str) -> list[_Segment]:
         nonlocal words, inside, pronoun
         for value in inside:
             words |= _own_words(value)
+        if _has_clause(segments, sentence) and not any(word.startswith("=") for word in words):
+            words |= {word for word in segments[-1].words if word.startswith("=")}  # "…, the bar at 01:00"
         segments.append(_Segment(frozenset(words | label), tuple(inside), sentence, pronoun))
         words, inside, pronoun = set(), [], False
 
@@ -346,6 +347,8 @@ def _read(text: str) -> list[_Segment]:
             named.add(_KEY.get(token.lower, stem(token.lower)))
         if token.lower in _KEY:
             words.add(_KEY[token.lower])
+        elif len(token.text) == 1 and token.text.isupper() and token.text != "I" and not token.opens:
+            words.add(token.text)  # "group B"
         elif token.lower[0].isalpha() and token.lower not in _NO_HEADS:
             words.add(stem(token.lower))
     if words or inside:
