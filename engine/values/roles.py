@@ -2,9 +2,9 @@
 
 A response may state a value that the knowledge has, and give it to something else: "the bar closes at 21:30", where the
 kitchen does. Each value of the knowledge is read with the words of its clause that tell it from the other values of its
-kind, its heads. A value is exchanged if the response's clause has heads of another value of that kind and none of its
-own. Words of starting and ending, opening and closing, leaving and arriving and the like stand for each other within
-their group. Where the response's clause has no head, the last question of the history is read.
+kind, its heads. A value is exchanged if all heads of it that the response's clause has belong to another value, too,
+which has more of them there. Words of starting and ending, leaving and arriving and the like stand for each other within
+their group. Where the clause has no head, the sentence before a pronoun and the last turns of the history are read.
 """
 
 from __future__ import annotations
@@ -267,9 +267,9 @@ def _is_rival(ours: Value, theirs: Value) -> bool:
     """Whether two values are of one kind, so that one could stand where the other does."""
     mine, other = ours.content, theirs.content
     if isinstance(mine, Measure) and isinstance(other, Measure):
-        if mine.measure == other.measure:
-            return mine.measure != "count" or bool(mine.nouns & other.nouns)
-        return False
+        if "count" in (mine.measure, other.measure):
+            return mine.measure == other.measure and bool(mine.nouns & other.nouns)
+        return compare(mine, other) is not None
     if isinstance(mine, Name) or isinstance(other, Name):
         return isinstance(mine, Name) and isinstance(other, Name)
     return type(mine) is type(other)

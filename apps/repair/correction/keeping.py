@@ -66,7 +66,7 @@ _ZONE = re.compile(
     r"\b(?:utc|gmt|[cepm][se]?t|eastern|pacific|central|time zone|local time|your time|\w+ time)\b", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_CLAUSE = re.compile(r"[.!?;:](?=\s|$)|,\s|\n|\s(?:and|but|while|whereas|so)\s")
+_CLAUSE = re.compile(r"[.!?;:](?=\s|$)|,\s(?:(?:and|but|while|whereas|so)\s)?|\n|\s(?:and|but|while|whereas|so)\s")
 _HALVES = {"half an hour": 30, "quarter of an hour": 15, "half hour": 30, "an hour": 60, "quarter": 15, "half past": 30}
 _WEEKDAYS = frozenset({"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "weekend"})
 _TIMES = _WEEKDAYS | set(UNITS) | {"morning", "noon", "afternoon", "evening", "night", "midnight"}
