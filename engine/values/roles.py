@@ -2,9 +2,9 @@
 
 A response may state a value that the knowledge has, and give it to something else: "the bar closes at 21:30", where the
 kitchen does. Each value of the knowledge is read with the words of its clause that tell it from the other values of its
-kind, its heads. A value is exchanged if all heads of it that the response's clause has belong to another value, too,
-which has more of them there. Words of starting and ending, leaving and arriving and the like stand for each other within
-their group. Where the clause has no head, the sentence before a pronoun and the last turns of the history are read.
+kind, its heads. A value is exchanged if the response's clause has heads of another value of that kind: all that it has
+of this one, and more. Words of starting and ending, leaving and arriving and the like stand for each other within their
+group. Where the clause has no head, the sentence before a pronoun and the last turns of the history are read.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ SHORT = 5
 """Words of clauses, at most, that need no word in common to be like rows of a list."""
 LONG = 8
 """Words of clauses with a word in common, at most, that are like rows of a list."""
+MAX_CHARS = 8_000
+"""Characters of response and knowledge, at most, that are read: a few milliseconds."""
 MAX_VALUES = 60
 """Values of the knowledge that are told apart, at most; none is in longer knowledge."""
 _GROUPS = (
-    "start starts started begin begins began beginning open opens opened opening commence commences kick kicks start: "
+    "start starts started begin begins began beginning open opens opened opening commence commences kick kicks "
     "from starting",
     "end ends ended close closes closed closing finish finishes finished shut shuts until till ending stop stops last",
     "depart departs departed departure leave leaves left take-off sets off departing",
@@ -75,7 +77,7 @@ _GROUPS = (
     "weekend weekends saturday sunday", "weekday weekdays",
     "battery batteries", "screen display",
 )  # fmt: skip
-_KEY = {word.strip(":"): f"={number}" for number, words in enumerate(_GROUPS) for word in words.split()}
+_KEY = {word: f"={number}" for number, words in enumerate(_GROUPS) for word in words.split()}
 """The group of each word."""
 _NO_HEADS = FUNCTION_WORDS - frozenset(read_table("until from off non")) | frozenset(
     read_table("""
@@ -118,12 +120,22 @@ class _Segment(NamedTuple):
 def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str] = ()) -> list[Exchanged]:
     """The values of ``response`` that the knowledge has, but of something else; none where that is not clear.
 
+    Args:
+        response: The text whose values are looked at.
+        passages: The knowledge; of more than ``MAX_CHARS`` characters or ``MAX_VALUES`` values nothing is told apart.
+        history: The utterances before the response, oldest first.
+
+    Returns:
+        The exchanged values, in the order of the response.
+
     >>> known = ["Doors open at 18:30; the show begins at 20:00.", "The bar closes at 01:00, the kitchen at 21:30."]
     >>> [(item.start, item.end) for item in find_exchanged("The kitchen is open until 01:00.", known)]
     [(26, 31)]
     >>> find_exchanged("The show is at 8 pm.", known)
     []
     """
+    if len(response) + sum(map(len, passages)) > MAX_CHARS:
+        return []
     known = [(index, segment) for index, text in enumerate(passages) for segment in _name_pronouns(_read(text))]
     held = [(value, index, segment) for index, segment in known for value in segment.values]
     if not 1 < len(held) <= MAX_VALUES:

@@ -80,7 +80,8 @@ def make_slots(
     anchors = tuple(dict.fromkeys((*find_subjects(context.response, unflagged), *context.topics, *others)))
     neighbours = {anchor: _find_neighbours(context, anchor) for anchor in anchors}
     sentence_starts = _sentence_starts(context.response)
-    ranges = [(item.start, item.end) for item in (*mentions, *context.links)]
+    ranges = [(mention.start, mention.end) for mention in mentions]
+    ranges += [(link.start, link.end) for link in context.links]
     slots = []
     for mention in mentions:
         sentence = _sentence_index(sentence_starts, mention.start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.engine.values.roles import MAX_VALUES, belongs, find_exchanged
+from groundwire.engine.values.roles import MAX_CHARS, MAX_VALUES, belongs, find_exchanged
 from groundwire.runtime.fake import FakeRuntime
 
 HOURS = ["The kitchen closes at 21:30, the bar at 01:00."]
@@ -63,3 +63,4 @@ def test_a_value_belongs_to_what_its_clause_is_about() -> None:
 def test_in_long_knowledge_nothing_is_told_apart() -> None:
     many = HOURS + [f"Room {number} has {number} chairs." for number in range(2, MAX_VALUES)]
     assert find_exchanged("The bar closes at 21:30.", many) == []
+    assert find_exchanged("The bar closes at 21:30.", [*HOURS, "It is so. " * MAX_CHARS]) == []
