@@ -3,8 +3,8 @@
     python bench/quality/showcase.py                       the embedded bundle with its own metrics
     python bench/quality/showcase.py --metrics all         other metrics, separated by commas, or a group
     python bench/quality/showcase.py --bundle DIR          another bundle
-    python bench/quality/showcase.py --pairs bench/quality/roles/roles.jsonl    100 twins: roles as the knowledge has
-                                                           them, and exchanged
+    python bench/quality/showcase.py --pairs bench/quality/roles/roles.jsonl    100 pairs of roles as the knowledge
+                                                           has them and exchanged
 
 Prints how many verdicts are right, by kind of pair, and each that is wrong. A verdict ``unknown`` is wrong. "Words
 right" counts the inconsistent pairs in which every unsupported word of the showcase is marked and at most half of the
@@ -23,7 +23,7 @@ from typing import Literal
 import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
-FALSE_ALARMS = 0.15
+FALSE_POSITIVE_RATE = 0.15
 SHOWCASE = ROOT / "examples" / "showcase.jsonl"
 sys.path.insert(0, str(ROOT))
 
@@ -84,8 +84,8 @@ def score_pairs(pairs: Sequence[Pair], engine: Engine, metrics: list[str] | None
     ]  # fmt: skip
 
 
-def measure_power(outcomes: Sequence[Outcome], false_alarms: float = FALSE_ALARMS) -> float | None:
-    """The share of the inconsistent pairs below the threshold of a share of false alarms; None without such pairs."""
+def measure_power(outcomes: Sequence[Outcome], rate: float = FALSE_POSITIVE_RATE) -> float | None:
+    """The share of the inconsistent pairs below the threshold of a false positive rate; None without such pairs."""
     rated: dict[str, list[float]] = {"consistent": [], "inconsistent": []}
     for outcome in outcomes:
         probability = outcome.score.verdict.probability
@@ -94,7 +94,7 @@ def measure_power(outcomes: Sequence[Outcome], false_alarms: float = FALSE_ALARM
     right, wrong = sorted(rated["consistent"]), rated["inconsistent"]
     if not right or not wrong:
         return None
-    threshold = right[int(false_alarms * len(right))]
+    threshold = right[int(rate * len(right))]
     return sum(probability < threshold for probability in wrong) / len(wrong)
 
 
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"\n{_sum(outcome.right for outcome in outcomes)} of {len(outcomes)} verdicts are right.")
     power = measure_power(outcomes)
     if power is not None:
-        print(f"Power at {FALSE_ALARMS:.0%} false alarms: {power:.0%}.")
+        print(f"Power at a false positive rate of {FALSE_POSITIVE_RATE:.0%}: {power:.0%}.")
 
 
 if __name__ == "__main__":

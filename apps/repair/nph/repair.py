@@ -242,7 +242,7 @@ def _keep_fitting(
 ) -> tuple[tuple[Candidate, bool], ...]:
     """The candidates that fit what the response says before the mention; all of them where none does.
 
-    Where it says "also", those that the history has not named come first, if there are any.
+    Where it says "also", entities that the history has not named are preferred, if there are any.
     """
     fitting = tuple(item for item in candidates if fits(context.graph, item[0], said))
     if said.is_another and fitting:

@@ -55,7 +55,7 @@ def test_marks_are_values_and_phrases(response: str, marked: list[str], expected
     assert fit(response, marked) == expected
 
 
-def test_a_function_word_gives_way_to_the_unsupported_value_behind_it() -> None:
+def test_a_function_word_gives_way_to_the_unsupported_value_after_it() -> None:
     response = "It spoils within two weeks."
     assert fit(response, ["within"], values=(state(response, "two weeks", "absent"),)) == ["two weeks"]
     assert fit(response, ["within"], values=(state(response, "two weeks", "supported"),)) == []

@@ -39,9 +39,10 @@ PLANS = ["Group A: course from 6 October, exam on 17 October.", "Group B: course
 def test_exchanged_values_are_found(
     response: str, knowledge: list[str], history: list[str], expected: list[tuple[str, str]]
 ) -> None:
-    found = find_exchanged(response, knowledge, history)
+    exchanges = find_exchanged(response, knowledge, history)
     assert [
-        (response[item.start : item.end], knowledge[item.passage][item.known_start : item.known_end]) for item in found
+        (response[item.start : item.end], knowledge[item.passage][item.known_start : item.known_end])
+        for item in exchanges
     ] == expected
 
 
@@ -60,7 +61,7 @@ def test_a_value_belongs_to_what_its_clause_is_about() -> None:
     assert [belongs(response, where, HOURS, 0, (at, at + 5)) for at in (22, 40)] == [False, True]
 
 
-def test_in_long_knowledge_nothing_is_told_apart() -> None:
+def test_in_long_knowledge_nothing_is_distinguished() -> None:
     many = HOURS + [f"Room {number} has {number} chairs." for number in range(2, MAX_VALUES)]
     assert find_exchanged("The bar closes at 21:30.", many) == []
     assert find_exchanged("The bar closes at 21:30.", [*HOURS, "It is so. " * MAX_CHARS]) == []
