@@ -165,7 +165,7 @@ def _count_indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def is_quoted(claim: str, known: str) -> bool:
+def is_quoted(claim: str, known_sentence: str) -> bool:
     """Whether a claim is words of a sentence of the knowledge, or quotes ``QUOTED`` words of it or more.
 
     Capitals and punctuation do not count.
@@ -175,7 +175,7 @@ def is_quoted(claim: str, known: str) -> bool:
     >>> is_quoted("Vik says: “We lend 300 works a year.”", 'Curator Hanne Vik: "We lend 300 works a year."')
     True
     """
-    theirs = f" {' '.join(_fold(known))} "
+    theirs = f" {' '.join(_fold(known_sentence))} "
     quotes = (match[1] for match in _QUOTATION.finditer(claim))
     texts = (words for text in (claim, *quotes) if len(words := _fold(text)) >= QUOTED)
     return any(f" {' '.join(words)} " in theirs for words in texts)

@@ -2,9 +2,9 @@
 
 A response may state a value that the knowledge has, and give it to something else: "the bar closes at 21:30", where the
 kitchen does. Each value of the knowledge is read with the words of its clause that tell it from the other values of its
-kind, its heads. A value is exchanged if the response's clause has heads of another value of that kind and none of its
-own. Words of starting and ending, opening and closing, leaving and arriving and the like stand for each other within
-their group. Where the response's clause has no head, the last question of the history is read.
+kind, its heads. A value is exchanged if the response's clause has heads of another value of that kind: all that it has
+of this one, and more. Words of starting and ending, leaving and arriving and the like stand for each other within their
+group. Where the clause has no head, the sentence before a pronoun and the last turns of the history are read.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .tokens import Token, read_table, text_at, tokenize
 TURNS = 3
 """Turns of the history, latest first, in which a clause without heads of its own finds them."""
 MAX_PARALLEL = 5
-"""Names of the knowledge that are told apart, at most."""
+"""Names of the knowledge that are distinguished, at most."""
 SHORT = 5
 """Words of clauses, at most, that need no word in common to be like rows of a list."""
 LONG = 8
 """Words of clauses with a word in common, at most, that are like rows of a list."""
-MARGIN = 2
-"""How many heads more another value must have where the value has one of its own."""
+MAX_CHARS = 8_000
+"""Characters of response and knowledge, at most, that are read: a few milliseconds."""
 MAX_VALUES = 60
-"""Values of the knowledge that are told apart, at most; none is in longer knowledge."""
+"""Values of the knowledge that are distinguished, at most; none is in longer knowledge."""
 _GROUPS = (
-    "start starts started begin begins began beginning open opens opened opening commence commences kick kicks start: "
+    "start starts started begin begins began beginning open opens opened opening commence commences kick kicks "
     "from starting",
     "end ends ended close closes closed closing finish finishes finished shut shuts until till ending stop stops last",
     "depart departs departed departure leave leaves left take-off sets off departing",
@@ -77,7 +77,7 @@ _GROUPS = (
     "weekend weekends saturday sunday", "weekday weekdays",
     "battery batteries", "screen display",
 )  # fmt: skip
-_KEY = {word.strip(":"): f"={number}" for number, words in enumerate(_GROUPS) for word in words.split()}
+_KEY = {word: f"={number}" for number, words in enumerate(_GROUPS) for word in words.split()}
 """The group of each word."""
 _NO_HEADS = FUNCTION_WORDS - frozenset(read_table("until from off non")) | frozenset(
     read_table("""
@@ -103,7 +103,7 @@ class Exchanged(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """A clause: its words, those of the label before it ("Group B: …"), and its values."""
+    """A clause: its words, the words of the label before it ("Group B: …"), and its values."""
 
     words: frozenset[str]
     values: tuple[Value, ...]
@@ -120,19 +120,29 @@ class _Segment(NamedTuple):
 def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str] = ()) -> list[Exchanged]:
     """The values of ``response`` that the knowledge has, but of something else; none where that is not clear.
 
-    >>> known = ["Doors open at 18:30; the show begins at 20:00.", "The bar closes at 01:00, the kitchen at 21:30."]
-    >>> [(item.start, item.end) for item in find_exchanged("The kitchen is open until 01:00.", known)]
+    Args:
+        response: The text whose values are looked at.
+        passages: The knowledge; of more than ``MAX_CHARS`` characters or ``MAX_VALUES`` values none is read.
+        history: The utterances before the response, oldest first.
+
+    Returns:
+        The exchanged values, in the order of the response.
+
+    >>> hours = ["Doors open at 18:30; the show begins at 20:00.", "The bar closes at 01:00, the kitchen at 21:30."]
+    >>> [(item.start, item.end) for item in find_exchanged("The kitchen is open until 01:00.", hours)]
     [(26, 31)]
-    >>> find_exchanged("The show is at 8 pm.", known)
+    >>> find_exchanged("The show is at 8 pm.", hours)
     []
     """
-    known = [(index, segment) for index, text in enumerate(passages) for segment in _name_pronouns(_read(text))]
-    held = [(value, index, segment) for index, segment in known for value in segment.values]
+    if len(response) + sum(map(len, passages)) > MAX_CHARS:
+        return []
+    known_values = [(index, segment) for index, text in enumerate(passages) for segment in _name_pronouns(_read(text))]
+    held = [(value, index, segment) for index, segment in known_values for value in segment.values]
     if not 1 < len(held) <= MAX_VALUES:
         return []
     segments = _read(response)
     asked = [frozenset().union(*(segment.words for segment in _read(text))) for text in reversed(history[-TURNS:])]
-    found: list[Exchanged] = []
+    exchanges: list[Exchanged] = []
     for segment in segments:
         sentence = _join_words(other for other in segments if other.sentence == segment.sentence and not other.values)
         before = [
@@ -142,19 +152,19 @@ def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str
         for value in segment.values:
             exchanged = _check(value, around, held)
             if exchanged is not None:
-                found.append(exchanged)
-    return found
+                exchanges.append(exchanged)
+    return exchanges
 
 
 def _name_pronouns(segments: Iterable[_Segment]) -> Iterator[_Segment]:
     """The clauses of a passage; one with a pronoun has the names of the clause before it, too."""
     names: frozenset[str] = frozenset()
     for segment in segments:
-        own = frozenset[str]().union(
+        its_names = frozenset[str]().union(
             *(_own_words(value) for value in segment.values if isinstance(value.content, Name))
         )
         yield segment._replace(words=segment.words | names) if segment.pronoun else segment
-        names = own or names
+        names = its_names or names
 
 
 def _join_words(segments: Iterable[_Segment]) -> frozenset[str]:
@@ -179,17 +189,18 @@ def _check(
         return None
     contexts = {words for _, _, words in rivals}
     counts = Counter(word for words in contexts for word in words)
-    told = {word for word, count in counts.items() if count < len(contexts)}
-    own = _own_words(ours)
+    telling = {word for word, count in counts.items() if count < len(contexts)}
+    own_words = _own_words(ours)
     read: frozenset[str] = frozenset()
     for words in around:
         read |= words
-        mine = max(len((read - own) & words & told) for _, _, words in same)
-        theirs = max(others, key=lambda item: len((read - own) & item[2] & told))
-        matched = len((read - own) & theirs[2] & told)
-        if matched > mine and (mine == 0 or matched >= mine + MARGIN):
+        heads = (read - own_words) & telling
+        mine = [heads & words for _, _, words in same]
+        theirs = max(others, key=lambda item: len(heads & item[2]))
+        matched = heads & theirs[2]
+        if all(words < matched for words in mine):
             return Exchanged(ours.start, ours.end, theirs[1], theirs[0].start, theirs[0].end)
-        if mine or matched:
+        if any(mine) or matched:
             return None
     return None
 
@@ -204,7 +215,7 @@ def _may_be_exchanged(left: Value, right: Value) -> bool:
 
 
 def _are_parallel(rivals: Sequence[tuple[Value, int, frozenset[str]]]) -> bool:
-    """Whether names are told apart like the rows of a list: few of them, each in a clause of its own, of like words."""
+    """Whether names are distinguished like the rows of a list: few, in clauses of their own, of like words."""
     clauses = list(dict.fromkeys(words for _, _, words in rivals))
     if not 1 < len(clauses) == len(rivals) <= MAX_PARALLEL or not all(clauses):
         return False
@@ -235,25 +246,27 @@ def belongs(
         theirs: The characters of the value there.
 
     Returns:
-        Whether the clauses of both share more words than those of any other value of its kind; if there is no other,
+        Whether the clauses of both share more words than any other value of its kind has; if it is alone,
         whether the clause shares a word with its sentence. False where one of the values is not read.
     """
     mine = next((item for item in _find(response, *ours)), None)
-    known = next((item for item in _find(passages[passage], *theirs)), None)
-    if mine is None or known is None or not _is_rival(mine[0], known[0]):
+    known_values = next((item for item in _find(passages[passage], *theirs)), None)
+    if mine is None or known_values is None or not _is_rival(mine[0], known_values[0]):
         return False
     segments = [
         (segment, index, value)
         for index, text in enumerate(passages)
         for segment in _read(text)
         for value in segment.values
-        if _is_rival(mine[0], value) and (index, value.start) != (passage, known[0].start)
+        if _is_rival(mine[0], value) and (index, value.start) != (passage, known_values[0].start)
     ]
-    others = [segment.words for segment, _, value in segments if compare(known[0].content, value.content) != "supports"]
+    others = [
+        segment.words for segment, _, value in segments if compare(known_values[0].content, value.content) != "supports"
+    ]
     if not others:
-        sentence = (part.words for part in _read(passages[passage]) if part.sentence == known[1].sentence)
+        sentence = (part.words for part in _read(passages[passage]) if part.sentence == known_values[1].sentence)
         return not mine[1].words.isdisjoint(frozenset().union(*sentence))
-    shared = mine[1].words & known[1].words
+    shared = mine[1].words & known_values[1].words
     return bool(shared) and all(len(shared) > len(mine[1].words & words) for words in others)
 
 
@@ -268,9 +281,9 @@ def _is_rival(ours: Value, theirs: Value) -> bool:
     """Whether two values are of one kind, so that one could stand where the other does."""
     mine, other = ours.content, theirs.content
     if isinstance(mine, Measure) and isinstance(other, Measure):
-        if mine.measure == other.measure:
-            return mine.measure != "count" or bool(mine.nouns & other.nouns)
-        return False
+        if "count" in (mine.measure, other.measure):
+            return mine.measure == other.measure and bool(mine.nouns & other.nouns)
+        return compare(mine, other) is not None
     if isinstance(mine, Name) or isinstance(other, Name):
         return isinstance(mine, Name) and isinstance(other, Name)
     return type(mine) is type(other)
@@ -284,7 +297,7 @@ def _is_same(ours: Value, theirs: Value) -> bool:
 
 
 def _read(text: str) -> list[_Segment]:
-    """The clauses of a text. What is before a colon belongs to all that is behind it in the sentence."""
+    """The clauses of a text. What is before a colon belongs to all that follows it in the sentence."""
     tokens = tokenize(text)
     values = [value for value in find_values(tokens, *split_by_case(tokens)) if _counts(value)]
     compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
@@ -300,6 +313,8 @@ def _read(text: str) -> list[_Segment]:
         nonlocal words, inside, pronoun
         for value in inside:
             words |= _own_words(value)
+        if _has_clause(segments, sentence) and not any(word.startswith("=") for word in words):
+            words |= {word for word in segments[-1].words if word.startswith("=")}  # "…, the bar at 01:00"
         segments.append(_Segment(frozenset(words | label), tuple(inside), sentence, pronoun))
         words, inside, pronoun = set(), [], False
 
@@ -346,6 +361,8 @@ def _read(text: str) -> list[_Segment]:
             named.add(_KEY.get(token.lower, stem(token.lower)))
         if token.lower in _KEY:
             words.add(_KEY[token.lower])
+        elif len(token.text) == 1 and token.text.isupper() and token.text != "I" and not token.opens:
+            words.add(token.text)  # "group B"
         elif token.lower[0].isalpha() and token.lower not in _NO_HEADS:
             words.add(stem(token.lower))
     if words or inside:
@@ -378,7 +395,7 @@ def _goes_on(tokens: Sequence[Token], values: Iterable[Value], index: int) -> bo
 
 
 def _counts(value: Value) -> bool:
-    """Whether a value is told apart by its heads: not an ordinal, and not a duration in a price per month."""
+    """Whether a value is distinguished by its heads: not an ordinal, and not a duration in a price per month."""
     content = value.content
     if isinstance(content, Measure):
         return content.measure not in ("rank",)

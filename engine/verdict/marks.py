@@ -2,7 +2,7 @@
 
 The evidence about single words ends where a model's tokens or a question's span do, so that "7" of "7 pm" is marked,
 or "can" alone. Here a mark that cuts a value is extended to the whole of it, function words at its ends are left out,
-and a mark of nothing else is given up, or moved to the unsupported value behind it. A metric that is asked alone is
+and a mark of nothing else is given up, or moved to the unsupported value after it. A metric that is asked alone is
 reported as it is.
 """
 
@@ -38,7 +38,7 @@ MODALS = read_table("""
     can could may might must shall should will would within per via upon onto toward towards lol yes hi hello
 """)
 LIGHT = (FUNCTION_WORDS | frozenset(MODALS)) - TELLING
-"""Words that are no mark, and do not begin or end one."""
+"""Words that do not begin or end a mark."""
 NEGATION_REACH = 3
 """Words before a word of the knowledge in which a negation denies it."""
 BRIDGED = 2
@@ -86,7 +86,7 @@ def fit_marks(
     ]
     amounts = [(value.start, value.end) for value in find_values(tokenize(response))]
     words = _list_words(response)
-    known = {stem(fold_name(word.text)) for text in knowledge for word in _list_words(text)}
+    known_stems = {stem(fold_name(word.text)) for text in knowledge for word in _list_words(text)}
     fitted: list[UnsupportedSpan] = []
     for sentence in sentences(response):
         inside = [span for span in spans if sentence.start <= span.start < sentence.end]
@@ -94,7 +94,7 @@ def fit_marks(
             continue
         part = [word for word in words if sentence.start <= word.start < sentence.end]
         values = [value for value in stated if sentence.start <= value.start < sentence.end]
-        fitted += _fit_sentence(response, inside, part, values, amounts, known, knowledge)
+        fitted += _fit_sentence(response, inside, part, values, amounts, known_stems, knowledge)
     return tuple(fitted)
 
 
@@ -104,7 +104,7 @@ def _fit_sentence(
     words: Sequence[_Word],
     values: Sequence[StatedValue],
     amounts: Sequence[tuple[int, int]],
-    known: set[str],
+    known_stems: set[str],
     knowledge: Sequence[str],
 ) -> Iterator[UnsupportedSpan]:
     denied = _find_denied(words, knowledge)
@@ -116,8 +116,8 @@ def _fit_sentence(
         marks = [_cut(response, spans[0], denied.start, denied.end)]
     if contradicted:
         marks = [mark for mark in marks if _has_value(mark, values) or not _is_vague(mark)] or marks
-    told = [mark for mark in marks if _has_value(mark, values) or not _is_known(mark, known)]
-    marks = told or marks
+    unknown = [mark for mark in marks if _has_value(mark, values) or not _is_known(mark, known_stems)]
+    marks = unknown or marks
     if not contradicted:
         marks = _bridge(response, marks, words, amounts)
     last = -1
@@ -235,8 +235,8 @@ def _find_denied(words: Sequence[_Word], knowledge: Sequence[str]) -> _Word | No
                 before = [other.text for other in theirs[max(0, index - NEGATION_REACH) : index]]
                 directly = any(is_negation(other) for other in before)
                 denied[word.text] = denied.get(word.text, True) and directly
-    found = [content[text] for text, always in denied.items() if always]
-    return found[0] if len(found) == 1 else None
+    denials = [content[text] for text, always in denied.items() if always]
+    return denials[0] if len(denials) == 1 else None
 
 
 def _list_words(text: str) -> list[_Word]:
@@ -266,9 +266,9 @@ def _is_vague(mark: UnsupportedSpan) -> bool:
     return metric is not None and metric.precision == 0
 
 
-def _is_known(mark: UnsupportedSpan, known: set[str]) -> bool:
+def _is_known(mark: UnsupportedSpan, known_stems: set[str]) -> bool:
     """Whether the knowledge has all content words of a mark, none of which is a negation."""
     words = [word for word in _list_words(mark.text) if not word.light]
     return not any(is_negation(word.text) or word.text in TELLING for word in words) and all(
-        stem(fold_name(word.text)) in known for word in words
+        stem(fold_name(word.text)) in known_stems for word in words
     )

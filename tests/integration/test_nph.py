@@ -75,7 +75,7 @@ def test_a_title_that_the_graph_does_not_know_is_less_likely_a_person(engine: En
     def probability_of_author(loaded: Engine) -> float:
         (change,) = (
             Refiner(loaded)
-            .refine("He is also known for The Time Machine.", triples, history=history, options=RefineOptions(veto=False))
+            .refine("He is known for The Time Machine.", triples, history=history, options=RefineOptions(veto=False))
             .changes
         )
         return {item.entity: item.probability for item in (change.chosen, *change.runners_up)}["Roald Dahl"]

@@ -71,19 +71,19 @@ def make_drafts(
     proposals: Sequence[Proposal],
     doubts: Sequence[UnsupportedSpan],
     supported: Sequence[HasRange],
-    kept: Kept | None = None,
+    untouched: Kept | None = None,
 ) -> Iterator[Draft]:
     """Yield drafts for a sentence, the most trusted first: several proposals together, single ones, removals.
 
-    ``doubts`` are its unsupported words, ``supported`` the values that the knowledge has, ``kept`` what is left as it
-    is.
+    ``doubts`` are its unsupported words, ``supported`` the values that the knowledge has, ``untouched`` what
+    is left as it is.
     """
     together = _choose_disjoint(proposal for proposal in proposals if proposal.weight >= TOGETHER)
     trusted = [proposal for proposal in proposals if proposal.weight > REMOVAL]
     drafts = chain(
         (_replace(response, sentence, chosen) for chosen in (together,) if len(chosen) > 1),
         (_replace(response, sentence, [proposal]) for proposal in trusted),
-        _remove_parts(response, sentence, doubts, supported, kept),
+        _remove_parts(response, sentence, doubts, supported, untouched),
         (_replace(response, sentence, [proposal]) for proposal in proposals[len(trusted) :]),
     )
     seen: set[str] = set()
@@ -138,7 +138,7 @@ def _remove_parts(
     sentence: Sentence,
     doubts: Sequence[UnsupportedSpan],
     supported: Sequence[HasRange],
-    kept: Kept | None,
+    untouched: Kept | None,
 ) -> Iterator[Draft]:
     """The response without parts of the sentence that are mostly unsupported, and have nothing that is supported."""
     for doubt in doubts:
@@ -150,7 +150,7 @@ def _remove_parts(
                 item.start < end and start < item.end for item in supported
             ):
                 continue
-            if kept is not None and (kept.touches_code(start, end) or kept.states_amount(start, end)):
+            if untouched is not None and (untouched.touches_code(start, end) or untouched.states_amount(start, end)):
                 continue
             edit = DraftEdit(start, end, start, start, "remove", "removal", None)
             text = response[:start] + response[end:]

@@ -46,7 +46,7 @@ _FACTORS: dict[str, tuple[float, ...]] = {
 }
 """Words by which a number may have been multiplied or divided, with what."""
 _WORKED_OUT = re.compile(
-    r"(?:\b(?:total|totals|altogether|together|in all|all told|combined|overall|sum|adds? up|add up|on average|saves?|"
+    r"(?:\b(?:total|totals|altogether|together|in all|combined|overall|sum|adds? up|add up|on average|saves?|"
     r"saving|savings|extra|cheaper|dearer|longer|shorter|older|younger|taller|larger|smaller|bigger|heavier|lighter|"
     r"hotter|colder|faster|slower|higher|lower|later|earlier|sooner|away from|difference|remaining|leaving|leaves?|"
     r"left over|instead of|double|twice|half|gap|per cent more|works out|comes? to|come out|amounts? to|equals|"
@@ -66,7 +66,7 @@ _ZONE = re.compile(
     r"\b(?:utc|gmt|[cepm][se]?t|eastern|pacific|central|time zone|local time|your time|\w+ time)\b", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_CLAUSE = re.compile(r"[.!?;:](?=\s|$)|,\s|\n|\s(?:and|but|while|whereas|so)\s")
+_CLAUSE = re.compile(r"[.!?;:](?=\s|$)|,\s(?:(?:and|but|while|whereas|so)\s)?|\n|\s(?:and|but|while|whereas|so)\s")
 _HALVES = {"half an hour": 30, "quarter of an hour": 15, "half hour": 30, "an hour": 60, "quarter": 15, "half past": 30}
 _WEEKDAYS = frozenset({"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "weekend"})
 _TIMES = _WEEKDAYS | set(UNITS) | {"morning", "noon", "afternoon", "evening", "night", "midnight"}
@@ -124,7 +124,7 @@ class Kept:
 
     @cached_property
     def known(self) -> list[TypedValue]:
-        """Those of the knowledge; their places are in their passages."""
+        """The amounts of the knowledge; their places are in their passages."""
         every = (part for passage in self._passages for part in find_parts(passage) if _is_amount(part))
         return list(islice(every, MAX_NUMBERS))
 
@@ -161,10 +161,10 @@ class Kept:
         spans = {minutes for words, minutes in _HALVES.items() if words in text} | set(_list_minutes(pool))
         spans |= {first + second for first, second in combinations(sorted(spans), 2)}
         return any(
-            (minutes + sign * span - clock.minutes) % 720 == 0
+            (minutes + direction * span - clock.minutes) % 720 == 0
             for minutes in clocks
             for span in spans
-            for sign in (1, -1)
+            for direction in (1, -1)
         )
 
     def _number_follows(self, measure: Measure, pool: Sequence[TypedValue]) -> bool:

@@ -239,14 +239,18 @@ def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
 
 def draft_response(request: Request, score: Score, settings: CorrectOptions) -> list[Draft]:
     """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first."""
-    response, sources, kept = request.response, Sources(request.knowledge), Kept(request.response, request.knowledge)
+    response, sources, untouched = (
+        request.response,
+        Sources(request.knowledge),
+        Kept(request.response, request.knowledge),
+    )
     doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
     drafts: list[Draft] = []
     for part in doubted:
         sentence = Sentence(part.text, part.start, part.end)
-        proposals = propose(response, sentence, score, sources, kept)
+        proposals = propose(response, sentence, score, sources, untouched)
         supported = [value for value in list_values(score, sentence) if value.outcome == "supported"]
-        made = make_drafts(response, sentence, proposals, part.unsupported, supported, kept)
+        made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched)
         drafts += islice(made, max(1, settings.max_drafts // len(doubted)))
         if settings.remove_sentences:
             drafts += filter(None, [remove_sentence(response, sentence)])

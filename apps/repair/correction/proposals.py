@@ -78,14 +78,14 @@ class Proposal(NamedTuple):
 
 
 def propose(
-    response: str, sentence: Sentence, score: Score, sources: Sources, kept: Kept | None = None
+    response: str, sentence: Sentence, score: Score, sources: Sources, untouched: Kept | None = None
 ) -> list[Proposal]:
     """Proposals for the unsupported words of a sentence of ``response``, the most trusted first.
 
     A value that the knowledge supports, in other words perhaps, is left as it is, and so is what is only spelt
-    differently, and what is ``kept``.
+    differently, and what is ``untouched``.
     """
-    kept = Kept(response, sources.passages) if kept is None else kept
+    untouched = Kept(response, sources.passages) if untouched is None else untouched
     doubted = _Doubted(
         response,
         sentence,
@@ -107,9 +107,9 @@ def propose(
         old = response[proposal.start : proposal.end]
         if is_similar(old, proposal.text) or _overlaps(proposal, supported):
             continue
-        if kept.touches_code(proposal.start, proposal.end) or not (
+        if untouched.touches_code(proposal.start, proposal.end) or not (
             _is_framed(sentence, proposal)
-            or (not kept.keeps(proposal.start, proposal.end) and _may_replace(doubted, proposal, sources))
+            or (not untouched.keeps(proposal.start, proposal.end) and _may_replace(doubted, proposal, sources))
         ):
             continue
         key = (proposal.start, proposal.end, proposal.text.casefold())
@@ -123,9 +123,9 @@ def propose(
 
 def _is_framed(sentence: Sentence, proposal: Proposal) -> bool:
     """Whether the words next to it are those of the knowledge, ``FRAME`` of them on both sides together."""
-    source, known = proposal.sentence.text, proposal.evidence
+    source, known_range = proposal.sentence.text, proposal.evidence
     first, last = proposal.start - sentence.start, proposal.end - sentence.start
-    start, end = known.start - proposal.sentence.start, known.end - proposal.sentence.start
+    start, end = known_range.start - proposal.sentence.start, known_range.end - proposal.sentence.start
     before = zip(_list_words(sentence.text[:first])[::-1], _list_words(source[:start])[::-1], strict=False)
     after = zip(_list_words(sentence.text[last:]), _list_words(source[end:]), strict=False)
     return sum(1 for side in (before, after) for _ in takewhile(lambda pair: pair[0] == pair[1], side)) >= FRAME
@@ -149,8 +149,8 @@ def _may_replace(doubted: _Doubted, proposal: Proposal, sources: Sources) -> boo
         return False
     if _has_value(doubted.response, theirs, ours):
         return False
-    known = (theirs.start + source.start, theirs.end + source.start)
-    return belongs(doubted.response, (ours.start, ours.end), sources.passages, source.passage, known)
+    known_range = (theirs.start + source.start, theirs.end + source.start)
+    return belongs(doubted.response, (ours.start, ours.end), sources.passages, source.passage, known_range)
 
 
 def _has_value(response: str, theirs: TypedValue, ours: TypedValue) -> bool:
@@ -366,8 +366,8 @@ def _fit_parts(
         return ours, (at, at + 4), new[known_year.start() : known_year.end()]
     month, known_month = _MONTH.search(old), _MONTH.search(new)
     if month and known_month and not _DAY.search(old.replace(known_month[0], "")):
-        known = f"{known_month[0]} {known_year[0]}" if known_year and _YEAR.search(old) else known_month[0]
-        return ours, theirs, known
+        known_range = f"{known_month[0]} {known_year[0]}" if known_year and _YEAR.search(old) else known_month[0]
+        return ours, theirs, known_range
     if month and known_month and not _YEAR.search(old) and known_year:
         return ours, theirs, _TRAILING_YEAR.sub("", new) if new.endswith(known_year[0]) else None
     unit, known_unit = _UNIT.search(old), _UNIT.search(new)

@@ -60,7 +60,7 @@ class SaidRelation(NamedTuple):
 def read_relation(response: str, start: int, taken: Sequence[tuple[int, int]] = ()) -> SaidRelation | None:
     """The relation that the words before the character ``start`` state; None without a verb that is known.
 
-    ``taken`` are the ranges of other mentions, whose words are no verbs.
+    ``taken`` are the ranges of other mentions, whose words do not count as verbs.
 
     >>> read_relation("He also wrote The BFG", 14)
     SaidRelation(verb='write', end='work', is_another=True)

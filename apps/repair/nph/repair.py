@@ -80,7 +80,8 @@ def make_slots(
     anchors = tuple(dict.fromkeys((*find_subjects(context.response, unflagged), *context.topics, *others)))
     neighbours = {anchor: _find_neighbours(context, anchor) for anchor in anchors}
     sentence_starts = _sentence_starts(context.response)
-    ranges = [(item.start, item.end) for item in (*mentions, *context.links)]
+    ranges = [(mention.start, mention.end) for mention in mentions]
+    ranges += [(link.start, link.end) for link in context.links]
     slots = []
     for mention in mentions:
         sentence = _sentence_index(sentence_starts, mention.start)
@@ -241,7 +242,7 @@ def _keep_fitting(
 ) -> tuple[tuple[Candidate, bool], ...]:
     """The candidates that fit what the response says before the mention; all of them where none does.
 
-    Where it says "also", those that the history has not named come first, if there are any.
+    Where it says "also", entities that the history has not named are preferred, if there are any.
     """
     fitting = tuple(item for item in candidates if fits(context.graph, item[0], said))
     if said.is_another and fitting:

@@ -1,0 +1,96 @@
+"""Marks are values, phrases, negated or exchanged words, and never function words alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groundwire.engine import MetricResult, UnsupportedSpan
+from groundwire.engine.schema.explanations import StatedValue, ValuesExplanation
+from groundwire.engine.verdict.marks import LIGHT, fit_marks, is_negation
+
+
+def fit(response: str, texts: list[str], knowledge: str = "", values: tuple[StatedValue, ...] = ()) -> list[str]:
+    """The marks that come of the given texts of a response, by two metrics."""
+    spans = [
+        UnsupportedSpan(
+            text, response.index(text), response.index(text) + len(text), "detected", "", "token_classifier"
+        )
+        for text in texts
+    ]
+    results = [
+        MetricResult("token_classifier", "scored", 0.1),
+        MetricResult("values", "scored", 0.1, explanation=ValuesExplanation(values)),
+    ]
+    marks = fit_marks(response, spans, results, [knowledge] if knowledge else [])
+    assert all(response[mark.start : mark.end] == mark.text for mark in marks)
+    return [mark.text for mark in marks]
+
+
+def state(response: str, text: str, outcome: Any, kind: Any = "number", normalized: str = "") -> StatedValue:
+    start = response.index(text)
+    return StatedValue(kind, text, start, start + len(text), normalized or text, outcome)
+
+
+@pytest.mark.parametrize(
+    ("response", "marked", "expected"),
+    [
+        # Whole values,
+        ("It opens at 7 pm.", ["7"], ["7 pm"]),
+        ("It costs £5.95 a day.", ["5"], ["£5.95"]),
+        ("It ended in the Baltic Sea.", ["Baltic"], ["Baltic Sea"]),
+        # phrases without function words at their ends,
+        ("She is paid by the crown.", ["is paid by"], ["paid"]),
+        ("She saw the old lake.", ["the old", "lake"], ["old lake"]),
+        # and no function word alone, unless it says something.
+        ("You can still go.", ["can"], []),
+        ("It was seen by them.", ["by"], []),
+        ("You can't go.", ["can't"], ["can't"]),
+        ("It is never open.", ["never"], ["never"]),
+        ("All of it is blue.", ["All"], ["All"]),
+    ],
+)
+def test_marks_are_values_and_phrases(response: str, marked: list[str], expected: list[str]) -> None:
+    assert fit(response, marked) == expected
+
+
+def test_a_function_word_gives_way_to_the_unsupported_value_after_it() -> None:
+    response = "It spoils within two weeks."
+    assert fit(response, ["within"], values=(state(response, "two weeks", "absent"),)) == ["two weeks"]
+    assert fit(response, ["within"], values=(state(response, "two weeks", "supported"),)) == []
+
+
+def test_beside_a_contradicted_value_words_of_the_knowledge_are_not_marked() -> None:
+    response = "An octopus has nine hearts."
+    values = (state(response, "nine", "contradicted"),)
+    assert fit(response, ["octopus", "nine"], "An octopus has three hearts.", values) == ["nine"]
+    assert fit(response, ["octopus"], "An octopus has three hearts.") == ["octopus"]
+
+
+def test_what_the_knowledge_denies_is_marked_where_it_is_affirmed() -> None:
+    assert fit("Bats are blind, so they need ears.", ["need", "ears"], "Bats are not blind; they fly.") == ["blind"]
+    assert fit("Bats aren't deaf, so they need ears.", ["need"], "Bats are not deaf; they fly.") == ["need"]
+
+
+def test_both_names_of_an_exchange_are_marked() -> None:
+    response = "In May Kasparov beat the computer Deep Blue."
+    value = state(
+        response, "Kasparov beat the computer Deep Blue", "contradicted", "relation", "kasparov beat deep blue"
+    )
+    assert fit(response, [value.text], values=(value,)) == ["Kasparov", "Deep Blue"]
+
+
+def test_an_invented_sentence_is_one_mark() -> None:
+    response = "Monks in Nepal ride elephants to pick them."
+    assert fit(response, ["Monks", "Nepal ride elephants", "pick"]) == [response[:-1]]
+
+
+def test_the_spans_of_a_metric_that_is_asked_alone_stay() -> None:
+    span = UnsupportedSpan("can", 4, 7, "detected", "", "token_classifier")
+    result = MetricResult("token_classifier", "scored", 0.1)
+    assert fit_marks("You can go.", [span], [result]) == (span,)
+
+
+def test_negations_are_no_light_words() -> None:
+    assert not any(is_negation(word) for word in LIGHT)
