@@ -165,15 +165,15 @@ class RoleInfo(msgspec.Struct, frozen=True):
     """What metrics must know about a role to build its calls and read its results."""
 
     labels: tuple[str, ...] = ()
-    """Of a classifier or token classifier, in the order of its logits."""
+    """The labels of a classifier or token classifier, in the order of its logits."""
     supported: tuple[str, ...] = ()
     """Those that mean "consistent"."""
     unit: Literal["response", "sentence"] = "response"
     """What a detector classifies at once."""
     baseline: tuple[float, float, float] | None = None
-    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
+    """An embedder's precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
     heads: dict[str, ReaderHead] = {}
-    """Of a reader, by name."""
+    """The heads of a reader by name."""
 
 
 class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
