@@ -264,10 +264,11 @@ def join_calibrations(calibrations: Sequence[Calibration | None]) -> Calibration
     The fusions of the others come before its own, so the first of them says which metrics are the default. None where
     no bundle has a calibration.
     """
-    first, *others = [calibration for calibration in calibrations if calibration is not None] or [None]
-    if first is None:
+    present = [calibration for calibration in calibrations if calibration is not None]
+    if not present:
         return None
-    for other in others:
+    first = present[0]
+    for other in present[1:]:
         names = {fusion.name for fusion in first.fusions}
         first = msgspec.structs.replace(
             first,

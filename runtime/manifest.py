@@ -173,7 +173,7 @@ class RoleInfo(msgspec.Struct, frozen=True):
     baseline: tuple[float, float, float] | None = None
     """Precision, recall and F1 of an embedder's BERTScore for unrelated sentences; None where not measured."""
     heads: dict[str, ReaderHead] = {}
-    """Of a reader, by name."""
+    """The heads of a reader by name."""
 
 
 class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):

@@ -183,6 +183,7 @@ ROLE_METRICS = {
     "nli": "`nli`, and the comparisons of `q2`",
     "qa": "`q2`, `q2_no_nli` and `feqa`: answers",
     "qg": "`q2`, `q2_no_nli` and `feqa`: questions",
+    "reader": "`reader`",
     "spans": "`q2`, `q2_no_nli` and `feqa`: spans and the personal filter",
     "token_classifier": "`token_classifier`",
 }

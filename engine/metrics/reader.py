@@ -22,7 +22,7 @@ from ..text.reading import Reading, cut_reading, read_response
 from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces, group_texts
 from .base import Details, Metric, RoleInfos, within
 from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
-from .evidence import Evidence, open_knowledge
+from .evidence import SelectedKnowledge, open_knowledge
 from .token_classifier import join_ranges, locate_tokens
 
 ROLE = "reader"
@@ -94,7 +94,7 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
 
 
 def _ask(
-    request: Request, readings: Sequence[Reading], evidence: Evidence
+    request: Request, readings: Sequence[Reading], evidence: SelectedKnowledge
 ) -> Steps[tuple[list[AnswerWindow], list[AnswerRead]]]:
     """Ask about all windows, and about smaller ones where the model cannot read one."""
     size = WINDOW_SIZE

@@ -35,9 +35,7 @@ class CalibrationFitOptions(common.FitOptions):
     ] = None
     needed: Annotated[
         str | None,
-        typer.Option(
-            help="Numbers without which there is no verdict, separated by commas. Default: by the weights."
-        ),
+        typer.Option(help="Numbers that a verdict needs, separated by commas. Default: by the weights."),
     ] = None
     fusion: Annotated[
         str | None,

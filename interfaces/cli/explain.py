@@ -81,8 +81,8 @@ def explain(
 
 
 def _add_explaining(engine: Engine, names: Sequence[str] | None) -> tuple[str, ...]:
-    """The metrics to compute; where none are named, those of all fusions (Q² asks and answers questions), and citations
-    if the bundle has the models for them."""
+    """The metrics to compute; where none are named, the metrics of all fusions (Q² asks and answers questions), and
+    citations if the bundle has the models for them."""
     chosen = options.choose_metrics(engine, names)
     if names is not None:
         return chosen

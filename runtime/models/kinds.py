@@ -51,7 +51,7 @@ from .embedder import Embedder
 from .extractive_qa import ExtractiveQA
 from .language_model import LanguageModel
 from .question_generator import QuestionGenerator, decoding_width
-from .reader import Reader
+from .reader import AnswerReader
 from .response_generator import ResponseGenerator
 from .retriever import Retriever
 from .span_finder import SpanFinder
@@ -102,7 +102,7 @@ _KINDS = (
     ModelKind(ExtractiveQARole, ExtractiveQA.load, lambda role: [Answer("when?", (_TEXT,))]),
     ModelKind(ClassifierRole, Classifier.load, lambda role: [Classify(role, (_TEXT,), _TEXT)]),
     ModelKind(TokenClassifierRole, TokenClassifier.load, lambda role: [ClassifyTokens(role, (_TEXT,), _TEXT)]),
-    ModelKind(ReaderRole, Reader.load, lambda role: [ReadAnswer(role, (_TEXT,), (), _TEXT, ((0, len(_TEXT)),))]),
+    ModelKind(ReaderRole, AnswerReader.load, lambda role: [ReadAnswer(role, (_TEXT,), (), _TEXT, ((0, len(_TEXT)),))]),
     ModelKind(EmbedderRole, Embedder.load, lambda role: [Embed(_TEXT)]),
     ModelKind(
         QuestionGeneratorRole,

@@ -36,7 +36,7 @@ class AnswerWindows(NamedTuple):
     read: Read
 
 
-class Reader:
+class AnswerReader:
     """A reader graph with its tokenizer and heads."""
 
     def __init__(self, role: ReaderRole, session: Graph, encoder: TextEncoder, profile: DeviceProfile) -> None:
@@ -48,7 +48,7 @@ class Reader:
         self._of_unit = {head.unit: name for name, head in role.heads.items() if head.unit != "answer"}
 
     @classmethod
-    def load(cls, bundle: Bundle, role: ReaderRole, profile: DeviceProfile) -> Reader:
+    def load(cls, bundle: Bundle, role: ReaderRole, profile: DeviceProfile) -> AnswerReader:
         """Open the role's graph and tokenizer."""
         session = load_encoder(bundle, role.graph, role.max_tokens, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
@@ -95,11 +95,11 @@ class Reader:
         """The record of a call, from the outputs of the graph for each of its windows, padding included."""
         tables = {
             name: [
-                softmax(of_window[at][: len(window.ids)] if head.unit != "answer" else of_window[at])
+                softmax(of_window[output][: len(window.ids)] if head.unit != "answer" else of_window[output])
                 for window, of_window in zip(split.windows, outputs, strict=True)
             ]
             for name, head in self._role.heads.items()
-            for at in (self._outputs[name],)
+            for output in (self._outputs[name],)
         }
         if not all(np.isfinite(table).all() for of_head in tables.values() for table in of_head):
             return ModelError(f"The reader {call.role!r} gave numbers that are not finite; its graph is broken.")
@@ -107,15 +107,17 @@ class Reader:
         sentence_head, token_head = self._of_unit["sentence"], self._of_unit["token"]
         positions = [_find_answer(window, split.answer_start) for window in split.windows]
         tokens = choose_supporting(
-            heads[token_head], [table[at] for table, at in zip(tables[token_head], positions, strict=True)]
+            heads[token_head],
+            [table[of_answer] for table, of_answer in zip(tables[token_head], positions, strict=True)],
         )
         offsets = [split.windows[0].offsets[index] for index in positions[0]]
-        firsts = [_find_firsts(window, len(call.sentences)) for window in split.windows]
-        present = [number for number, index in enumerate(firsts[0]) if index is not None]
-        found = [
-            table[[at[number] for number in present]] for table, at in zip(tables[sentence_head], firsts, strict=True)
+        firsts = [_find_firsts(window) for window in split.windows]
+        present = sorted(firsts[0])
+        by_window = [
+            table[[first[number] for number in present]]
+            for table, first in zip(tables[sentence_head], firsts, strict=True)
         ]
-        chosen = dict(zip(present, choose_supporting(heads[sentence_head], found), strict=True))
+        chosen = dict(zip(present, choose_supporting(heads[sentence_head], by_window), strict=True))
         return AnswerRead(
             {
                 name: tuple(choose_supporting(head, [table[None] for table in tables[name]])[0].tolist())
@@ -146,9 +148,9 @@ def _number_sentences(window: Window, answer_start: int, sentences: Sequence[tup
     starts = [start for start, _ in sentences]
     numbers = [0] * len(window.ids)
     for index in _find_answer(window, answer_start):
-        at = window.offsets[index][0] - answer_start
-        number = bisect_right(starts, at)
-        if number and at < sentences[number - 1][1]:
+        begin = window.offsets[index][0] - answer_start
+        number = bisect_right(starts, begin)
+        if number and begin < sentences[number - 1][1]:
             numbers[index] = number
     return numbers
 
@@ -159,13 +161,10 @@ def _find_answer(window: Window, answer_start: int) -> list[int]:
     return [index for index in range(first, last + 1) if window.offsets[index][0] >= answer_start]
 
 
-def _find_firsts(window: Window, sentences: int) -> list[int | None]:
-    """For each sentence the position of its first token; None for a sentence without any."""
-    firsts: list[int | None] = [None] * sentences
-    for index in range(len(window.ids) - 1, -1, -1):
-        if window.type_ids[index]:
-            firsts[window.type_ids[index] - 1] = index
-    return firsts
+def _find_firsts(window: Window) -> dict[int, int]:
+    """The position of the first token of each sentence, by the sentence's number from 0, for sentences with tokens."""
+    positions = range(len(window.ids) - 1, -1, -1)
+    return {window.type_ids[index] - 1: index for index in positions if window.type_ids[index]}
 
 
 def choose_supporting(head: ReaderHead, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -173,4 +172,5 @@ def choose_supporting(head: ReaderHead, tables: Sequence[NDArray[np.float64]]) -
     stacked = np.stack(tables)
     supported = [head.labels.index(label) for label in head.supported]
     best = stacked[:, :, supported].sum(axis=2).argmax(axis=0)
-    return stacked[best, np.arange(stacked.shape[1])]
+    chosen: NDArray[np.float64] = stacked[best, np.arange(stacked.shape[1])]
+    return chosen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +20,8 @@ from groundwire.recipes.reader.feed import FILL
 from groundwire.recipes.reader.loss import compute_head_logits
 from groundwire.recipes.reader.model import SENTENCE_HEAD, Reader
 from groundwire.recipes.reader.rows import HISTORY_MARK, AnswerRow, encode_answer
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime import bundle
+from groundwire.runtime.bundle import Bundle, open_bundles
 from groundwire.runtime.calls import AnswerRead, ReadAnswer
 from groundwire.runtime.certify import certify
 from groundwire.runtime.errors import ExportError, InvalidRequest, TooLong, Unreadable
@@ -102,17 +105,17 @@ def test_the_graph_gives_what_training_computes(reader: Reader, exact: LocalRunt
 
 
 def test_the_manifest_and_the_gate(bundles: dict[str, Bundle]) -> None:
-    for precision, bundle in bundles.items():
-        role = bundle.manifest.roles[ROLE]
+    for precision, exported in bundles.items():
+        role = exported.manifest.roles[ROLE]
         assert isinstance(role, ReaderRole)
         assert role.architecture == "Reader"
         assert role.parity is not None
         assert role.parity.gate == "passed"
         assert role.turn_end == HISTORY_MARK
         assert role.info.heads[SENTENCE_HEAD].nothing == ("nothing",)
-        assert set(bundle.manifest.canaries or {}) == {ROLE}
+        assert set(exported.manifest.canaries or {}) == {ROLE}
         assert precision == "int8" or role.precision == "fp32"
-        (report,) = certify(bundle, Device("cpu")).values()
+        (report,) = certify(exported, Device("cpu")).values()
         assert report is not None
         assert report.batch_spread == 0.0
         assert report.parity.decision_agreement >= 0.9
@@ -204,3 +207,34 @@ def test_the_window_that_supports_most_counts() -> None:
 def test_a_head_knows_its_labels() -> None:
     with pytest.raises(ValueError, match="maybe"):
         ReaderHead(("yes", "no"), ("maybe",), "answer")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundles: dict[str, Bundle]) -> Path:
+    """A checkout with a bundle compact that has no role, and the reader beside it."""
+    monkeypatch.setattr(bundle, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
+    shutil.copytree(bundles["fp32"].directory, tmp_path / ROLE)
+    empty = {"schema": 3, "name": "compact", "version": "1", "license": "x", "created_with": "x"}
+    (tmp_path / "compact").mkdir()
+    (tmp_path / "compact" / bundle.MANIFEST).write_text(json.dumps({**empty, "roles": {}, "files": {}}))
+    return tmp_path
+
+
+def test_the_reader_loads_beside_compact(checkout: Path) -> None:
+    assert [opened.manifest.name for opened in open_bundles("compact")] == ["compact", ROLE]
+    loaded = LocalRuntime.load("compact", "cpu", threads=1)
+    assert loaded.roles == {ROLE}
+    assert loaded.identity.bundle == "compact+reader"
+    loaded.close()
+
+
+def test_another_reader_takes_its_place(checkout: Path, bundles: dict[str, Bundle]) -> None:
+    other = bundles["int8"].directory
+    assert [opened.directory for opened in open_bundles("compact", [other])] == [checkout / "compact", other]
+    assert [opened.directory for opened in open_bundles(str(checkout / "compact"))] == [checkout / "compact"]
+
+
+def test_compact_loads_alone_where_the_reader_is_not_installed(checkout: Path) -> None:
+    shutil.rmtree(checkout / ROLE)
+    assert [opened.manifest.name for opened in open_bundles("compact")] == ["compact"]
