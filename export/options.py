@@ -47,8 +47,8 @@ class RoleOptions:
     template: Template | None = None
     """How the fields become model inputs; None takes the role's default."""
     prompt: tuple[str, ...] | None = None
-    """Response generators: the parts of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
-    pieces. The prompt without the knowledge leaves out the part that names it. None takes ``PROMPT``."""
+    """Response generators: the pieces of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
+    pieces. The prompt without the knowledge leaves out the piece that names it. None takes ``PROMPT``."""
     strip_prefix: str = ""
     """Removed from the front of generated texts."""
     max_tokens: int | None = None

@@ -148,13 +148,13 @@ class RoleInfo(msgspec.Struct, frozen=True):
     """What metrics must know about a role to build its calls and read its results."""
 
     labels: tuple[str, ...] = ()
-    """Names of the classes of a classifier or token classifier, in the order of its logits."""
+    """Of a classifier or token classifier, in the order of its logits."""
     supported: tuple[str, ...] = ()
     """Those that mean "consistent"."""
     unit: Literal["response", "sentence"] = "response"
     """What a detector classifies at once."""
     baseline: tuple[float, float, float] | None = None
-    """Precision, recall and F1 of an embedder's BERTScore for unrelated sentences; None where not measured."""
+    """Of an embedder: precision, recall and F1 of BERTScore for unrelated sentences; None where not measured."""
 
 
 class _Role(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
@@ -192,7 +192,7 @@ class _EncoderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True
     graph: str
     reference: str | msgspec.UnsetType = msgspec.UNSET
     """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. Unset and not None,
-    as ``targets`` is, so that older manifests keep their digest."""
+    as ``targets`` is, so that the digest is that of older manifests."""
     targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
     """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
 

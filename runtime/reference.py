@@ -30,7 +30,7 @@ class ReferenceLogits:
     outputs: list[list[NDArray[np.float32]]]
     """For each text, the outputs of the checkpoint: of each token [T] or [T, L], or of the text [L]."""
     per_token: bool
-    """Whether the outputs have an axis of tokens."""
+    """Whether outputs are those of tokens."""
 
     def encode(self) -> bytes:
         """The content of the file."""

@@ -21,9 +21,9 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Split a text into sentences; parts without a letter or digit are left out.
+    """Return the sentences of ``text``, in order and disjoint; parts without a letter or digit are left out.
 
-    A line break ends a sentence.
+    A line break ends a sentence. A text without any word is one sentence, so every response has at least one.
 
     >>> [sentence.text for sentence in sentences("me too! it’s by Dr. Dre, no?")]
     ['me too!', 'it’s by Dr. Dre, no?']
@@ -32,9 +32,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
         text: The text, in English.
 
     Returns:
-        The sentences with their ranges of characters, in order and disjoint. A text without any word is one sentence,
-        so
-        every response has at least one.
+        The sentences with their ranges of characters.
     """
     return _recent(text) if len(text) <= SHORT else tuple(_read(text))
 

@@ -122,7 +122,7 @@ async def rank(request: ServiceRequest) -> Response:
 async def correct(request: ServiceRequest) -> Response:
     """Put what the knowledge says in the place of what it does not support.
 
-    Look at the status: only `corrected` changes the response, `unknown` has no verdict to correct by.
+    Look at the status: only `corrected` changes the response, `unknown` says that there was no verdict.
     """
     body = await request.read(CORRECT)
     service = request.service
