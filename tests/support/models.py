@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +70,13 @@ FLAGS = ("supported", "hallucinated")
 MAX_TOKENS = 96
 """The window of every tiny model, special tokens included."""
 HIDDEN, LAYERS, HEADS = 32, 2, 4
-
-
-def encoder_decoder(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a tiny encoder-decoder of one of ``ENCODER_DECODERS``; return ``folder``."""
-    return _save(folder, seed, ENCODER_DECODERS[family])
+SIZES: dict[str, Any] = {
+    "hidden_size": HIDDEN,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "intermediate_size": 64,
+}
+"""What most configurations have in common."""
 
 
 def t5_for_cuda(folder: Path, layers: int = LAYERS) -> Path:
@@ -97,29 +99,9 @@ def deep_encoder(folder: Path, family: str, layers: int) -> Path:
     return _save(folder, 0, build)
 
 
-def extractive_qa(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a tiny extractive QA model of one of ``EXTRACTIVE_QA``; return ``folder``."""
-    return _save(folder, seed, EXTRACTIVE_QA[family])
-
-
 def classifier(folder: Path, family: str, seed: int = 0, labels: tuple[str, ...] = LABELS) -> Path:
     """Write a tiny pair classifier of one of ``CLASSIFIERS``; return ``folder``."""
     return _save(folder, seed, lambda: CLASSIFIERS[family](labels))
-
-
-def token_classifier(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a tiny token classifier of one of ``TOKEN_CLASSIFIERS`` with the labels of ``FLAGS``; return ``folder``."""
-    return _save(folder, seed, TOKEN_CLASSIFIERS[family])
-
-
-def language_model(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a tiny causal language model of one of ``LANGUAGE_MODELS``; return ``folder``."""
-    return _save(folder, seed, LANGUAGE_MODELS[family])
-
-
-def embedder(folder: Path, family: str, seed: int = 0) -> Path:
-    """Write a tiny encoder without a head of one of ``EMBEDDERS``; return ``folder``."""
-    return _save(folder, seed, EMBEDDERS[family])
 
 
 Checkpoint = tuple[PreTrainedModel, PreTrainedTokenizerFast]
@@ -390,10 +372,7 @@ def _bert_config(tokenizer: PreTrainedTokenizerFast, **other: Any) -> BertConfig
     return BertConfig(
         **{
             "vocab_size": len(tokenizer),
-            "hidden_size": HIDDEN,
-            "num_hidden_layers": LAYERS,
-            "num_attention_heads": HEADS,
-            "intermediate_size": 64,
+            **SIZES,
             "max_position_embeddings": MAX_TOKENS,
             "initializer_range": 0.4,
             **other,
@@ -405,10 +384,7 @@ def _roberta() -> tuple[RobertaConfig, PreTrainedTokenizerFast]:
     tokenizer = byte_pairs_roberta()
     config = RobertaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=HIDDEN,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=64,
+        **SIZES,
         max_position_embeddings=MAX_TOKENS + 2,  # its positions start after the padding index
         type_vocab_size=1,
         initializer_range=0.4,
@@ -424,10 +400,7 @@ def _albert() -> tuple[AlbertConfig, PreTrainedTokenizerFast]:
     config = AlbertConfig(
         vocab_size=len(tokenizer),
         embedding_size=16,
-        hidden_size=HIDDEN,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=64,
+        **SIZES,
         max_position_embeddings=MAX_TOKENS,
         initializer_range=0.4,
     )
@@ -530,11 +503,8 @@ def _deberta(labels: tuple[str, ...]) -> Checkpoint:
     config = DebertaV2Config(
         **_named(labels),
         vocab_size=len(tokenizer),
-        hidden_size=HIDDEN,
         pooler_hidden_size=HIDDEN,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=64,
+        **SIZES,
         max_position_embeddings=MAX_TOKENS,
         initializer_range=0.3,
         relative_attention=True,
@@ -596,10 +566,7 @@ def _mpnet() -> tuple[MPNetConfig, PreTrainedTokenizerFast]:
     tokenizer = word_pieces_mpnet()
     config = MPNetConfig(
         vocab_size=len(tokenizer),
-        hidden_size=HIDDEN,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=64,
+        **SIZES,
         max_position_embeddings=MAX_TOKENS + 2,
         initializer_range=0.4,
         pad_token_id=1,
@@ -632,3 +599,18 @@ TOKEN_CLASSIFIERS: dict[str, Callable[[], Checkpoint]] = {
     "bert": lambda: _bert_token_classifier(),
     "modernbert": lambda: _modernbert(),
 }
+
+
+def _make_writer(families: Mapping[str, Callable[[], Checkpoint]]) -> Callable[..., Path]:
+    def write(folder: Path, family: str, seed: int = 0) -> Path:
+        """Write a tiny model of one of the families; return ``folder``."""
+        return _save(folder, seed, families[family])
+
+    return write
+
+
+encoder_decoder = _make_writer(ENCODER_DECODERS)
+extractive_qa = _make_writer(EXTRACTIVE_QA)
+token_classifier = _make_writer(TOKEN_CLASSIFIERS)
+language_model = _make_writer(LANGUAGE_MODELS)
+embedder = _make_writer(EMBEDDERS)
