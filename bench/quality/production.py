@@ -6,7 +6,7 @@
     python bench/quality/production.py --rows                   each wrong verdict and each mark
 
 ROC-AUC ranks the verdict's probabilities of consistent and inconsistent rows; a row without a probability counts as
-0.5. A label is right if it is the verdict's; a false alarm is a consistent row called inconsistent. "Marks fit" counts
+0.5. A label is right if it is the verdict's; a false positive is a consistent row called inconsistent. "Marks fit" counts
 the inconsistent rows in which a mark overlaps every noted range and the marks have at most as many other words as noted
 ones. The intervals (95 %) are bootstraps over knowledge texts.
 """
@@ -77,11 +77,11 @@ class Outcome(msgspec.Struct, frozen=True):
     def marks_fit(self) -> bool:
         """Whether the marks are at every noted range and hardly elsewhere."""
         noted, marks = self.row.unsupported, self.score.unsupported
-        found = all(any(mark.start < part.end and part.start < mark.end for mark in marks) for part in noted)
+        are_found = all(any(mark.start < part.end and part.start < mark.end for mark in marks) for part in noted)
         words = [match.span() for match in WORD.finditer(self.row.response)]
         wanted = {word for word in words if any(part.start < word[1] and word[0] < part.end for part in noted)}
         marked = {word for word in words if any(mark.start < word[1] and word[0] < mark.end for mark in marks)}
-        return found and len(marked - wanted) <= len(wanted)
+        return are_found and len(marked - wanted) <= len(wanted)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -99,7 +99,7 @@ def score_rows(rows: Sequence[Row], engine: Engine, metrics: list[str] | None) -
 
 def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Lines of the table: all rows, then by length and by kind."""
-    yield "| rows | count | ROC-AUC | labels right | false alarms | power | marks fit |"
+    yield "| rows | count | ROC-AUC | labels right | false positives | power | marks fit |"
     yield "|---|---|---|---|---|---|---|"
     yield _line("**all**", outcomes, interval=True)
     least = 0
@@ -126,16 +126,16 @@ def _show(value: float) -> str:
 
 
 def _rank(outcomes: Sequence[Outcome]) -> float:
-    judged = [item for item in outcomes if item.row.label != "unverifiable"]
-    labels = np.array([item.row.label == "consistent" for item in judged])
+    stated = [item for item in outcomes if item.row.label != "unverifiable"]
+    labels = np.array([item.row.label == "consistent" for item in stated])
     if labels.all() or not labels.any():
         return float("nan")
-    values = np.array([item.probability for item in judged])
-    return float(roc_auc(values, labels)(np.ones((len(judged), 1)))[0])
+    values = np.array([item.probability for item in stated])
+    return float(roc_auc(values, labels)(np.ones((len(stated), 1)))[0])
 
 
 def _share_cells(outcomes: Sequence[Outcome]) -> list[float]:
-    """Labels right, false alarms, power, marks that fit; NaN without rows."""
+    """Labels right, false positives, power, marks that fit; NaN without rows."""
     called = {
         label: [item.score.verdict.label == "inconsistent" for item in outcomes if item.row.label == label]
         for label in ("consistent", "inconsistent")
@@ -162,8 +162,8 @@ def list_rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
         verdict = item.score.verdict
         noted = "; ".join(item.row.response[part.start : part.end] for part in item.row.unsupported)
         marked = "; ".join(span.text for span in item.score.unsupported)
-        found = f"{item.row.label} → {verdict.label} {item.probability:.2f}"
-        yield f"{item.row.id} {found} | noted: {noted} | marked: {marked}"
+        outcome = f"{item.row.label} → {verdict.label} {item.probability:.2f}"
+        yield f"{item.row.id} {outcome} | noted: {noted} | marked: {marked}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
