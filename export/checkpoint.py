@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from transformers import AutoTokenizer
 from groundwire.runtime.errors import ExportError
 
 from . import tokens
+from .options import Checkpoint as Checkpoint
 from .options import RoleOptions
 from .sources import is_local
 from .trace import quiet
@@ -25,30 +25,6 @@ _RELATIVE_POSITIONS = frozenset({"t5", "mt5"})
 """The sizes in configurations of these families do not limit their positions."""
 _UNSET = 100_000
 """Tokenizers without a limit report a huge model_max_length."""
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A loaded checkpoint in evaluation mode, float32."""
-
-    model: Any
-    tokenizer: str
-    """Content of ``tokenizer.json``."""
-    name: str
-    """The source in the manifest: the hub id, or the name of the local directory."""
-    revision: str | None
-    max_tokens: int
-    pad_id: int
-
-    @property
-    def float_modules(self) -> tuple[str, ...]:
-        """Modules whose family keeps them in float32 in half precision."""
-        return tuple(getattr(self.model, "_keep_in_fp32_modules", None) or ())
-
-    @property
-    def architecture(self) -> str:
-        """The transformers class."""
-        return type(self.model).__name__
 
 
 def load_pretrained(

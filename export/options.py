@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import TargetName, Template
 from groundwire.runtime.parity import Gate as Gate
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
 
 RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8"]
 PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")
@@ -21,6 +18,30 @@ QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
 PROMPT = ("Document: {knowledge}\n\n", "{history}.\n", "Agent:")
 """The prompt of a response generator, in parts: PMI-Faith's prompts. The space after "Agent:" belongs to the response,
 because byte-level tokenizers make it a part of the first word."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded checkpoint in evaluation mode, float32."""
+
+    model: Any
+    tokenizer: str
+    """Content of ``tokenizer.json``."""
+    name: str
+    """The source in the manifest: the hub id, or the name of the local directory."""
+    revision: str | None
+    max_tokens: int
+    pad_id: int
+
+    @property
+    def float_modules(self) -> tuple[str, ...]:
+        """Modules whose family keeps them in float32 in half precision."""
+        return tuple(getattr(self.model, "_keep_in_fp32_modules", None) or ())
+
+    @property
+    def architecture(self) -> str:
+        """The transformers class."""
+        return type(self.model).__name__
 
 
 @dataclass(frozen=True)

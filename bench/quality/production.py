@@ -6,9 +6,9 @@
     python bench/quality/production.py --rows                   each wrong verdict and each mark
 
 ROC-AUC ranks the verdict's probabilities of consistent and inconsistent rows; a row without a probability counts as
-0.5. A label is right if it is the verdict's; a false positive is a consistent row called inconsistent. "Marks fit" counts
-the inconsistent rows in which a mark overlaps every noted range and the marks have at most as many other words as noted
-ones. The intervals (95 %) are bootstraps over knowledge texts.
+0.5. A label is right if it is the verdict's; a false positive is a consistent row called inconsistent. "Marks fit"
+counts the inconsistent rows in which a mark overlaps every noted range and the marks have at most as many other words
+as noted ones. The intervals (95 %) are bootstraps over knowledge texts.
 """
 
 from __future__ import annotations

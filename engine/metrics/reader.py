@@ -18,7 +18,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanation, ReadWindow, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import Reading, cut_reading, read_response
+from ..text.reading import ReadText, cut_reading, read_response
 from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces, group_texts
 from .base import Details, Metric, RoleInfos, within
 from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
@@ -41,7 +41,7 @@ BETWEEN = " "
 class AnswerWindow(NamedTuple):
     """Sentences that are read in one pass; those from ``first`` on are labelled, and those before them are context."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[ReadText, ...]
     first: int
 
     @property
@@ -94,7 +94,7 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
 
 
 def _ask(
-    request: Request, readings: Sequence[Reading], evidence: SelectedKnowledge
+    request: Request, readings: Sequence[ReadText], evidence: SelectedKnowledge
 ) -> Steps[tuple[list[AnswerWindow], list[AnswerRead]]]:
     """Ask about all windows, and about smaller ones where the model cannot read one."""
     size = WINDOW_SIZE
@@ -113,7 +113,7 @@ def _ask(
             return windows, answers
 
 
-def cut_windows(readings: Sequence[Reading], size: int = WINDOW_SIZE) -> list[AnswerWindow]:
+def cut_windows(readings: Sequence[ReadText], size: int = WINDOW_SIZE) -> list[AnswerWindow]:
     """Windows that label each sentence once, in order; a sentence longer than a window is cut at the ends of clauses.
 
     Args:
