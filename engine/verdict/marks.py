@@ -8,6 +8,7 @@ reported as it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -41,6 +42,8 @@ LIGHT = (FUNCTION_WORDS | frozenset(MODALS)) - TELLING
 """Words that do not begin or end a mark."""
 NEGATION_REACH = 3
 """Words before a word of the knowledge in which a negation denies it."""
+SEPARATOR = re.compile(r"[^\w\s'’-]")
+"""A character that ends a phrase."""
 BRIDGED = 2
 """Function words between two marks that are marked too, where most of a sentence is."""
 MOSTLY = 0.75
@@ -213,7 +216,8 @@ def _bridge(
     bridged = [marks[0]]
     for mark in marks[1:]:
         between = [word for word in words if bridged[-1].end <= word.start and word.end <= mark.start]
-        if len(between) <= BRIDGED and all(word.light for word in between):
+        is_phrase = not SEPARATOR.search(response, bridged[-1].end, mark.start)
+        if is_phrase and len(between) <= BRIDGED and all(word.light for word in between):
             bridged[-1] = _cut(response, bridged[-1], bridged[-1].start, mark.end)
         else:
             bridged.append(mark)

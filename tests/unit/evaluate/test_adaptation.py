@@ -78,7 +78,7 @@ def test_every_row_that_is_left_out_is_counted() -> None:
             "There are 75 consistent and 25 inconsistent rows; .* Label 15 more inconsistent",
         ),
         (make_rows(20), "Label 30 more consistent and 30 more inconsistent"),
-        (make_rows(400, per_knowledge=100), "rows are about 4 different pieces of knowledge"),
+        (make_rows(400, per_knowledge=100), "rows are about 4 different knowledge texts"),
     ],
 )
 def test_rows_that_are_too_few_are_refused(rows: list[Example], message: str) -> None:
