@@ -75,13 +75,8 @@ def label_ranges(example: MultitaskExample, asides: frozenset[str] = frozenset()
 
 
 def label_sentence(sentence: Sentence, ranges: Sequence[LabelledRange]) -> int:
-    """The label of a sentence: the strongest of the ranges that it overlaps, unknown for none.
-
-    The number of a list item, which is a sentence of its own and in no range, states nothing.
-    """
+    """The label of a sentence: the strongest of the ranges that it overlaps, unknown for none."""
     labels = {part.label for part in ranges if part.start < sentence.end and sentence.start < part.end}
-    if ranges and not labels and not any(map(str.isalpha, sentence.text)):
-        return NOTHING
     return next((label for label in (UNSUPPORTED, IGNORED, SUPPORTED, NOTHING) if label in labels), IGNORED)
 
 

@@ -105,7 +105,7 @@ def test_sentence_labels_follow_from_the_labels_of_the_answer(example: Multitask
     assert [part.label for part in label_ranges(example)] == labels
 
 
-def test_a_cut_sentence_and_the_number_of_a_list_item(tokens: PreTrainedTokenizerFast) -> None:
+def test_the_number_of_a_list_item_belongs_to_it_and_a_cut_item_has_no_label(tokens: PreTrainedTokenizerFast) -> None:
     text = "1. It opens at nine.\n2. It is in Leeds, which is a large town in the north."
     example = MultitaskExample("k", text, "x", {"consistency": "consistent"})
     first, second = text.index("It"), text.index("It is")
@@ -113,8 +113,8 @@ def test_a_cut_sentence_and_the_number_of_a_list_item(tokens: PreTrainedTokenize
     whole, cut = (encode_answer(tokens, answer, limit, cut=True) for limit in (64, 20))
     assert whole is not None
     assert cut is not None
-    assert whole[SENTENCE_HEAD] == [NOTHING, SUPPORTED, NOTHING, SUPPORTED]
-    assert cut[SENTENCE_HEAD] == [NOTHING, SUPPORTED, NOTHING, IGNORED]
+    assert whole[SENTENCE_HEAD] == [SUPPORTED, SUPPORTED]
+    assert cut[SENTENCE_HEAD] == [SUPPORTED, IGNORED]
     assert encode_answer(tokens, answer, 20, cut=False) is None
 
 
