@@ -222,7 +222,7 @@ def response_generator(size: Size) -> Checkpoint:
 
 
 def bundle(work: Path, sources: dict[str, Path], precision: Precision) -> Bundle:
-    """Return a bundle with at least the roles of ``sources``; export those that this version of the exporter has not.
+    """Return a bundle with at least the roles of ``sources``; export the roles that this exporter has not exported yet.
 
     Roles are exported one after another, so that only one model is in memory and an interrupted run can continue.
     Parity is waived where it fails, and the manifest records that: with random weights the best and the second best

@@ -85,9 +85,9 @@ class Engine:
             device: ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
                 silently.
             threads: CPU threads, 1 or more; None takes the usable processors.
-            extra: Further bundles whose roles are added. No role may be in two of them; of their calibrations, the
-                first one's fusions count, and those of the others that it lacks. With ``compact`` the bundle ``reader``
-                loads too, where it is installed.
+            extra: Further bundles whose roles are added. No role may be in two of them. The fusions of the first
+                calibration count, and the other calibrations add the fusions that it lacks. With ``compact`` the bundle
+                ``reader`` loads too, where it is installed.
             options: Everything else; None takes the defaults.
 
         Returns:

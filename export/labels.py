@@ -41,7 +41,7 @@ def read_labels(role: str, id2label: dict[int, str], given: Sequence[str] | None
 
 
 def find_supported_labels(role: str, labels: tuple[str, ...], given: Sequence[str] | None) -> tuple[str, ...]:
-    """Return those of a detector's labels that mean "consistent": ``given``, or those with a usual name.
+    """Return those of a detector's labels that mean "consistent": ``given``, or the labels with a usual name.
 
     ExportError when no label has such a name, or all have: then the decision would be a guess.
     """

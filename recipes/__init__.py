@@ -1,4 +1,4 @@
-"""Training recipes for models that are not published: those of the embedded bundles.
+"""Training recipes for the models of the embedded bundles, which are not published.
 
 Every recipe is a command, ``python -m groundwire.recipes RECIPE --data DIR --out DIR``: seeded, resumable from its last
 checkpoint, and evaluated on its development set when it ends. The result is an ordinary Hugging Face checkpoint

@@ -187,7 +187,7 @@ def enter(stage: Stage, setup: Any, path: Path) -> None:
         write("done")
     sys.stdout.flush()
     sys.stderr.flush()
-    # What libraries do at exit, with a GPU that may be lost, is no part of the stage.
+    # What libraries do at exit, with a GPU that may be lost, does not count as part of the stage.
     os._exit(0)
 
 

@@ -50,7 +50,7 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
 
 
 def give_back(request: Request, stated: tuple[StatedValue, ...]) -> tuple[StatedValue, ...]:
-    """The values; one that the knowledge has of something else is contradicted by what it has there (``roles``)."""
+    """The values; a value that the knowledge has of something else is contradicted by what it has there (``roles``)."""
     exchanged = find_exchanged(request.response, request.knowledge, request.history)
     return tuple(
         next((_contradict(request, value, item) for item in exchanged if _is_about(value, item)), value)
@@ -154,8 +154,8 @@ METRICS = (
         features=_features,
         part=_part,
         # Of the responses of begin_wow_dev and fever_symmetric_dev with a contradicted value, 2 of 76 are consistent.
-        # Of those with an absent value of which the knowledge has another of its kind, none of 7 is: by the rule of
-        # succession 1 of 9.
+        # None of the 7 responses with an absent value is, where the knowledge has another value of its kind: by the
+        # rule of succession 1 of 9.
         refutes=(Refutes("contradicted", 0.03), Refutes("replaced", 0.11)),
         # The likeliest for the responses of four development sets in which no metric doubts another word, and for pairs
         # written by hand in which the values have another form than in the knowledge.

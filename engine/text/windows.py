@@ -12,7 +12,7 @@ LEAST_SIZE = 8
 """The smallest window that is tried when a model cannot read a larger one."""
 _PIECE = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 _LETTERS, _DIGITS = 6, 3
-"""Letters and digits of a piece: vocabularies have few longer ones."""
+"""Letters and digits that count as one unit, at most: vocabularies have few longer tokens."""
 _CLAUSE = re.compile(r"(?<=[,;:.!?)\]—–])\s+|\s+(?=[(\[—–])")
 _SPACE = re.compile(r"\s+")
 

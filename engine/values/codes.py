@@ -30,7 +30,7 @@ _DOMAINS = (
 _URL = re.compile(rf"(?:https?://|www\.)\S+|(?:[a-z\d-]+\.)+(?:{_DOMAINS})(?:[:/]\S*)?")
 _PATH = re.compile(r"/[a-z][\w{}.:-]*(?:/[\w{}.:-]*)*")
 _POSTCODE = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|\d{4} [A-Z]{2}")
-"""Of the United Kingdom, Canada and the Netherlands; others need a word before them."""
+"""Postcodes of the United Kingdom, Canada and the Netherlands; others need a word before them."""
 _POSTCODE_WORDS = frozenset({"postcode", "zip", "plz"})
 _STATES = frozenset(
     read_table("""

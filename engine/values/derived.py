@@ -1,8 +1,9 @@
 """Recognises numbers that follow from others: sums, products, shares, spans of time; "30 minutes before closing".
 
-A number that the knowledge does not have is no contradiction if it can be computed from numbers of the knowledge, and
-from those that the response names itself: "two packs are 24 batteries", of a pack of 12. Sums of just any numbers prove
-nothing, so each way of computing has its condition: a word that names it, a common noun, or a number of the response.
+A number that the knowledge does not have does not contradict it if it can be computed from numbers of the knowledge,
+and from numbers that the response names itself: "two packs are 24 batteries", of a pack of 12. Sums of just any numbers
+prove nothing, so each way of computing has its condition: a word that names it, a common noun, or a number of the
+response.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def derive(
     """How ``value``, written as ``text``, follows from other numbers, as "15 + 12 = 27"; empty if it does not.
 
     ``known`` are numbers of the knowledge, ``stated`` others of the response's sentence, ``words`` its words in lower
-    case, ``factors`` those of ``FACTORS`` that either text has.
+    case, ``factors`` the words of ``FACTORS`` that either text has.
     """
     ways: Iterator[str]
     if isinstance(value.content, Measure):

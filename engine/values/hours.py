@@ -60,7 +60,7 @@ class _Group(NamedTuple):
 def read_hours(tokens: Sequence[Token], values: Sequence[Value], taken: set[int]) -> list[Value]:
     """The values of a text in order, with days of the week and with times of day instead of the numbers that are such.
 
-    ``taken``: indices of the tokens of ``values``, to which those of the days are added.
+    ``taken``: indices of the tokens of ``values``, to which the tokens of the days are added.
 
     >>> from .tokens import tokenize
     >>> from .knowledge import find_amounts

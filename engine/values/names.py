@@ -47,7 +47,7 @@ _NO_TITLES = frozenset(
     house office board art arts science history day declaration treaty siege
 """)
 )
-"""Words of names with "of" of which there are many: "the Battle of Hastings"."""
+"""Words of many names with "of" that are not titles of works: "the Battle of Hastings"."""
 _PREPOSITIONS = frozenset(read_table("in at from to by with of for as is was are were called"))
 PHRASES = {
     ("united", "states"): ["america"],

@@ -75,7 +75,7 @@ class ExactCode(NamedTuple):
     label: str = ""
     """What it numbers ("room", "order"), or the product of a version; empty where nothing says so."""
     hedge: Hedge = "exact"
-    """Of a version: "3.8 or later"."""
+    """Whether a version is exact or a limit: "3.8 or later"."""
 
 
 class Name(NamedTuple):

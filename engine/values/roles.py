@@ -1,4 +1,4 @@
-"""What a value belongs to: the price of which ticket, the hour at which the doors open, the speaker of which words.
+"""Finds what a value belongs to: the ticket of a price, the doors of an opening hour, the speaker of some words.
 
 A response may state a value that the knowledge has, and give it to something else: "the bar closes at 21:30", where the
 kitchen does. Each value of the knowledge is read with the words of its clause that tell it from the other values of its

@@ -34,7 +34,7 @@ NEGATIONS = frozenset(
 
 
 _CALLED = frozenset({"phone", "email"})
-"""Kinds of which the knowledge is expected to have every value that is right."""
+"""The knowledge is expected to have every right value of these kinds."""
 _CLOSED = frozenset({"closed", "close", "shut", "except", "excluding", "unavailable", *NEGATIONS})
 
 
@@ -297,7 +297,7 @@ class _Sides:
         return CheckedValue(value, "derived", None, derivation)
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
-        """Numbers of the knowledge to compute with: those of sentences that share a word, or all if they are few."""
+        """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word."""
         known = self._knowledge.values
         if len(known) > MAX_OPERANDS:
             known = [item for item in known if self._share(value, item[0])]
@@ -317,7 +317,7 @@ class _Sides:
 
     @cached_property
     def _numbers(self) -> Mapping[int, tuple[Value, ...]]:
-        """The values that are no names, by their sentence."""
+        """The values other than names, codes and days of the week, by their sentence."""
         numbers: dict[int, list[Value]] = {}
         for value in self._values:
             if not isinstance(value.content, Name | ExactCode | Days):
@@ -358,7 +358,7 @@ class _Sides:
         return self._count_shared(value, location) > 0 or not self._content[value.sentence]
 
     def _share_more(self, value: Value, name: Name, location: Location) -> bool:
-        """Whether two sentences share a content word that is no word of a name in them."""
+        """Whether two sentences share a content word that is not in the title that ``name`` may be."""
         shared = self._content[value.sentence] & self._knowledge.content[location.key]
         return bool(shared - {stem(word) for word in name.title})
 
@@ -390,7 +390,7 @@ def _relate(ours: Value, theirs: Value) -> Relation | None:
 
 
 def _is_numbered(number: Value, code: Value) -> bool:
-    """Whether a number without a noun is that of a code: 12, of room 12."""
+    """Whether a number without a noun is the number of a code: 12, of room 12."""
     content = number.content
     if not isinstance(content, Measure) or content.measure != "count" or content.nouns:
         return False
@@ -408,7 +408,7 @@ def _is_limit(value: Value) -> bool:
 
 
 def _is_past(ours: Clock, theirs: Clock) -> bool:
-    """Whether a time is after something opens, or before it closes, of which the other end is not known."""
+    """Whether a time is after something opens, or before it closes, and the other end is not known."""
     if theirs.span is not None or not (ours.half_known and theirs.half_known):
         return False
     return ours.minutes > theirs.minutes if theirs.role == "opens" else ours.minutes < theirs.minutes

@@ -192,7 +192,7 @@ def find_confirmation(results: Mapping[str, MetricResult], response: str, start:
 
     A negation turns words that the knowledge has into what it denies, so nothing speaks for it.
 
-    Doubts are about words (``Metric.word_weight``). Of a metric that doubts whole sentences, the fusion has the number.
+    Doubts are about words (``Metric.word_weight``). The fusion has the number of a metric that doubts whole sentences.
     """
     if any(token.lower in NEGATIONS for token in iterate_tokens(response[start:end])):
         return None

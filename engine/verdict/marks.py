@@ -133,7 +133,7 @@ def _fit_sentence(
 def _join(
     response: str, spans: Sequence[UnsupportedSpan], contradicted: Sequence[StatedValue]
 ) -> Iterator[UnsupportedSpan]:
-    """The spans, those that only spaces separate as one; a value that the knowledge contradicts stays by itself."""
+    """The spans, joined where only spaces separate them; a value that the knowledge contradicts stays by itself."""
     joined: list[UnsupportedSpan] = []
     for span in spans:
         last = joined[-1] if joined else None
@@ -271,7 +271,7 @@ def _is_vague(mark: UnsupportedSpan) -> bool:
 
 
 def _is_known(mark: UnsupportedSpan, known_stems: set[str]) -> bool:
-    """Whether the knowledge has all content words of a mark, none of which is a negation."""
+    """Whether the knowledge has all content words of a mark, and none is a negation or in ``TELLING``."""
     words = [word for word in _list_words(mark.text) if not word.light]
     return not any(is_negation(word.text) or word.text in TELLING for word in words) and all(
         stem(fold_name(word.text)) in known_stems for word in words

@@ -268,7 +268,7 @@ class LabelledSpan(msgspec.Struct, frozen=True):
 
 
 class LabelledSpans(msgspec.Struct, frozen=True):
-    """All spans of an answer; none if it is consistent, or states nothing. What could not be read is no success."""
+    """All spans of an answer; none if it is consistent, or states nothing. What could not be read is an error."""
 
     spans: tuple[LabelledSpan, ...]
 

@@ -32,7 +32,7 @@ class Claim(msgspec.Struct, frozen=True):
     """Its evidence."""
     label: Literal["entailment", "contradiction"]
     title: str
-    """Of the article that the evidence is from."""
+    """Title of the article that the evidence is from."""
 
 
 class Article(msgspec.Struct, frozen=True):

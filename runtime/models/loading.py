@@ -15,7 +15,7 @@ from .shared_graph import GraphHead, SharedGraph
 
 
 def group_roles(roles: Mapping[str, tuple[Role, Bundle]]) -> list[tuple[str, ...]]:
-    """The roles that load together: those that name one graph; every other role by itself."""
+    """The roles that load together: roles that name one graph do, and every other role loads by itself."""
     groups: dict[object, list[str]] = {}
     for name, (role, bundle) in roles.items():
         shares = isinstance(role, ClassifierRole | TokenClassifierRole)

@@ -102,7 +102,7 @@ class Kept:
     """The parts of a response that a correction leaves as they are."""
 
     def __init__(self, response: str, passages: Sequence[str]) -> None:
-        """Read the values of ``response``; those of the ``passages`` are read when a value is first looked at."""
+        """Find the code in ``response``; its values and those in the ``passages`` are read when first needed."""
         self._response = response
         self._passages = passages
         self._code = [match.span() for match in CODE.finditer(response)]

@@ -122,7 +122,7 @@ def propose(
 
 
 def _is_framed(sentence: Sentence, proposal: Proposal) -> bool:
-    """Whether the words next to it are those of the knowledge, ``FRAME`` of them on both sides together."""
+    """Whether the knowledge has the same words next to it, ``FRAME`` of them on both sides together."""
     source, known_range = proposal.sentence.text, proposal.evidence
     first, last = proposal.start - sentence.start, proposal.end - sentence.start
     start, end = known_range.start - proposal.sentence.start, known_range.end - proposal.sentence.start

@@ -41,7 +41,7 @@ _FORMS = {
 }
 _VERBS = {form: verb for verb, forms in _FORMS.items() for form in (verb, *forms.split())}
 _ACTING = frozenset({"act", "star", "play", "appear"})
-"""One acts "in" a work, and a work "stars" an actor. For each other in questions of which end a name is."""
+"""One acts "in" a work, and a work "stars" an actor. A triple with any of these verbs tells which end a name is."""
 _SAYING = re.compile(r"\b(?:also|another|too|as well|other)\b", re.IGNORECASE)
 _REACH = 60
 """Characters before a mention in which its verb is looked for."""
@@ -106,7 +106,7 @@ def _find_end(triple: Triple, entity: str, verb: str) -> End | None:
 def _read_predicate(predicate: str) -> tuple[frozenset[str], End | None]:
     """The verbs of a predicate, and which end its subject is; None where its last word does not say it.
 
-    The subject of "written by", "starred actors" and "director" is the work, that of "acted in" and "author of" not.
+    The subject of "written by", "starred actors" and "director" is the work; "acted in" and "author of" have another.
     """
     words = [word.lower() for word in WORD.findall(readable(predicate))]
     verbs = frozenset(_VERBS[word] for word in words if word in _VERBS)
