@@ -64,20 +64,25 @@ class Operand(NamedTuple):
 
 
 def derive(
-    value: Value, text: str, known: Sequence[Operand], stated: Sequence[Operand], words: Set[str], factors: Set[str]
+    value: Value,
+    text: str,
+    in_knowledge: Sequence[Operand],
+    stated: Sequence[Operand],
+    words: Set[str],
+    factors: Set[str],
 ) -> str:
     """How ``value``, written as ``text``, follows from other numbers, as "15 + 12 = 27"; empty if it does not.
 
-    ``known`` are numbers of the knowledge, ``stated`` others of the response's sentence, ``words`` its words in lower
-    case, ``factors`` the words of ``FACTORS`` that either text has.
+    ``in_knowledge`` are numbers of the knowledge, ``stated`` others of the response's sentence, ``words`` its words in
+    lower case, ``factors`` the words of ``FACTORS`` that either text has.
     """
     ways: Iterator[str]
     if isinstance(value.content, Measure):
-        ways = _derive_measure(value.content, known, stated, words, factors)
+        ways = _derive_measure(value.content, in_knowledge, stated, words, factors)
     elif isinstance(value.content, Clock):
-        ways = _derive_clock(value.content, [*known, *stated], passing=bool(words & _PASSING))
+        ways = _derive_clock(value.content, [*in_knowledge, *stated], passing=bool(words & _PASSING))
     elif isinstance(value.content, Date):
-        ways = _derive_date(value.content, [*known, *stated], again=bool(words & _AGAIN))
+        ways = _derive_date(value.content, [*in_knowledge, *stated], again=bool(words & _AGAIN))
     else:
         return ""
     way = next(ways, "")
@@ -85,16 +90,16 @@ def derive(
 
 
 def _derive_measure(
-    target: Measure, known: Sequence[Operand], stated: Sequence[Operand], words: Set[str], factors: Set[str]
+    target: Measure, in_knowledge: Sequence[Operand], stated: Sequence[Operand], words: Set[str], factors: Set[str]
 ) -> Iterator[str]:
     if target.measure == "rank":
         return
-    alike = [item for item in known if _is_alike(target, item.value.content)]
+    alike = [item for item in in_knowledge if _is_alike(target, item.value.content)]
     yield from _add(target, alike, words)
     yield from _subtract(target, alike, stated, words)
-    yield from _multiply(target, alike, known, stated, words, factors)
-    yield from _take_shares(target, alike, [*known, *stated], words)
-    yield from _measure_time(target, [*known, *stated])
+    yield from _multiply(target, alike, in_knowledge, stated, words, factors)
+    yield from _take_shares(target, alike, [*in_knowledge, *stated], words)
+    yield from _measure_time(target, [*in_knowledge, *stated])
 
 
 def _is_alike(target: Measure, content: object) -> bool:
@@ -157,7 +162,7 @@ def _subtract(target: Measure, alike: Sequence[Operand], stated: Sequence[Operan
 def _multiply(
     target: Measure,
     alike: Sequence[Operand],
-    known: Sequence[Operand],
+    in_knowledge: Sequence[Operand],
     stated: Sequence[Operand],
     words: Set[str],
     named_factors: Set[str],
@@ -192,7 +197,7 @@ def _multiply(
                         yield f"{factor_text} × {left.text} - {second_text}"
     if not named:
         return
-    for left, right in permutations(known, 2):
+    for left, right in permutations(in_knowledge, 2):
         count = _count(right)
         if count <= 1 or not isinstance(left.value.content, Measure) or left.value.content.measure != target.measure:
             continue
@@ -316,9 +321,9 @@ def _derive_clock(target: Clock, items: Sequence[Operand], *, passing: bool) -> 
             if not isinstance(content, Clock):
                 continue
             period = _DAY_MINUTES if content.half_known and target.half_known else _DAY_MINUTES // 2
-            for sign, sum_minutes in (("-", content.minutes - minutes), ("+", content.minutes + minutes)):
+            for operator, sum_minutes in (("-", content.minutes - minutes), ("+", content.minutes + minutes)):
                 if (sum_minutes - target.minutes) % period == 0:
-                    yield f"{other.text} {sign} {item.text}"
+                    yield f"{other.text} {operator} {item.text}"
 
 
 def _derive_date(target: Date, items: Sequence[Operand], *, again: bool) -> Iterator[str]:
@@ -328,30 +333,30 @@ def _derive_date(target: Date, items: Sequence[Operand], *, again: bool) -> Iter
         # The day after a period, on which something opens again.
         day = [(" 1 day", _ONE_DAY)] if again and content.days is not None else []
         for text, duration in [*day, *steps]:
-            for sign in (1, -1):
-                if _is_after(target, content, duration, sign):
-                    yield f"{other.text} {'+' if sign > 0 else '-'}{text}"
+            for direction in (1, -1):
+                if _is_after(target, content, duration, direction):
+                    yield f"{other.text} {'+' if direction > 0 else '-'}{text}"
 
 
 _ONE_DAY = Measure("duration", 1.0, 1.0)
 
 
-def _is_after(target: Date, start: Date, duration: Measure, sign: int) -> bool:
+def _is_after(target: Date, start: Date, duration: Measure, direction: int) -> bool:
     """Whether a date is a duration after another, as coarse as both are."""
     if target.month is None or start.month is None or target.day is None or start.day is None:
         years = duration.amount / _YEAR_DAYS
-        known = target.first is not None and start.first is not None and target.first == target.last
-        same = target.month is None and known and start.first == start.last
-        return same and abs((target.first or 0) - (start.first or 0) - sign * years) < 1e-6
+        are_years = target.first is not None and start.first is not None and target.first == target.last
+        same = target.month is None and are_years and start.first == start.last
+        return same and abs((target.first or 0) - (start.first or 0) - direction * years) < 1e-6
     months = duration.amount / UNITS["month"].factor
     if duration.factor >= UNITS["month"].factor:
         apart = (target.month - start.month) % 12
-        return target.day == start.day and round(sign * months) % 12 == apart
+        return target.day == start.day and round(direction * months) % 12 == apart
     begun = _make_date(start)
     if begun is None or abs(duration.amount - round(duration.amount)) > 1e-6 or duration.amount > 10_000:
         return False
     try:
-        end = begun + timedelta(days=sign * round(duration.amount))
+        end = begun + timedelta(days=direction * round(duration.amount))
     except OverflowError:
         return False
     same_year = target.first is None or start.first is None or target.first == end.year

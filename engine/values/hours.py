@@ -196,8 +196,8 @@ def _as_clock(tokens: Sequence[Token], value: Value) -> Clock | None:
 
 
 def _is_range(tokens: Sequence[Token], left: Value, right: int) -> bool:
-    sign = tokens[right - 1]
-    return right > 1 and sign.lower in _THROUGH and tokens[right - 2].end == left.end and left.sentence == sign.sentence
+    dash = tokens[right - 1]
+    return right > 1 and dash.lower in _THROUGH and tokens[right - 2].end == left.end and left.sentence == dash.sentence
 
 
 def _order(start: Clock, end: Clock) -> tuple[Clock, Clock]:

@@ -151,13 +151,13 @@ def _join_compound(tokens: Sequence[Token], left: Value, right: Value, index: in
     return (right._replace(start=left.start, content=whole),)
 
 
-def _join_days(tokens: Sequence[Token], left: Value, right: Value, sign: Token) -> tuple[Value, Value] | None:
+def _join_days(tokens: Sequence[Token], left: Value, right: Value, dash: Token) -> tuple[Value, Value] | None:
     """Both days of a period: "5–8 November", "Nov 5-8", "3 March to 7 April"; or None."""
     low, high = left.content, right.content
     if isinstance(high, Date) and isinstance(low, Measure):
         low = _make_day(low, high)
         left = left._replace(kind="date")
-    elif isinstance(low, Date) and isinstance(high, Measure) and sign.text in "-–":
+    elif isinstance(low, Date) and isinstance(high, Measure) and dash.text in "-–":
         high = _make_day(high, low)
         right = right._replace(kind="date")
     if not isinstance(low, Date) or not isinstance(high, Date):

@@ -231,8 +231,10 @@ class _Sides:
 
     @cached_property
     def _dayless(self) -> Set[SentenceKey]:
-        known = self._knowledge.values
-        return {where.key for where, theirs in known if isinstance(theirs.content, Clock) and not theirs.content.days}
+        of_knowledge = self._knowledge.values
+        return {
+            where.key for where, theirs in of_knowledge if isinstance(theirs.content, Clock) and not theirs.content.days
+        }
 
     def _is_exception(self, value: Value) -> bool:
         """Whether a sentence says of days that something is not on them: "closed on Sundays"."""
@@ -240,8 +242,8 @@ class _Sides:
 
     def _check_clock(self, value: Value, clock: Clock) -> CheckedValue:
         """What the knowledge says about a time of day, on its days of the week if it has some."""
-        known = [(location, theirs.content) for location, theirs in self._knowledge.values if theirs.kind == "time"]
-        clocks = [(location, theirs) for location, theirs in known if isinstance(theirs, Clock)]
+        times = [(location, theirs.content) for location, theirs in self._knowledge.values if theirs.kind == "time"]
+        clocks = [(location, theirs) for location, theirs in times if isinstance(theirs, Clock)]
         same_days = [(location, theirs) for location, theirs in clocks if theirs.days & clock.days]
         if clock.days:
             # What is said of other days says nothing of these.
@@ -275,7 +277,7 @@ class _Sides:
         value = check.value
         if check.outcome == "supported" or isinstance(value.content, Name | ExactCode | Days):
             return check
-        known = [
+        operands = [
             Operand(
                 theirs,
                 self._passages[location.passage][location.start : location.end],
@@ -291,17 +293,17 @@ class _Sides:
         text = self._response[value.start : value.end]
         words = self._words[value.sentence]
         factors = {word for word in FACTORS if word in words or self._knowledge.has_word(word)}
-        derivation = derive(value, text, known, stated, words, factors)
+        derivation = derive(value, text, operands, stated, words, factors)
         if not derivation:
             return check
         return CheckedValue(value, "derived", None, derivation)
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
         """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word."""
-        known = self._knowledge.values
-        if len(known) > MAX_OPERANDS:
-            known = [item for item in known if self._share(value, item[0])]
-        return known if len(known) <= MAX_OPERANDS else []
+        operands = self._knowledge.values
+        if len(operands) > MAX_OPERANDS:
+            operands = [item for item in operands if self._share(value, item[0])]
+        return operands if len(operands) <= MAX_OPERANDS else []
 
     def _own(self, value: Value) -> list[Value]:
         """The other numbers of a value's sentence, and of the sentence before it."""

@@ -362,8 +362,8 @@ def _fit_parts(
     old, new = response[slice(*ours)], source.text[slice(*theirs)]
     year, known_year = _YEAR.fullmatch(old), _YEAR.search(new)
     if year and known_year:
-        at = theirs[0] + known_year.start()
-        return ours, (at, at + 4), new[known_year.start() : known_year.end()]
+        start = theirs[0] + known_year.start()
+        return ours, (start, start + 4), new[known_year.start() : known_year.end()]
     month, known_month = _MONTH.search(old), _MONTH.search(new)
     if month and known_month and not _DAY.search(old.replace(known_month[0], "")):
         known_range = f"{known_month[0]} {known_year[0]}" if known_year and _YEAR.search(old) else known_month[0]

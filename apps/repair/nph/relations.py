@@ -41,7 +41,7 @@ _FORMS = {
 }
 _VERBS = {form: verb for verb, forms in _FORMS.items() for form in (verb, *forms.split())}
 _ACTING = frozenset({"act", "star", "play", "appear"})
-"""One acts "in" a work, and a work "stars" an actor. A triple with any of these verbs tells which end a name is."""
+"""One acts "in" a work, and a work "stars" an actor. A triple with any of these verbs says which end a name is."""
 _SAYING = re.compile(r"\b(?:also|another|too|as well|other)\b", re.IGNORECASE)
 _REACH = 60
 """Characters before a mention in which its verb is looked for."""
