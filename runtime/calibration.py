@@ -259,10 +259,14 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def join_calibrations(calibrations: Sequence[Calibration | None]) -> Calibration | None:
-    """The calibration of several bundles together: the first one, and the fusions and scales that only others have.
+    """Join the calibrations of bundles that are loaded together.
 
-    The fusions of the others come before its own, so the first of them says which metrics are the default. None where
-    no bundle has a calibration.
+    Args:
+        calibrations: The calibration of each bundle, in the order of loading; None for a bundle without one.
+
+    Returns:
+        The first calibration, with the fusions and scales that only others have. The fusions of the others come before
+        its own, so the first of them says which metrics are the default. None where no bundle has a calibration.
     """
     present = [calibration for calibration in calibrations if calibration is not None]
     if not present:

@@ -69,8 +69,9 @@ def test_extra_is_a_list_of_bundles_that_exist(cut: Callable[..., Path]) -> None
         Engine.load(cut("two", "qa"), "cpu", threads=1, extra=["nowhere"])
 
 
-def test_the_calibration_is_that_of_the_first_bundle(cut: Callable[..., Path]) -> None:
+def test_the_calibration_is_that_of_the_bundles_that_have_one(cut: Callable[..., Path]) -> None:
     first, other = cut("one", "qa"), cut("other", "nli")
-    Bundle.open(other).calibrate(CALIBRATION)
     assert LocalRuntime.load(first, "cpu", threads=1, extra=[other]).calibration is None
+    Bundle.open(other).calibrate(CALIBRATION)
+    assert LocalRuntime.load(first, "cpu", threads=1, extra=[other]).calibration == CALIBRATION
     assert LocalRuntime.load(other, "cpu", threads=1, extra=[first]).calibration == CALIBRATION
