@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -212,11 +213,12 @@ async def test_a_lean_answer_is_small() -> None:
 async def test_a_probe_is_not_refused_by_a_full_engine() -> None:
     async with serve() as (client, front):
         backlog = front.service.engine.core.scheduler._backlog
-        backlog.add(10**6, 0.0)
+        now = time.monotonic()
+        backlog.add(10**6, now)
         front.service.readiness._probed_at = None
         assert (await client.get("/readyz")).status_code == 200
         assert (await client.post("/score", json=HONEY)).status_code == 429
-        backlog.remove(10**6, 1.0)
+        backlog.remove(10**6, now + 1)
 
 
 @pytest.mark.anyio
