@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.progress import track
 
 from .rows import WorldPair, WorldRow
-from .schema import HELD, TRAIN
+from .schema import CONCEPTS, HELD, TRAIN
 from .worlds import Worlds
 
 
 def write_worlds(
     count: Annotated[int, typer.Option(help="Pairs to write; a pair is two rows.", min=1)] = 1000,
-    split: Annotated[str, typer.Option(help=f"{TRAIN} or {HELD}.")] = TRAIN,
+    split: Annotated[str, typer.Option(help=f"{TRAIN}, {HELD} or {CONCEPTS}.")] = TRAIN,
     seed: Annotated[int, typer.Option(help="Seed of the pairs.")] = 13,
     max_words: Annotated[int, typer.Option(help="Words of knowledge and response together.", min=40)] = 250,
     out: Annotated[Path | None, typer.Option(help="File to write (.jsonl.gz).", dir_okay=False)] = None,

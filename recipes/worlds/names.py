@@ -113,6 +113,7 @@ def fill_name(pattern: str, rng: random.Random) -> str:
         "coined": draw_coined,
         "sign": draw_sign,
         "model": draw_model,
+        "title": draw_title,
         "last": lambda rng: rng.choice(_LAST),
         "city": lambda rng: rng.choice(CITIES),
         "number": lambda rng: str(rng.randint(2, 499)),

@@ -76,7 +76,8 @@ def _near(kind: FieldKind, value: Any, above: bool, rng: random.Random) -> Any |
         moved = value + sign * rng.choice((1, 1, 2, 3, 5))
         return moved if moved > 0 else None
     if isinstance(kind, Percent):
-        return value + sign * 5
+        moved = value + sign * rng.choice((1, 2, 5))
+        return moved if 0 < moved < 100 else None
     return None
 
 

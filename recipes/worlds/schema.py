@@ -15,12 +15,14 @@ from .wording import Wording, parse
 
 HELD_OUT = ("api", "event", "hotel", "leaflet")
 """Domains that are never trained on."""
+DRAWN, UNSEEN = "drawn", "drawn_unseen"
+"""Names of the domains that are made for one scene, of concepts of training or of others."""
 SHARED = "_venue"
 """Fields that several training domains have in common."""
 MIN_WORDINGS = 4
 """Of a list with fewer wordings none is held out."""
 FOLDER = Path(__file__).parent / "domains"
-TRAIN, HELD = "train", "held_out"
+TRAIN, HELD, CONCEPTS = "train", "held_out", "held_out_concepts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Domain:
     @property
     def is_held_out(self) -> bool:
         """Whether the domain is never trained on."""
-        return self.key in HELD_OUT
+        return self.key in (*HELD_OUT, UNSEEN)
 
 
 @cache

@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TypeAlias
 
 _TOKEN = re.compile(r"\{[\w-]+\}|[()\[\]|]|[^{}()\[\]|]+")
@@ -84,6 +84,10 @@ class Wording:
         """Choose the alternatives that do not matter."""
         return Wording(self.source, _resolve(self.nodes, rng)) if "(" in self.source else self
 
+    def bind(self, slots: Mapping[str, str]) -> Wording:
+        """Put templates in place of some slots."""
+        return Wording(self.source, _bind(self.nodes, slots))
+
     def with_lead(self, leads: Sequence[str]) -> Wording:
         """Put one of ``leads``, by the state, before the sentence."""
         options = tuple((lead,) for lead in leads)
@@ -105,7 +109,7 @@ class Wording:
         return _tidy(parts)
 
 
-@cache
+@lru_cache(1 << 15)
 def parse(template: str) -> Wording:
     """Parse a template."""
     tokens = _TOKEN.findall(template.replace("\\n", "\n"))
@@ -147,6 +151,18 @@ def _resolve(nodes: Sequence[Node], rng: random.Random) -> tuple[Node, ...]:
         else:
             resolved.append(node)
     return tuple(resolved)
+
+
+def _bind(nodes: Sequence[Node], slots: Mapping[str, str]) -> tuple[Node, ...]:
+    bound: list[Node] = []
+    for node in nodes:
+        if isinstance(node, _Slot) and node.name in slots:
+            bound.extend(parse(slots[node.name]).nodes)
+        elif isinstance(node, (_Choice, _States)):
+            bound.append(type(node)(tuple(_bind(option, slots) for option in node.options)))
+        else:
+            bound.append(node)
+    return tuple(bound)
 
 
 def _pick(node: _States, state: int) -> tuple[Node, ...]:

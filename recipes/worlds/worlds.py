@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 
 from .answers import ABSTENTIONS, AnswerText, Item, arrange, hedge, join_items
 from .claims import WorldClaim, claim_relation, claim_role, claim_value, claim_verdict
+from .drawn import draw_domain
 from .knowledge import write_knowledge
 from .relations import Falsehood
 from .rows import WorldPair, WorldRow
 from .scene import Scene, draw_scene
-from .schema import HELD, TRAIN, Domain, read_domains
+from .schema import CONCEPTS, HELD, TRAIN, Domain, read_domains
 from .wording import Segment, join
 
 CHANGE_WEIGHTS: Mapping[str, float] = {
@@ -23,7 +24,7 @@ CHANGE_WEIGHTS: Mapping[str, float] = {
     "other_record": 2.0,
     "negation": 3.5,
     "condition": 2.0,
-    "exception": 2.4,
+    "exception": 4.0,
     "role": 3.5,
     "person": 1.0,
     "day": 5.0,
@@ -41,7 +42,10 @@ RELATED = 0.4
 """Share of the claims that follow from fields, as far as relations apply."""
 DISTRACTED = 0.4
 """Share of the pairs whose knowledge says of a second record."""
-ATTEMPTS = 40
+DRAWN_DOMAINS = 0.65
+"""Share of the pairs of training whose domain is made at random."""
+REDRAWN = 5
+"""Attempts with one domain."""
 _GREETINGS = ("Hi, I have a question about {name}.", "Hello! I'd like to know more about {name}.", "It's about {name}.")
 _REPLIES = (
     "Of course, what would you like to know?",
@@ -58,13 +62,14 @@ class Worlds:
         """Read the domains.
 
         Args:
-            split: ``train``, or ``held_out`` for domains and wordings that are not in training.
+            split: ``train``; ``held_out`` for written domains and wordings that are not in training; or
+                ``held_out_concepts`` for domains drawn of concepts that are not in training.
 
         Raises:
             ValueError: If there is no such split.
         """
-        if split not in (TRAIN, HELD):
-            raise ValueError(f"No split {split!r}; there are {TRAIN!r} and {HELD!r}")
+        if split not in (TRAIN, HELD, CONCEPTS):
+            raise ValueError(f"No split {split!r}; there are {TRAIN!r}, {HELD!r} and {CONCEPTS!r}")
         self._split = split
         domains = read_domains().values()
         self._trained = [domain for domain in domains if not domain.is_held_out]
@@ -81,15 +86,17 @@ class Worlds:
             raise ValueError(f"max_words is {max_words}; it must be at least 40")
         attempt = 0
         while True:
+            if attempt % REDRAWN == 0:
+                domain = self._draw_domain(rng)
             size = max(3, min(rng.randint(4, 18), max_words // (14 + attempt // 4)))
-            pair = self._try(size, max_words, attempt > 20, rng)
+            pair = self._try(domain, size, max_words, attempt > 20, rng)
             if pair is not None and _fits(pair, max_words):
                 return pair
             attempt += 1
 
-    def _try(self, size: int, max_words: int, small: bool, rng: random.Random) -> WorldPair | None:
+    def _try(self, domain: Domain, size: int, max_words: int, small: bool, rng: random.Random) -> WorldPair | None:
         with_other = not small and rng.random() < DISTRACTED
-        scene = draw_scene(self._draw_domain(rng), self._split, size, with_other, rng)
+        scene = draw_scene(domain, self._split, size, with_other, rng)
         number = min(rng.choices(SENTENCES, SENTENCE_WEIGHTS)[0], max(1, max_words // 30), size + 2)
         claims = _draw_claims(scene, 1 if small else number, rng)
         if not claims:
@@ -115,6 +122,10 @@ class Worlds:
         return WorldPair(*halves)
 
     def _draw_domain(self, rng: random.Random) -> Domain:
+        if self._split == CONCEPTS:
+            return draw_domain((), True, rng)
+        if self._split == TRAIN and rng.random() < DRAWN_DOMAINS:
+            return draw_domain(self._trained, False, rng)
         held_out = self._split == HELD and rng.random() < HELD_OUT_DOMAINS
         return rng.choice(self._held_out if held_out else self._trained)
 
