@@ -269,7 +269,7 @@ def _draw_feature(key: str, concept: Concept, choose: Choice, rng: random.Random
     asks = tuple(_fill(ask, replied) for ask in rng.sample(family.asks, ASKED))
     field = Field(
         key,
-        _read_feature(spec),
+        read_kind(spec),
         (_capitalize(label),),
         "",
         () if spec == "feature 2" else asks,
@@ -280,9 +280,6 @@ def _draw_feature(key: str, concept: Concept, choose: Choice, rng: random.Random
         (),
     )
     return field, ""
-
-
-_read_feature = cache(read_kind)
 
 
 def _bind(

@@ -17,7 +17,8 @@ from sklearn.linear_model import LogisticRegression
 
 from groundwire.recipes.synthesis.structured_edits import REASONS
 from groundwire.recipes.worlds import WorldPair, WorldRow, Worlds
-from groundwire.recipes.worlds.schema import DRAWN, HELD_OUT, Wordings, read_domains
+from groundwire.recipes.worlds.drawn import draw_domain, read_areas
+from groundwire.recipes.worlds.schema import DRAWN, HELD_OUT, UNSEEN, Wordings, read_domains
 from groundwire.recipes.worlds.worlds import CHANGE_WEIGHTS
 
 DRAWS = 3000
@@ -116,6 +117,22 @@ def test_domains_have_enough_fields_and_wordings() -> None:
         for field in domain.fields.values():
             assert len(field.say) >= 3
             assert len(field.answers.all) >= 5
+
+
+def test_drawn_domains_differ_and_keep_concepts_apart() -> None:
+    concepts = [concept for area in read_areas() for concept in area.concepts]
+    assert len(concepts) >= 600
+    unseen = {noun for concept in concepts if concept.is_held_out for noun in concept.nouns}
+    unseen -= {noun for concept in concepts if not concept.is_held_out for noun in concept.nouns}
+    assert len(unseen) >= 100
+    domains = [draw_domain((), False, random.Random(seed)) for seed in range(300)]
+    for domain in domains:
+        names = [field.name for field in domain.fields.values() if field.name]
+        assert len(set(names)) == len(names)
+        assert not {name.removeprefix("the ") for name in names} & unseen
+    assert len({field.name for domain in domains for field in domain.fields.values()}) >= 800
+    held = Worlds("held_out_concepts").draw(MAX_WORDS, random.Random(1))
+    assert held.supported.domain == UNSEEN
 
 
 def test_every_change_occurs(drawn: list[WorldPair]) -> None:
