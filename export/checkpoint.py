@@ -14,7 +14,7 @@ from groundwire.runtime.errors import ExportError
 from . import tokens
 from .options import Checkpoint as Checkpoint
 from .options import RoleOptions
-from .sources import is_local
+from .sources import is_gguf, is_local
 from .trace import quiet
 
 # Position ids of these families start after the padding id, so the first rows of the table are never read.
@@ -44,8 +44,7 @@ def load_pretrained(
     try:
         with quiet():
             model, report = auto_class.from_pretrained(
-                options.source,
-                revision=options.revision,
+                **_name_files(options),
                 torch_dtype=torch.float32,
                 attn_implementation="eager",  # traces to fewer nodes than the fused attention does
                 output_loading_info=True,
@@ -76,7 +75,15 @@ def load_pretrained(
 
 def load_tokenizer(options: RoleOptions, **settings: Any) -> Any:
     """Load the checkpoint's tokenizer, a fast one where there is one."""
-    return AutoTokenizer.from_pretrained(options.source, revision=options.revision, use_fast=True, **settings)
+    return AutoTokenizer.from_pretrained(**_name_files(options), use_fast=True, **settings)
+
+
+def _name_files(options: RoleOptions) -> dict[str, Any]:
+    """Return the arguments of ``from_pretrained`` that say where the files are."""
+    if is_gguf(options.source):
+        path = Path(options.source)
+        return {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    return {"pretrained_model_name_or_path": options.source, "revision": options.revision}
 
 
 def _window(config: Any, tokenizer: Any) -> int:

@@ -15,16 +15,21 @@ from .options import RoleOptions
 _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
-def is_local(source: str) -> bool:
-    """Return whether ``source`` is a directory; False for a hub id.
+def is_gguf(source: str) -> bool:
+    """Return whether ``source`` is named as llama.cpp's format is."""
+    return source.endswith(".gguf")
 
-    Raises ExportError for a directory that does not exist, and for what is neither a path nor a hub id.
+
+def is_local(source: str) -> bool:
+    """Return whether ``source`` is a directory or a GGUF file; False for a hub id.
+
+    Raises ExportError for a path that does not exist, for another file, and for what is neither a path nor a hub id.
     """
     path = Path(source)
-    if path.is_dir():
+    if path.is_dir() or (path.is_file() and is_gguf(source)):
         return True
     if path.exists():
-        raise ExportError(f"{source!r} is a file; give the directory that save_pretrained wrote.")
+        raise ExportError(f"{source!r} is a file; give the directory that save_pretrained wrote, or a .gguf file.")
     if not _HUB_ID.fullmatch(source):
         raise ExportError(
             f"There is no directory {source!r}. Give a directory that save_pretrained wrote (model and tokenizer), or "

@@ -60,7 +60,8 @@ CALIBRATION = Calibration(
     scales={},
 )
 WRONG = re.compile(r"\b(?:blue|wrong)\b")
-CHAT = re.compile(r"^\W*(?:hi|thanks)\b", re.IGNORECASE)
+CHAT = re.compile(r"(?:^|\? )\W*(?:hi|thanks)\b", re.IGNORECASE)
+"""A greeting, also after the question that it is read with."""
 
 
 def classify(call: Classify) -> Outcome:

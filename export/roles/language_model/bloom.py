@@ -26,7 +26,7 @@ def build_bloom_decoder(model: Any) -> CausalDecoder:
     ]
     # The second of two positions adds each head's slope once.
     slopes = build_alibi_tensor(torch.ones(1, 2), config.n_head, torch.float32)[:, 0, 1]
-    return CausalDecoder(_Embed(backbone), layers, backbone.ln_f, slopes)
+    return CausalDecoder(_Embed(backbone), layers, backbone.ln_f, slopes=slopes)
 
 
 def _attention(block: Any) -> CausalAttention:

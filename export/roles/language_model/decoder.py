@@ -1,6 +1,6 @@
 """A causal decoder over prefixes that it has read already and the texts after them, the same for every family.
 
-A family (gpt2.py, bloom.py) only maps a checkpoint's modules to the parts below. What differs from the checkpoints' own
+A family (gpt2.py, bloom.py, llama.py) only maps a checkpoint's modules to the parts below. What differs from the checkpoints' own
 code saves memory traffic:
 
 - all texts after a prefix are queries of one product with the prefix's keys, which are never copied per text;
@@ -21,35 +21,77 @@ MASKED = -30000.0
 
 
 class CausalAttention(nn.Module):
-    """The four projections of an attention block; the scale of the scores is part of ``query``."""
+    """The four projections of an attention block; the scale of the scores is part of ``query``.
 
-    def __init__(self, query: nn.Linear, key: nn.Linear, value: nn.Linear, output: nn.Linear, heads: int) -> None:
+    ``key_heads`` K is smaller than ``heads`` H where neighbouring heads share keys and values.
+    """
+
+    def __init__(
+        self,
+        query: nn.Linear,
+        key: nn.Linear,
+        value: nn.Linear,
+        output: nn.Linear,
+        heads: int,
+        key_heads: int | None = None,
+    ) -> None:
         super().__init__()
         self.query, self.key, self.value, self.output = query, key, value, output
-        self.heads = heads
+        self.heads, self.key_heads = heads, key_heads or heads
 
     def forward(
-        self, x: Tensor, past_key: Tensor, past_value: Tensor, bias: Tensor, texts: int
+        self,
+        x: Tensor,
+        past_key: Tensor,
+        past_value: Tensor,
+        bias: Tensor,
+        texts: int,
+        rotation: tuple[Tensor, Tensor] | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Attend from texts [S, C·T, d] to the past [S, H, P, D] of their prefix and to themselves.
+        """Attend from texts [S, C·T, d] to the past [S, K, P, D] of their prefix and to themselves.
 
-        ``bias`` [S, H or 1, 1, T, P + T] is added to the scores; ``texts`` is C. Returns the output [S, C·T, d] and the
-        texts' own keys and values [S, H, C·T, D].
+        ``bias`` [S, H or 1, 1, T, P + T] is added to the scores; ``texts`` is C; ``rotation`` are the cosine and the
+        sine [S, 1, 1, T, D] that turn queries and keys. Returns the output [S, C·T, d] and the texts' own keys and
+        values [S, K, C·T, D].
         """
         sources, tokens, _ = x.shape
         past, width = past_key.shape[2], tokens // texts
         query, key, value = (self._split(part(x)) for part in (self.query, self.key, self.value))
         by_text = (sources, self.heads, texts, width, -1)
-        before = (query @ past_key.transpose(-1, -2)).reshape(by_text)
-        within = query.reshape(by_text) @ key.reshape(by_text).transpose(-1, -2)
+        if rotation is not None:
+            query, key = (_rotate(part, texts, rotation) for part in (query, key))
+        before = (self._gather(query) @ past_key.transpose(-1, -2)).reshape(by_text)
+        within = query.reshape(by_text) @ self._spread(key).reshape(by_text).transpose(-1, -2)
         weights = (torch.cat((before, within), dim=-1) + bias).softmax(-1)
         before, within = torch.split(weights, [past, width], dim=-1)
-        mixed = before.reshape(sources, self.heads, tokens, -1) @ past_value
-        mixed = mixed + (within @ value.reshape(by_text)).reshape(sources, self.heads, tokens, -1)
+        mixed = self._gather(before.reshape(sources, self.heads, tokens, -1)) @ past_value
+        own = within @ self._spread(value).reshape(by_text)
+        mixed = mixed.reshape(sources, self.heads, tokens, -1) + own.reshape(sources, self.heads, tokens, -1)
         return self.output(mixed.transpose(1, 2).reshape(sources, tokens, -1)), key, value
 
+    @property
+    def head_dim(self) -> int:
+        """The size D of a head."""
+        return self.query.out_features // self.heads
+
     def _split(self, x: Tensor) -> Tensor:
-        return x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
+        return x.reshape(x.shape[0], x.shape[1], -1, self.head_dim).transpose(1, 2)
+
+    def _gather(self, x: Tensor) -> Tensor:
+        """Put the rows of the heads that share keys behind each other: [S, H, N, D] to [S, K, H/K·N, D]."""
+        return x if self.key_heads == self.heads else x.reshape(x.shape[0], self.key_heads, -1, x.shape[3])
+
+    def _spread(self, x: Tensor) -> Tensor:
+        """Repeat keys or values for the heads that share them: [S, K, N, D] to [S, H, N, D]."""
+        return x if self.key_heads == self.heads else x.repeat_interleave(self.heads // self.key_heads, dim=1)
+
+
+def _rotate(x: Tensor, texts: int, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    """Turn each pair of elements, half a head apart, of [S, H, C·T, D] by its position's angle."""
+    cosine, sine = rotation
+    by_text = x.reshape(x.shape[0], x.shape[1], texts, -1, x.shape[3])
+    first, second = by_text.chunk(2, dim=-1)
+    return (by_text * cosine + torch.cat((-second, first), dim=-1) * sine).reshape(x.shape)
 
 
 class CausalLayer(nn.Module):
@@ -69,11 +111,17 @@ class CausalLayer(nn.Module):
         self.residual_after_norm = residual_after_norm
 
     def forward(
-        self, x: Tensor, past_key: Tensor, past_value: Tensor, bias: Tensor, texts: int
+        self,
+        x: Tensor,
+        past_key: Tensor,
+        past_value: Tensor,
+        bias: Tensor,
+        texts: int,
+        rotation: tuple[Tensor, Tensor] | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """As ``CausalAttention``: the layer's output [S, C·T, d], its keys and its values."""
         normed = self.attention_norm(x)
-        change, key, value = self.attention(normed, past_key, past_value, bias, texts)
+        change, key, value = self.attention(normed, past_key, past_value, bias, texts, rotation)
         x = (normed if self.residual_after_norm else x) + change
         normed = self.feed_forward_norm(x)
         return (normed if self.residual_after_norm else x) + self.feed_forward(normed), key, value
@@ -82,33 +130,41 @@ class CausalLayer(nn.Module):
 class CausalDecoder(nn.Module):
     """A causal model without its head.
 
-    ``embed`` maps (tokens [S, C, T], positions [S, 1, T]) to [S, C, T, d]; ``slopes`` [H] are those of ALiBi, None for
-    models whose positions are embedded.
+    ``embed`` maps (tokens [S, C, T], positions [S, 1, T]) to [S, C, T, d]. Where it does not embed the positions,
+    ``slopes`` [H] are added as ALiBi has it, or ``frequencies`` [D/2] turn queries and keys by their positions.
     """
 
-    def __init__(self, embed: nn.Module, layers: Sequence[CausalLayer], norm: nn.Module, slopes: Tensor | None) -> None:
+    def __init__(
+        self,
+        embed: nn.Module,
+        layers: Sequence[CausalLayer],
+        norm: nn.Module,
+        *,
+        slopes: Tensor | None = None,
+        frequencies: Tensor | None = None,
+    ) -> None:
         super().__init__()
         self.embed, self.norm = embed, norm
         self.layers = nn.ModuleList(layers)
-        attention = layers[0].attention
-        self.heads = attention.heads
-        self.head_dim = attention.key.out_features // attention.heads
+        self.heads, self.head_dim = layers[0].attention.key_heads, layers[0].attention.head_dim
         self.slopes = None if slopes is None else nn.Parameter(slopes, requires_grad=False)
+        self.frequencies = None if frequencies is None else nn.Parameter(frequencies, requires_grad=False)
 
     def forward(self, tokens: Tensor, past_mask: Tensor, rows: Tensor, *past: Tensor) -> tuple[Tensor, ...]:
         """Return final states [N, d] at ``rows`` of the flattened [S, C, T], then every layer's new keys and values.
 
-        ``past`` are, layer by layer, keys and values [S, H, P, D], real where ``past_mask`` [S, P] is 1: a prefix fills
+        ``past`` are, layer by layer, keys and values [S, K, P, D], real where ``past_mask`` [S, P] is 1: a prefix fills
         its row from the left. A text follows its prefix directly, so its first position is their number and not P.
         """
         sources, texts, width = tokens.shape
         read = past_mask.sum(1, keepdim=True)
         positions = read + torch.arange(width)
         bias = self._bias(past_mask, positions)
+        rotation = None if self.frequencies is None else _list_turns(positions, self.frequencies)
         x = self.embed(tokens, positions.unsqueeze(1)).reshape(sources, texts * width, -1)
         grown: list[Tensor] = []
         for index, layer in enumerate(cast(list[CausalLayer], list(self.layers))):
-            x, key, value = layer(x, past[2 * index], past[2 * index + 1], bias, texts)
+            x, key, value = layer(x, past[2 * index], past[2 * index + 1], bias, texts, rotation)
             grown += (key, value)
         return self.norm(x.reshape(sources * texts * width, -1)[rows]), *grown
 
@@ -133,6 +189,13 @@ class CausalDecoder(nn.Module):
             distance = keys.unsqueeze(1) - positions.unsqueeze(2)
             bias = bias + self.slopes.reshape(1, -1, 1, 1) * distance.to(torch.float32).unsqueeze(1)
         return bias.unsqueeze(2)
+
+
+def _list_turns(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
+    """Return cosine and sine [S, 1, 1, T, D] of the angles at positions [S, T], the same for both halves of a head."""
+    half = positions.unsqueeze(-1).to(torch.float32) * frequencies
+    angles = torch.cat((half, half), dim=-1).unsqueeze(1).unsqueeze(1)
+    return angles.cos(), angles.sin()
 
 
 def linear(weight: Tensor, bias: Tensor | None, scale: float = 1.0) -> nn.Linear:

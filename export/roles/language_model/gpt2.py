@@ -20,7 +20,7 @@ def build_gpt2_decoder(model: Any) -> CausalDecoder:
         )
         for index, block in enumerate(backbone.h)
     ]
-    return CausalDecoder(_Embed(backbone), layers, backbone.ln_f, slopes=None)
+    return CausalDecoder(_Embed(backbone), layers, backbone.ln_f)
 
 
 def _attention(block: Any, index: int) -> CausalAttention:

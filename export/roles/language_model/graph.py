@@ -13,7 +13,7 @@ from groundwire.runtime.errors import ExportError
 
 from ...passes.head import attach
 from ...trace import trace
-from . import bloom, gpt2
+from . import bloom, gpt2, llama
 from .decoder import CausalDecoder
 from .whole import wrap_model
 
@@ -46,6 +46,8 @@ def build_scoring_graph(model: Any, *, streamed: bool) -> ScoringGraph:
             decoder = gpt2.build_gpt2_decoder(model).eval()
         case "bloom":
             decoder = bloom.build_bloom_decoder(model).eval()
+        case "llama" if llama.has_fixed_turns(model):
+            decoder = llama.build_llama_decoder(model).eval()
         case _:
             module = wrap_model(model)
             graph = trace(module, _full_text_inputs(), [("hidden", {0: "scored"})])

@@ -25,7 +25,7 @@ from tests.support import models
 from tests.support.graphs import Loader
 
 Array = npt.NDArray[Any]
-WITH_PAST = ("gpt2", "bloom")
+WITH_PAST = ("gpt2", "bloom", "llama")
 FAMILIES = tuple(models.LANGUAGE_MODELS)
 _MADE: dict[tuple[str, bool], language_model.ScoringGraph] = {}
 
@@ -129,8 +129,9 @@ def test_signature(load: Loader, family: str) -> None:
         assert names == ["input_ids", "attention_mask", "rows", "targets"]
         assert [value.name for value in scoring.graph.graph.outputs] == ["log_probs"]
         return
-    heads = loaded.model.config.n_head
-    width = loaded.model.config.hidden_size // heads
+    config = loaded.model.config
+    width = config.hidden_size // config.num_attention_heads
+    heads = getattr(config, "num_key_value_heads", config.num_attention_heads)
     assert (scoring.layers, scoring.heads, scoring.head_dim) == (models.LAYERS, heads, width)
     states = [f"{part}.{index}" for index in range(models.LAYERS) for part in ("key", "value")]
     assert set(names) == {"tokens", "past_mask", "rows", "targets", *(f"past.{name}" for name in states)}
@@ -229,10 +230,10 @@ def test_a_bundle_with_one_backbone_stores_its_word_embeddings_once(
 def test_a_head_of_its_own_leaves_the_embeddings_alone(load: Loader) -> None:
     graph = made(load("language_model", "llama"), "llama").graph.clone()
     names = list_quantizable(graph)
-    assert {"head.weight", "model.model.embed_tokens.weight"} < set(names)
+    assert {"head.weight", "embed.words.weight"} < set(names)
     quantize(graph, frozenset({"head.weight"}))
     assert "head.weight" in graph.graph.initializers
-    assert graph.graph.initializers["model.model.embed_tokens.weight.int8"].dtype == ir.DataType.INT8
+    assert graph.graph.initializers["embed.words.weight.int8"].dtype == ir.DataType.INT8
 
 
 def test_a_kept_table_stays_float_in_both_places(load: Loader) -> None:
