@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from .sentences import Sentence, sentences
-from .structure import LineReader, MarkdownLine
+from .sentences import LineReader, MarkdownLine, Sentence, sentences
 from .windows import count_pieces, cut_text, group_texts
 from .words import RECENT
 
