@@ -12,9 +12,8 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import ReadText, cut_reading, join_readings, read_answer
+from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_answer
 from ..text.sentences import Sentence, sentences
-from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from ..text.words import find_overlaps
 from .base import Details
 
