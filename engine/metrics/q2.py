@@ -31,7 +31,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import Comparison, PassageRange, Q2Explanation, Reason, UnsupportedSpan
 from ..schema.options import Options, Q2Options
 from ..schema.results import MetricResult, Request
-from ..text.answers import answer_f1, match_answers
+from ..text.normalization import answer_f1, match_answers
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_response
 from ..text.sentences import Sentence
 from .base import Cell, Details, Metric, RoleInfos

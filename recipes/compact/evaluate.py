@@ -18,7 +18,7 @@ from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
 from groundwire.engine import Engine
 from groundwire.engine.schema.explanations import Q2Explanation
-from groundwire.engine.text.answers import match_answers
+from groundwire.engine.text.normalization import match_answers
 from groundwire.runtime.calls import Answer, Answered, AnswerRule, BeamSearch, Classified, Classify, GenerateQuestions
 from groundwire.runtime.local import LocalRuntime
 
