@@ -1,8 +1,8 @@
 """Claims: which sentences of a response state something that knowledge could confirm or contradict.
 
-About a third of good dialogue responses are opinions, suggestions, questions, changes of topic or small talk; no factual
-score is defined for those (Santhanam et al. 2021, "Rome was built in 1776"). The metric ``verifiability`` reports it; the
-metrics that classify sentences find, ask about and report their sentences with the functions here.
+About a third of good dialogue responses are opinions, suggestions, questions, changes of topic or small talk; no
+factual score is defined for those (Santhanam et al. 2021, "Rome was built in 1776"). The metric ``verifiability``
+reports which sentences state something; other metrics find, read and report their sentences with the functions here.
 """
 
 from __future__ import annotations
