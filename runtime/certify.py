@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from .bundle import Bundle
 from .manifest import EncoderRole, ExtractiveQARole, Parity, ReaderRole, ReferenceRole
-from .models.graphs import load_encoder, load_graph, place_role
-from .models.shared_graph import find_output
+from .models.graphs import find_output, load_encoder, load_graph, place_role
 from .ort.device import Device
 from .ort.forward import forward
 from .ort.session import DeviceProfile, Graph

@@ -17,8 +17,7 @@ from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
 from ..unread import NOTHING, read_pair
-from .graphs import load_graph, prepare_graph
-from .shared_graph import SplitCall, find_output, run_heads
+from .graphs import SplitCall, find_output, load_graph, prepare_graph, run_heads
 
 _INFERENCE = ("entailment", "contradiction", "neutral")
 
