@@ -1,4 +1,4 @@
-"""ONNX Runtime sessions: devices, threads, rows that stay where they are, and the translation of ONNX Runtime's errors."""
+"""ONNX Runtime sessions: devices, threads, rows taken where they are, and the translation of ONNX Runtime's errors."""
 
 from __future__ import annotations
 
