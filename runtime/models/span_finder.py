@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..calls import FindSpans, IsPersonal, TextSpan
 from ..errors import BundleError, GroundwireError, InvalidRequest
-from ..linear_tokenizer import LinearTokenizer
-from ..memory_zone import LongZone
+from ..linear_tokenizer import LinearTokenizer, LongZone
 from ..protocol import Outcome
 
 if TYPE_CHECKING:
