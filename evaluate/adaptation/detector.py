@@ -19,8 +19,7 @@ from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from groundwire.runtime.manifest import ClassifierRole
 from groundwire.runtime.models.classifier import Classifier
 from groundwire.runtime.models.graphs import SplitCall
-from groundwire.runtime.numerics import softmax
-from groundwire.runtime.ort.forward import forward
+from groundwire.runtime.ort.forward import forward, softmax
 from groundwire.runtime.ort.session import DeviceProfile, Session
 from groundwire.runtime.tokenization import TextEncoder, Window
 

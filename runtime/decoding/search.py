@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import _native
 from ..calls import BeamSampling, BeamSearch, Decoding, DelayedBeamSearch, Greedy, Sampling
 from ..errors import InvalidRequest
-from ..numerics import softmax
+from ..ort.forward import softmax
 from ..ort.session import Array
 
 T = TypeVar("T")

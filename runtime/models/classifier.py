@@ -12,7 +12,7 @@ from ..bundle import Bundle
 from ..calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError
 from ..manifest import ClassifierRole, TokenClassifierRole
-from ..numerics import softmax
+from ..ort.forward import softmax
 from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window

@@ -13,7 +13,7 @@ from ..bundle import Bundle
 from ..calls import AnswerRead, ClassifiedToken, Read, ReadAnswer
 from ..errors import GroundwireError, InvalidRequest, ModelError
 from ..manifest import ReaderHead, ReaderRole
-from ..numerics import softmax
+from ..ort.forward import softmax
 from ..ort.session import Array, DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
