@@ -36,12 +36,12 @@ _PIECE = re.compile(rf"\S{{1,{LONGEST_CHUNK}}}\b|\S{{{LONGEST_CHUNK}}}")
 
 
 class LinearTokenizer:
-    """A tokenizer in the place of the one that it is given: ``nlp.tokenizer = LinearTokenizer(nlp.tokenizer)``.
+    """A tokenizer that takes the place of another one: ``nlp.tokenizer = LinearTokenizer(nlp.tokenizer)``.
 
-    Documents are equal to those of the given tokenizer unless a chunk is longer than ``LONGEST_CHUNK``; such a chunk
-    is cut where letters and digits meet other characters, else anywhere. Offsets are those of the text in any case. A
-    text of more than ``LONGEST_PART`` characters is cut between chunks that no exception of the tokenizer can join; if
-    a part has no such place (": ) : ) : )"), between any two chunks.
+    The documents are the same as the given tokenizer makes, unless a chunk is longer than ``LONGEST_CHUNK``; such a
+    chunk is cut where letters and digits meet other characters, else anywhere. Offsets always count in the text. A text
+    of more than ``LONGEST_PART`` characters is cut between chunks that no exception of the tokenizer can join; if a
+    part has no such place (": ) : ) : )"), between any two chunks.
     """
 
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:

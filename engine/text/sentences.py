@@ -1,8 +1,8 @@
 """Splits a response into sentences by spaCy's rules: no model, the same for every bundle.
 
 Markdown decides where sentences may end: in code and tables they do not, and a heading belongs to the line after it.
-What a line is depends on the lines before it and on the line itself, never on later lines, so that a stream reads the
-same structure as the whole text.
+The kind of a line depends on the lines before it and on the line itself, never on later lines, so that a stream reads
+the same structure as the whole text.
 """
 
 from __future__ import annotations

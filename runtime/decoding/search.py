@@ -398,8 +398,8 @@ def _warp_scores(
         allowed = allowed[: decoding.top_k]
     if decoding.top_p < 1 and len(allowed):
         mass = np.cumsum(softmax(warped[allowed]))
-        kept = int(np.searchsorted(mass, decoding.top_p, side="left")) + 1
-        warped[allowed[kept:]] = -np.inf
+        count = int(np.searchsorted(mass, decoding.top_p, side="left")) + 1
+        warped[allowed[count:]] = -np.inf
     return warped
 
 

@@ -55,7 +55,7 @@ def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, Dev
 def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Graph:
     """Open the graph of a role that ``place_role`` returned: an engine for TensorRT, else what ``open_graph`` opens.
 
-    Raises BundleError, or DeviceError when there is no engine that fits, as ``TensorRTEngine.load`` does.
+    Raises BundleError, or DeviceError when no engine fits, as ``TensorRTEngine.load`` does.
     """
     target = role.find_target("tensorrt")
     if profile.device.kind == "tensorrt" and target is not None:
@@ -115,7 +115,7 @@ class GraphHead(Protocol):
 
     @property
     def output(self) -> int:
-        """The position of its output among those of the graph."""
+        """The position of its output among the outputs of the graph."""
         ...
 
     def split(self, call: Any, max_windows: int) -> SplitCall:
@@ -177,8 +177,8 @@ def run_windows(
             windows.append(window)
     outputs: list[list[NDArray[Any]]] = [[] for _ in windows]
     for batch, _, of_batch in forward(session, windows, pad_id, profile):
-        for at, row in enumerate(batch):
-            outputs[row] = [output[at] for output in of_batch]
+        for index, row in enumerate(batch):
+            outputs[row] = [output[index] for output in of_batch]
     return [[outputs[rows[_content(window)]] for window in of_call] for of_call in calls]
 
 

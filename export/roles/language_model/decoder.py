@@ -1,7 +1,7 @@
 """A causal decoder over prefixes that it has read already and the texts after them, the same for every family.
 
-A family (gpt2.py, bloom.py) only maps a checkpoint's modules to the parts below. What differs from the checkpoints' own
-code saves memory traffic:
+A family (gpt2.py, bloom.py) only maps a checkpoint's modules to the parts below. Three differences from the
+checkpoints' own code save memory traffic:
 
 - all texts after a prefix are queries of one product with the prefix's keys, which are never copied per text;
 - attention over a text's own tokens is a second product, and one softmax covers both sets of scores;
@@ -82,8 +82,8 @@ class CausalLayer(nn.Module):
 class CausalDecoder(nn.Module):
     """A causal model without its head.
 
-    ``embed`` maps (tokens [S, C, T], positions [S, 1, T]) to [S, C, T, d]; ``slopes`` [H] are those of ALiBi, None for
-    models whose positions are embedded.
+    ``embed`` maps (tokens [S, C, T], positions [S, 1, T]) to [S, C, T, d]; ``slopes`` [H] are the slopes of ALiBi, None
+    for models whose positions are embedded.
     """
 
     def __init__(self, embed: nn.Module, layers: Sequence[CausalLayer], norm: nn.Module, slopes: Tensor | None) -> None:
