@@ -29,7 +29,7 @@ from groundwire.repair import Correction, Corrector  # noqa: E402
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A right answer and what a correction makes of it."""
+    """A right answer and its correction."""
 
     pair: Pair
     correction: Correction
@@ -46,7 +46,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def _tell(text: str) -> list[str]:
-    """The words of a text that say what is so: those with a digit or a capital, and negations."""
+    """The words of a text that say what is so: words with a digit or a capital, and negations."""
     words = WORD.findall(text)
     return [
         word.lower() for word in words
@@ -86,9 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--limit", type=int, help="answers, at most; default: all")
     parser.add_argument("--threads", type=int, help="processor threads")
-    given = parser.parse_args(arguments)
-    with Engine.load(given.bundle, threads=given.threads) as engine:
-        outcomes = correct_rows(read_pairs(ROWS, Pair)[: given.limit], engine, given.metrics)
+    options = parser.parse_args(arguments)
+    with Engine.load(options.bundle, threads=options.threads) as engine:
+        outcomes = correct_rows(read_pairs(ROWS, Pair)[: options.limit], engine, options.metrics)
     print("\n".join(describe(outcomes)))
 
 

@@ -144,12 +144,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--file", default="development.jsonl", help="file of the folder, or a path")
     parser.add_argument("--rows", action="store_true", help="list wrong verdicts and marks")
-    given = parser.parse_args(arguments)
-    rows = read_pairs(FOLDER / given.file, Row)
-    with Engine.load(given.bundle) as engine:
-        outcomes = [Outcome(*scored) for scored in score_pairs(rows, engine, given.metrics)]
+    options = parser.parse_args(arguments)
+    rows = read_pairs(FOLDER / options.file, Row)
+    with Engine.load(options.bundle) as engine:
+        outcomes = [Outcome(*scored) for scored in score_pairs(rows, engine, options.metrics)]
     print("\n".join(describe(outcomes)))
-    if given.rows:
+    if options.rows:
         print("\n".join(["", *list_rows(outcomes)]))
 
 

@@ -108,9 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Score the showcase and print what came of it."""
     parser = pairs.make_parser(__doc__)
     parser.add_argument("--pairs", type=Path, default=SHOWCASE, help="file of pairs; by default the showcase")
-    given = parser.parse_args(arguments)
-    with Engine.load(given.bundle) as engine:
-        outcomes = score_pairs(read_pairs(given.pairs), engine, given.metrics)
+    options = parser.parse_args(arguments)
+    with Engine.load(options.bundle) as engine:
+        outcomes = score_pairs(read_pairs(options.pairs), engine, options.metrics)
     print("\n".join(describe(outcomes)))
     print(f"\n{_sum(outcome.right for outcome in outcomes)} of {len(outcomes)} verdicts are right.")
     power = measure_power(outcomes)
