@@ -45,8 +45,8 @@ class Article(msgspec.Struct, frozen=True):
 def read_fever_claims(claims: Path, articles: Path, part: Part) -> list[Example]:
     """The claims whose evidence is in the article of their title; all claims about one article are in one ``part``.
 
-    What contradicts a claim does not support it, so such a claim has no evidence. InvalidRequest for a file that cannot
-    be read, and where nothing is left.
+    A contradiction does not support a claim, so a contradicted claim has no evidence. InvalidRequest for a file that
+    cannot be read, and where nothing is left.
     """
     texts: dict[str, str] = {}
     for article in _read(articles, Article):

@@ -17,7 +17,7 @@ from ..synthesis import pairs
 from .multitask_examples import CLAIM_TOKENS, MAX_TOKENS, WORDS_PER_TOKEN, MultitaskExample, MultitaskExamples
 
 WORDS = int((MAX_TOKENS - CLAIM_TOKENS) * WORDS_PER_TOKEN)
-"""Of the knowledge, at most."""
+"""Words of the knowledge, at most."""
 Draw: TypeAlias = Callable[[MultitaskExamples, random.Random], tuple[MultitaskExample, ...]]
 
 
@@ -45,7 +45,7 @@ def make_development_rows(data: Path, kind: str, count: int, seed: int = 7) -> I
 
     ``unsupported`` has the characters that the edit wrote, where they are known.
 
-    ValueError for a kind that is not in ``KINDS``, or for one that the sets in ``data`` lack.
+    ValueError for a kind that is not in ``KINDS``, or that the sets in ``data`` lack.
     """
     if kind not in KINDS:
         raise ValueError(f"There are no rows of the kind {kind!r}; give one of {', '.join(KINDS)}.")

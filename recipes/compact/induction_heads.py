@@ -32,13 +32,13 @@ from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 SHARPNESS = 2.0
 """How much sharper than usual the attention of the induction heads is: a match scores ``SHARPNESS * sqrt(width)``."""
 LOUDNESS = 0.3
-"""Size of what the previous-token head writes, relative to that of the residual stream."""
+"""Size of what the previous-token head writes, relative to the size of the residual stream."""
 COPIED = 13.0
 """Gain of a copied token's logit, as far as the induction heads see it."""
 QUIET = 12.0
-"""Size of the stream before the final norm, relative to that of the embeddings."""
+"""Size of the stream before the final norm, relative to the size of the embeddings."""
 _SPECIAL = 1000
-"""The first rows of the vocabulary are no words."""
+"""The first rows of the vocabulary are not words."""
 _SAMPLES = 20_000
 
 

@@ -26,7 +26,7 @@ from .multitask_examples import (
 from .multitask_model import HEADS, IGNORED, TOKEN_HEAD, MultitaskNLI, list_untrained_heads, load_multitask_nli
 
 Logits = dict[str, list[np.ndarray[Any, Any]]]
-"""The logits of the rows by head: [C], those of the token head [T, C]."""
+"""The logits of the rows by head: [C], for the token head [T, C]."""
 DEVELOPMENT = ("fever_symmetric_dev", "begin_wow_dev")
 """Labelled sets that a model may be chosen with."""
 
@@ -34,7 +34,7 @@ DEVELOPMENT = ("fever_symmetric_dev", "begin_wow_dev")
 def measure_multitask_nli(source: Path, data: Path, bench: Path | None, count: int) -> dict[str, Any]:
     """The figures of a run or of its checkpoints: its heads on held-out examples, and on the sets in ``bench``.
 
-    The figures of the heads in ``untrained``, which the checkpoints lack, are those of one random head: from the states
+    The figures of the heads in ``untrained``, which the checkpoints lack, come from one random head: from the states
     of a trained backbone it can reach any ROC-AUC, far from 0.5 on either side, and says nothing about the model.
     """
     torch.manual_seed(0)

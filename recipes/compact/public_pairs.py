@@ -35,7 +35,7 @@ class PublicSet:
 
     file: str
     share: float
-    """Of the public pairs."""
+    """Share of the public pairs."""
     consistency: bool = True
     """Whether its pairs train consistency too: an entailed response is consistent, any other is not."""
     tokens: bool = True
@@ -87,7 +87,7 @@ class PublicPairs:
 
 
 class _Grouped:
-    """The pairs of a set by label, and those of premises that have several labels."""
+    """The pairs of a set by label, and the pairs whose premises have several labels."""
 
     def __init__(self, pairs: list[LabelledPair]) -> None:
         self._by_label: dict[str, list[LabelledPair]] = {}

@@ -36,7 +36,7 @@ def measure_corrections(
     cost: Annotated[bool, typer.Option(help="Also measure the processor time, beside that of a score.")] = False,
     threads: Annotated[int | None, typer.Option(help="Processor threads.")] = None,
 ) -> None:
-    """Print what corrections make of edited responses, and of the true ones."""
+    """Print how corrections change edited responses, and the true ones."""
     pairs = read_pairs(rows)[skip : skip + limit if limit else None]
     with Engine.load(bundle, threads=threads) as engine:
         edited = [

@@ -2,7 +2,7 @@
 
 ``conversations/SPLIT.json`` is ``{id: {"content": [{"agent", "message", "knowledge_source": ["FS1", "AS2", …]}]}}``.
 The sources are in ``reading_sets/post-build/SPLIT.json``, per conversation and agent: "FS1" to "FS3" are a lead section
-of Wikipedia and facts, "AS1" to "AS4" the parts of an article. "Personal Knowledge" is no source that can be read.
+of Wikipedia and facts, "AS1" to "AS4" the parts of an article. "Personal Knowledge" cannot be read.
 """
 
 from __future__ import annotations

@@ -55,9 +55,9 @@ class TemplateDialogues:
     """Draws dialogues."""
 
     def __init__(self, index: TripleIndex, triples: Sequence[Triple], part: str = "all") -> None:
-        """``triples`` are those that responses state; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
+        """``triples`` are the facts that responses state; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
 
-        ValueError when there are no triples.
+        ValueError without triples.
         """
         self.index = index
         self._part = part

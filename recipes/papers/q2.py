@@ -23,7 +23,7 @@ PARTS = tuple((system, label) for system in ("dodeca", "MemNet") for label in ("
 """The four sets of responses that the authors publish, by system and label."""
 PART_EXAMPLES = 150
 CONTEXTS = 244
-"""Turns of the cross annotation of which exactly one of two responses is inconsistent."""
+"""Turns of the cross annotation where exactly one of two responses is inconsistent."""
 USR_EXAMPLES = 260
 SMALLER = ("Original", "T5-small", "Albert-base")
 ABLATIONS = {"Q2": "Q²", "greedy": "-top-n", "personal": "-filter personal"}

@@ -77,7 +77,7 @@ ExamplesBySet = Mapping[str, Sequence["Example"]]
 def load_run(
     directory: Path, name: str = "", data: ExamplesBySet | None = None, development: ExamplesBySet | None = None
 ) -> ScoredRun:
-    """Read a run and its scores of the given examples; InvalidRequest when ``directory`` is not that of a run."""
+    """Read a run and its scores of the given examples; InvalidRequest when ``directory`` does not hold a run."""
     from groundwire.evaluate.scores.scoring import SCORES, Stored, request_key
     from groundwire.evaluate.statistics.results import Results
 

@@ -59,7 +59,7 @@ class Articles:
         )
 
     def list_sentences(self, paragraph: int) -> list[str]:
-        """The sentences of a paragraph; pieces that were cut at an abbreviation are joined."""
+        """The sentences of a paragraph; parts that were cut at an abbreviation are joined."""
         sentences: list[str] = []
         for start, end in find_sentence_bounds(self.texts[paragraph]):
             text = self.texts[paragraph][start:end].strip()

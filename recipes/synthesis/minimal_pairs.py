@@ -10,7 +10,8 @@ K'        unsupported   supported
 ========  ============  ============
 
 A minimal pair is one side of this square: two responses to the same knowledge, or the same response with two
-knowledges. All sides are drawn alike, so neither the wording of a response nor that of a knowledge shows the label.
+knowledges. All sides are drawn alike, so neither the wording of a response nor the wording of a knowledge shows the
+label.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .structured_edits import ClaimEdit, EditContext, EditedSpan, draw_editor, e
 from .typed_names import NameTypes
 
 ARTICLE_SHARES = {"squad": 0.3, "text_wikipedia": 0.4, "text_fever_intros": 0.15, "text_wikitext_openings": 0.15}
-"""Of the claims about articles, by source."""
+"""Shares of the claims about articles, by source."""
 PLAIN = 0.4
 """Share of the responses that are left as the article words them; the others are in chat style."""
 REWORDED = 0.6
@@ -41,7 +42,7 @@ DROPPED = 0.08
 ATTEMPTS = 14
 """Claims that an editor is tried on before another editor is drawn."""
 _OUTRIGHT = frozenset({"number", "date", "negation"})
-"""Reasons that contradict the knowledge; another name may be true beside the one that the knowledge has."""
+"""Reasons that contradict the knowledge; another name may be true beside the knowledge's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +196,8 @@ def _drop_support(
 ) -> MinimalPair | None:
     """The claim with all of its knowledge, and with one of its needed sentences left out, mostly replaced by another.
 
-    Only claims of two sentences have words that clearly rest on the one that is left out; others are unsupported as a
-    whole.
+    Only claims of two sentences have words that clearly rest on the sentence that is left out; others are unsupported
+    as a whole.
     """
     sentence = claim.passage[rng.choice(claim.needed)]
     kept = [text for text in parts if text != sentence]

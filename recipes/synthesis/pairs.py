@@ -59,7 +59,7 @@ class ConsistencyPair:
 
 @dataclass(frozen=True, slots=True)
 class _SupportedResponse:
-    """A response that its window supports. ``question`` is the one that it answers, if it was made from one."""
+    """A response that its window supports. ``question`` is what it answers, if it was made from a question."""
 
     paragraph: int
     window: str
@@ -179,7 +179,7 @@ class ConsistencyPairs:
             window = context[chosen[0][0] : chosen[-1][1]].strip()
             parts = [shorten_sentence(context[a:b].strip(), window, rng) for a, b in chosen]
             rng.shuffle(parts)
-            # Shorter pieces were cut at an abbreviation.
+            # Shorter parts were cut at an abbreviation.
             if all(len(part.split()) >= 5 for part in parts):
                 return _SupportedResponse(paragraph, window, " ".join(parts[: 2 if dice > 0.88 else 1]))
 

@@ -33,7 +33,7 @@ REASONS = {"E": "entity", "#": "number", "N": "negation", "A": "relation", "X": 
 PLAIN = 0.4
 """Share of the pairs that are not in chat style."""
 MOST_CHANGED = 0.5
-"""Of the words of a changed statement; where more differ, which of them are unsupported is unclear."""
+"""Share of the words of a changed statement; where more differ, which of them are unsupported is unclear."""
 LONGEST_ANSWER = 8
 """Words."""
 LONGEST_QUESTION = 14
@@ -59,7 +59,7 @@ class Statements:
     kind: str
     context: str
     ranges: tuple[tuple[int, int], ...]
-    """Of the characters of ``context`` that both rest on."""
+    """Characters of ``context`` that both rest on."""
     reason: str
     changed: tuple[tuple[int, int], ...] | None
     """Unsupported characters of ``unsupported``; None where they are not known."""
@@ -73,7 +73,7 @@ class QuestionPair:
     supported: str
     unsupported: str
     spans: tuple[EditedSpan, ...] | None
-    """Of the unsupported response; None where they are not known."""
+    """Edited words of the unsupported response; None where they are not known."""
     kind: str
     aside: bool
     """Whether the responses hold more than the statement."""
@@ -141,7 +141,7 @@ def read_polar_statements(data: Path) -> list[str]:
 
 
 def find_changed(supported: str, unsupported: str) -> tuple[tuple[int, int], ...] | None:
-    """The characters of ``unsupported`` that its words and those of ``supported`` differ in.
+    """The characters of the words of ``unsupported`` that differ from ``supported``.
 
     Empty when the two say the same, but for spelling; None when most words differ, or when only words are missing.
 

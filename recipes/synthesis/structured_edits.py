@@ -2,7 +2,7 @@
 
 An edit is a list of replacements in the claim, so the unsupported words are known exactly. The same edit can be made in
 the knowledge (``edit_knowledge``): then the edited claim is supported and the original is not, and the wording of a
-response alone does not show its label. The reasons are those of LettuceDetect's structured edits (Kovács 2026), grouped
+response alone does not show its label. The reasons follow LettuceDetect's structured edits (Kovács 2026), grouped
 to six.
 """
 
