@@ -77,8 +77,8 @@ def find_text(text: str, part: str) -> tuple[int, int] | None:
     (8, 24)
     """
     indices = [index for index, character in enumerate(text) for _ in _fold(character)]
-    at = _fold(text).find(_fold(part)) if _fold(part) else -1
-    return None if at < 0 else (indices[at], indices[at + len(_fold(part)) - 1] + 1)
+    start = _fold(text).find(_fold(part)) if _fold(part) else -1
+    return None if start < 0 else (indices[start], indices[start + len(_fold(part)) - 1] + 1)
 
 
 def _fold(text: str) -> str:

@@ -60,7 +60,7 @@ def set_induction_heads(model: GPT2LMHeadModel, ids: Tensor, counts: Tensor) -> 
     quiet = _find_quiet_directions(words, body.wpe.weight, width)
     mean = words.mean(0) + body.wpe.weight.mean(0)
 
-    head = slice(*(find_previous_token_head(model, ids) * width + at for at in (0, width)))
+    head = slice(*(find_previous_token_head(model, ids) * width + offset for offset in (0, width)))
     norm = _measure_norm(body.wte(ids) + body.wpe(torch.arange(ids.shape[1])))
     _set_projection(first, 2, head, code, norm, mean)
     scale = LOUDNESS * norm * math.sqrt(model.config.n_embd / width)

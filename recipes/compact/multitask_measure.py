@@ -132,8 +132,8 @@ def measure_development_sets(model: MultitaskNLI, examples: MultitaskExamples, b
         data = list(read_rows(bench / f"{name}.jsonl"))
         test = bench / f"{name.replace('_dev', '_test')}.jsonl"
         if name.startswith("begin"):
-            known = {_normalize(row["knowledge"]) for row in read_rows(test)}
-            data = [row for row in data if _normalize(row["knowledge"]) not in known]
+            tested = {_normalize(row["knowledge"]) for row in read_rows(test)}
+            data = [row for row in data if _normalize(row["knowledge"]) not in tested]
         rows = _encode(examples, (MultitaskExample(row["knowledge"], row["response"], name, {}, ()) for row in data))
         logits = compute_logits(model, rows)
         labels = [row["label"] for row in data]
@@ -159,8 +159,8 @@ def compute_logits(model: MultitaskNLI, rows: Sequence[Row], batch: int = 32) ->
     device = next(model.parameters()).device
     order = sorted(range(len(rows)), key=lambda index: len(rows[index]["input_ids"]))
     out: dict[str, dict[int, np.ndarray[Any, Any]]] = {name: {} for name in (*HEADS, TOKEN_HEAD)}
-    for at in range(0, len(order), batch):
-        chosen = order[at : at + batch]
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
         padded = collate([rows[index] for index in chosen], FILL)
         logits = model(**{name: padded[name].to(device) for name in backbone.INPUTS})
         for name, table in logits.items():

@@ -133,6 +133,6 @@ def _make_halueval_pair(row: dict[str, Any]) -> LabelledPair | None:
     if not row["label"]:
         return LabelledPair(row["knowledge"], response, NOT_ENTAILMENT) if len(response.split()) >= 5 else None
     question = " ".join(row["history"][-1].split()).rstrip(" ?.")
-    known = set(re.findall(r"[\w'’-]+", row["knowledge"].lower()))
-    statement = response if len(response.split()) >= 5 else declare(question, response.rstrip("."), "", known)
+    words = set(re.findall(r"[\w'’-]+", row["knowledge"].lower()))
+    statement = response if len(response.split()) >= 5 else declare(question, response.rstrip("."), "", words)
     return LabelledPair(row["knowledge"], f"{statement.rstrip('.')}.", ENTAILMENT) if statement else None

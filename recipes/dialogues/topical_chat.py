@@ -43,8 +43,8 @@ def read_document_chats(path: Path) -> Iterator[Example]:
     for name, conversation in conversations.items():
         history: list[str] = []
         for index, message in enumerate(conversation.content):
-            known = [_find_texts(reading.get(name, {}), message.agent, source) for source in message.knowledge_source]
-            knowledge = strip_all([text for texts in known for text in texts])
+            sources = [_find_texts(reading.get(name, {}), message.agent, source) for source in message.knowledge_source]
+            knowledge = strip_all([text for texts in sources for text in texts])
             if knowledge and message.message.strip():
                 yield Example(f"{name}-{index}", message.message.strip(), knowledge, tuple(history), context=name)
             history.append(message.message.strip())

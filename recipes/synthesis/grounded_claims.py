@@ -201,7 +201,7 @@ class FactClaims:
         side = target == last.object
         same = self._by_relation.get(last.predicate, [])
         rivals = [_ends(triple)[side] for triple in rng.sample(same, min(12, len(same)))]
-        known = {end for triple in self._list_known(_ends(last)[not side]) for end in _ends(triple)}
+        ends = {end for triple in self._list_known(_ends(last)[not side]) for end in _ends(triple)}
         return GroundedClaim(
             kind,
             claim,
@@ -209,7 +209,7 @@ class FactClaims:
             tuple(order.index(index) for index in range(len(facts))),
             tuple(text for text in near if text not in shown),
             target,
-            tuple(rival for rival in rivals if rival not in known),
+            tuple(rival for rival in rivals if rival not in ends),
             last.subject,
         )
 

@@ -102,8 +102,8 @@ def _match_facts(sentences: Sequence[DialogueSentence]) -> Iterator[tuple[int, i
     vectors = weigh.fit_transform([sentence.text for sentence in sentences])
     present, rarity = (vectors > 0).astype(np.float32), weigh.idf_
     dialogues = np.array([sentence.dialogue for sentence in sentences])
-    for at in range(0, len(sentences), _AT_ONCE):
-        part = slice(at, at + _AT_ONCE)
+    for start in range(0, len(sentences), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
         cosines = (vectors[part] @ vectors.T).toarray()
         cosines[dialogues[part, None] == dialogues[None, :]] = 0
         nearest = cosines.argmax(1)
@@ -111,4 +111,4 @@ def _match_facts(sentences: Sequence[DialogueSentence]) -> Iterator[tuple[int, i
         weights = np.asarray(shared @ rarity)
         for row, other in enumerate(nearest):
             if cosines[row, other] >= SIMILAR and weights[row] >= WEIGHT:
-                yield at + row, int(other)
+                yield start + row, int(other)

@@ -200,18 +200,18 @@ def _drop_support(
     as a whole.
     """
     sentence = claim.passage[rng.choice(claim.needed)]
-    kept = [text for text in parts if text != sentence]
+    others = [text for text in parts if text != sentence]
     replacement = [text for text in claim.near if text not in parts and len(text.split()) <= len(sentence.split()) + 8]
     if replacement and rng.random() < 0.8:
-        kept.insert(rng.randint(0, len(kept)), rng.choice(replacement))
-    knowledge = " ".join(kept)
-    if not kept or word_coverage(styled.claim, knowledge) >= NEAR:
+        others.insert(rng.randint(0, len(others)), rng.choice(replacement))
+    knowledge = " ".join(others)
+    if not others or word_coverage(styled.claim, knowledge) >= NEAR:
         return None
     spans: tuple[EditedSpan, ...] = (EditedSpan(0, len(styled.claim), "addition"),)
     if claim.kind == "two":
         pieces = [text for text in claim.claim.split(". ") if word_coverage(text, knowledge) < NEAR]
         starts = [(styled.claim.find(text), text) for text in pieces]
-        spans = tuple(EditedSpan(at, at + len(text), "addition") for at, text in starts if at >= 0)
+        spans = tuple(EditedSpan(start, start + len(text), "addition") for start, text in starts if start >= 0)
     if not spans or claim.kind in ("bridge", "facts", "pronoun"):
         return None
     return MinimalPair(

@@ -311,8 +311,8 @@ def shorten_sentence(sentence: str, around: str, rng: random.Random) -> str:
         cuts = [match.start() for match in _CLAUSE.finditer(text) if len(text[: match.start()].split()) >= 6]
         text = text[: rng.choice(cuts)].rstrip(" ,;") + "." if cuts else text
     if rng.random() < 0.25:
-        known = word_set(around)
-        pronoun = next((p for p in ("he", "she", "they") if p in known), "it")
+        words_around = word_set(around)
+        pronoun = next((p for p in ("he", "she", "they") if p in words_around), "it")
         text = _SUBJECT.sub(f"{pronoun} ", text, count=1) if _SUBJECT.match(text) else text
     return text if len(text.split()) >= 4 else sentence
 

@@ -192,18 +192,18 @@ def _state(question: str, answer: str, context: str, start: int) -> str | None:
     if not answer or len(answer.split()) > LONGEST_ANSWER:
         return None
     bare = " ".join(question.split()).rstrip(" ?.")
-    known = set(_WORD.findall(context.lower()))
-    text = declare(bare, answer, find_preposition(context, start), known) if bare else None
+    context_words = set(_WORD.findall(context.lower()))
+    text = declare(bare, answer, find_preposition(context, start), context_words) if bare else None
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else None
 
 
 def _state_unanswerable(rows: Sequence[Mapping[str, Any]], squad: Squad) -> list[Statements]:
     """The changed questions with their plausible answers, beside the questions that they were made from."""
-    known = {(squad.contexts[q.paragraph], _squeeze(q.text)): q for q in squad.questions}
+    by_question = {(squad.contexts[q.paragraph], _squeeze(q.text)): q for q in squad.questions}
     statements = []
     for row in rows:
         context, paired = row["context"], row.get("paired_question") or ""
-        question = known.get((context, _squeeze(paired)))
+        question = by_question.get((context, _squeeze(paired)))
         plausible = row.get("plausible_answer") or ""
         start = context.find(plausible)
         if question is None or start < 0:

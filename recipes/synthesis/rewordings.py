@@ -319,14 +319,14 @@ def use_pronoun(claim: str, context: RewordingContext, _: random.Random) -> str 
 
 def use_synonym(claim: str, _: RewordingContext, rng: random.Random) -> str | None:
     """A word or phrase replaced by another with the same meaning here in most sentences."""
-    known = [
+    matches = [
         match
         for match in _WORDS.finditer(claim)
         if match.start() == 0 or match[0].islower() or match[0].startswith(("the United", "United"))
     ]
-    if not known:
+    if not matches:
         return None
-    match = rng.choice(known)
+    match = rng.choice(matches)
     new = rng.choice(_OF_WORD[match[0].lower()])
     return _replace(claim, match, f"{new[:1].upper()}{new[1:]}" if match[0][:1].isupper() else new)
 

@@ -208,8 +208,8 @@ def edit_roles(claim: str, context: EditContext, rng: random.Random) -> ClaimEdi
     names = context.names.find(claim)
     pairs = [
         (first, second)
-        for at, first in enumerate(names)
-        for second in names[at + 1 :]
+        for index, first in enumerate(names)
+        for second in names[index + 1 :]
         if first.type == second.type != "other"
         and not _share_words(first.text, second.text)
         and len(re.findall(r"\w+", claim[first.end : second.start])) >= 2
