@@ -265,19 +265,19 @@ def show(results: Results) -> None:
 
 
 def _same(expected: Sequence[Score], actual: Sequence[Score], way: str) -> None:
-    for wanted, found in zip(expected, actual, strict=True):
+    for wanted, other in zip(expected, actual, strict=True):
         check(
             wanted.status == "scored" and wanted.value is not None,
             f"a response ended with {wanted.status}: {wanted.message}",
         )
-        close = wanted.metrics.keys() == found.metrics.keys() and all(
-            _close(result.value, found.metrics[name].value) for name, result in wanted.metrics.items()
+        close = wanted.metrics.keys() == other.metrics.keys() and all(
+            _close(result.value, other.metrics[name].value) for name, result in wanted.metrics.items()
         )
         message = (
-            f"{way}: value {found.value} and spans {found.unsupported} instead of {wanted.value} and "
+            f"{way}: value {other.value} and spans {other.unsupported} instead of {wanted.value} and "
             f"{wanted.unsupported}"
         )
-        check(close and wanted.unsupported == found.unsupported, message)
+        check(close and wanted.unsupported == other.unsupported, message)
 
 
 def _close(left: float | None, right: float | None) -> bool:

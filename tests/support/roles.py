@@ -1,4 +1,4 @@
-"""Records of roles whose models nobody runs."""
+"""Records of roles whose models do not run."""
 
 from __future__ import annotations
 
