@@ -4,8 +4,8 @@
 
 - calls: of every role of the device, the calls that all metrics make of the example dialogues, 1, 2, 4 … at a
   time. The peer is each call alone, and each call must give the result that it gives alone;
-- pools: responses scored one at a time and many at once, by an engine whose device runs one batch at a time and by one
-  that runs as many as its profile says. Both must give the same values.
+- pools: responses scored one at a time and many at once, by an engine whose device runs one batch at a time and by an
+  engine whose device runs as many as its profile says. Both must give the same values.
 
 The first part bounds the gain of the second, and of a service's concurrent requests: where a call in a full batch costs
 as much as alone, only an idle processor leaves anything to gain.

@@ -157,13 +157,13 @@ def latency(engine: Engine, observed: Observed, how: Work, rounds: int) -> Laten
     """Score the examples ``rounds`` times, one at a time; a repeated example must get the same value."""
     observed.take_stages()
     spent: list[float] = []
-    known: dict[Dialogue, Score] = {}
+    scores: dict[Dialogue, Score] = {}
     for _ in range(rounds):
         for dialogue in examples():
             took, score = common.timed(partial(how.score, engine, dialogue))
             spent.append(took)
-            _same([known.setdefault(dialogue, score)], [score], "scoring it again")
-    statuses = [score.status for score in known.values()]
+            _same([scores.setdefault(dialogue, score)], [score], "scoring it again")
+    statuses = [score.status for score in scores.values()]
     return Latency(
         Timing.of(spent), observed.take_stages(), {status: statuses.count(status) for status in set(statuses)}
     )
@@ -265,19 +265,19 @@ def show(results: Results) -> None:
 
 
 def _same(expected: Sequence[Score], actual: Sequence[Score], way: str) -> None:
-    for wanted, given in zip(expected, actual, strict=True):
+    for wanted, other in zip(expected, actual, strict=True):
         check(
             wanted.status == "scored" and wanted.value is not None,
             f"a response ended with {wanted.status}: {wanted.message}",
         )
-        close = wanted.metrics.keys() == given.metrics.keys() and all(
-            _close(result.value, given.metrics[name].value) for name, result in wanted.metrics.items()
+        close = wanted.metrics.keys() == other.metrics.keys() and all(
+            _close(result.value, other.metrics[name].value) for name, result in wanted.metrics.items()
         )
         message = (
-            f"{way}: value {given.value} and spans {given.unsupported} instead of {wanted.value} and "
+            f"{way}: value {other.value} and spans {other.unsupported} instead of {wanted.value} and "
             f"{wanted.unsupported}"
         )
-        check(close and wanted.unsupported == given.unsupported, message)
+        check(close and wanted.unsupported == other.unsupported, message)
 
 
 def _close(left: float | None, right: float | None) -> bool:

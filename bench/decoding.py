@@ -48,7 +48,7 @@ class Side(msgspec.Struct, frozen=True):
 
     timing: Timing
     tokens_per_s: float
-    """Of the responses, all sources together, by the median."""
+    """Tokens of the responses, all sources together, by the median."""
 
 
 class Throughput(msgspec.Struct, frozen=True):

@@ -1,11 +1,11 @@
 """Whole Q² with equal work on both sides.
 
-With random weights no question is ever valid, so Q² itself would stop early, at different places on the two sides. What
-is timed instead are the calls of Q² with every question valid: for each given span of a response, generate 5 questions
-of 20 tokens by beam search; answer every question from the response, then from the knowledge; compare every pair of
-answers by inference. The engine runs them as the metric yields them, round by round, through its scheduler, tokenizers,
-packing and beam search, on int8 graphs. The peer makes the same calls one at a time in PyTorch float32, as the papers'
-code does.
+With random weights no question is ever valid, so Q² itself would stop early, at different places on the two sides. The
+benchmark times the calls of Q² with every question valid instead: for each given span of a response, generate 5
+questions of 20 tokens by beam search; answer every question from the response, then from the knowledge; compare every
+pair of answers by inference. The engine runs them as the metric yields them, round by round, through its scheduler,
+tokenizers, packing and beam search, on int8 graphs. The peer makes the same calls one at a time in PyTorch float32, as
+the papers' code does.
 
 The generated questions are used with their rank and span as a prefix, so that no two are equal and no call is answered
 from the cache; the compared answers are fixed words. Both sides must make the same number of calls with the same number

@@ -98,11 +98,11 @@ def engine(bundle: str, threads: int) -> Iterator[Callable[[Texts], float]]:
     hide("torch")
     from groundwire.engine import Engine
 
-    yield lambda given: 0.0
+    yield lambda texts: 0.0
     with Engine.load(bundle, "cpu", threads=threads) as loaded:
 
-        def score(given: Texts) -> float:
-            result = loaded.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])
+        def score(texts: Texts) -> float:
+            result = loaded.score(texts.responses[0], texts.document, history=[texts.history], metrics=["pmi"])
             assert result.value is not None, result.message
             return result.value
 
@@ -115,12 +115,12 @@ def peer(folder: str, threads: int) -> Iterator[Callable[[Texts], float]]:
     import transformers  # noqa: F401  # counted among the imports, not the model
 
     torch.set_num_threads(threads)
-    yield lambda given: 0.0
+    yield lambda texts: 0.0
     loaded = Peer(folder)
-    yield lambda given: loaded.pmi(given.document, given.history, given.responses[0])
+    yield lambda texts: loaded.pmi(texts.document, texts.history, texts.responses[0])
 
 
-def measure(side: Iterator[Callable[[Texts], float]], given: Texts) -> Sample:
+def measure(side: Iterator[Callable[[Texts], float]], texts: Texts) -> Sample:
     """Import, load and score, each with its memory."""
     next(side)
     imported, started = resident_mb(), time.perf_counter()
@@ -128,7 +128,7 @@ def measure(side: Iterator[Callable[[Texts], float]], given: Texts) -> Sample:
     loaded_ms, loaded, peak_loading = (time.perf_counter() - started) * 1000, resident_mb(), peak_mb()
     forget_peak()
     started = time.perf_counter()
-    value = score(given)
+    value = score(texts)
     spent = (time.perf_counter() - started) * 1000
     peak_scoring = peak_mb()
     return Sample(value, loaded_ms, spent, imported, loaded, peak_scoring, max(peak_loading, peak_scoring))

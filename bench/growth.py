@@ -1,7 +1,7 @@
 """Memory growth of a process over many requests: ``python -m bench.growth compact 2 10000 127 q2 beam``.
 
 The resident size alone is not enough: a page of a mapped file counts from the first time a row of it is read, and freed
-memory is returned late and in pieces. So the C library (glibc) reports the bytes in use, and Python takes all of its
+memory is returned late and in parts. So the C library (glibc) reports the bytes in use, and Python takes all of its
 memory from there (``PYTHONMALLOC=malloc``). PyTorch is hidden, as in fresh.py.
 """
 

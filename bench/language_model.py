@@ -101,11 +101,11 @@ def main(
         side: fresh(side, source, threads, words, vocabulary)
         for side, source in (("engine", bundles["int8"].directory), ("peer", folder))
     }
-    given = texts(words, candidates, vocabulary)
+    sample = texts(words, candidates, vocabulary)
     peer = Peer(str(folder))
     errors = {}
     for precision, bundle in bundles.items():
-        errors[precision] = error(LocalRuntime.load(bundle.directory, "cpu", threads=threads), peer, given)
+        errors[precision] = error(LocalRuntime.load(bundle.directory, "cpu", threads=threads), peer, sample)
         gc.collect()
     check(errors["fp32"] <= EXACT, f"a float32 log-probability is {errors['fp32']:.2g} nats from PyTorch's")
     quantized = bundles["int8"].directory
@@ -114,8 +114,8 @@ def main(
         samples["peer"],
         samples["peer"].peak_mb / samples["engine"].peak_mb,
         samples["peer"].scoring_peak_mb / samples["engine"].scoring_peak_mb,
-        score(quantized, peer, given, threads, repeats, errors),
-        rank(quantized, given, threads, repeats),
+        score(quantized, peer, sample, threads, repeats, errors),
+        rank(quantized, sample, threads, repeats),
         weight_bytes(bundles["int8"]) / 1e6,
     )
     show(results)
@@ -143,17 +143,17 @@ def fresh(side: str, source: Path, threads: int, words: Words, vocabulary: int) 
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=Sample)
 
 
-def calls(given: Texts, responses: Sequence[str]) -> list[ScoreText]:
+def calls(sample: Texts, responses: Sequence[str]) -> list[ScoreText]:
     """Return the calls of the metric for each response: with the document and without."""
-    document, history = f"Document: {given.document}\n\n", f"{given.history}.\n"
+    document, history = f"Document: {sample.document}\n\n", f"{sample.history}.\n"
     prefixes = ((document, history), (history,))
     return [ScoreText(prefix, f"Agent: {response}.") for response in responses for prefix in prefixes]
 
 
-def error(runtime: LocalRuntime, peer: Peer, given: Texts) -> float:
+def error(runtime: LocalRuntime, peer: Peer, sample: Texts) -> float:
     """Return the largest difference from PyTorch of a log-probability, over the tokens of one response twice."""
     worst = 0.0
-    for call in calls(given, given.responses[:1]):
+    for call in calls(sample, sample.responses[:1]):
         (scored,) = runtime.run("lm", [call], 1)
         assert isinstance(scored, TextScored), scored
         prefix = [index for part in call.prefix for index in peer.ids(part)]
@@ -165,17 +165,17 @@ def error(runtime: LocalRuntime, peer: Peer, given: Texts) -> float:
     return worst
 
 
-def score(bundle: Path, peer: Peer, given: Texts, threads: int, repeats: int, errors: dict[str, float]) -> Score:
+def score(bundle: Path, peer: Peer, sample: Texts, threads: int, repeats: int, errors: dict[str, float]) -> Score:
     """Time one response on both sides."""
     with Engine(LocalRuntime.load(bundle, "cpu", threads=threads), LoadOptions(cache_bytes=0)) as engine:
 
         def ours() -> float:
-            result = engine.score(given.responses[0], given.document, history=[given.history], metrics=["pmi"])
+            result = engine.score(sample.responses[0], sample.document, history=[sample.history], metrics=["pmi"])
             check(result.value is not None, result.message)
             return result.value or 0.0
 
         def theirs() -> float:
-            return peer.pmi(given.document, given.history, given.responses[0])
+            return peer.pmi(sample.document, sample.history, sample.responses[0])
 
         check(abs(ours() - theirs()) <= 2 * errors["int8"] + EXACT, "the engine's value is not the peer's")
         timings = interleaved({"engine": ours, "peer": theirs}, repeats)
@@ -183,17 +183,17 @@ def score(bundle: Path, peer: Peer, given: Texts, threads: int, repeats: int, er
     return Score(timings["engine"], timings["peer"], ratio, errors["fp32"], errors["int8"])
 
 
-def rank(bundle: Path, given: Texts, threads: int, repeats: int) -> Rank:
+def rank(bundle: Path, sample: Texts, threads: int, repeats: int) -> Rank:
     """Time one response and all of them at once."""
     runtime = LocalRuntime.load(bundle, "cpu", threads=threads)
-    single, every = calls(given, given.responses[:1]), calls(given, given.responses)
+    single, every = calls(sample, sample.responses[:1]), calls(sample, sample.responses)
     alone, together = runtime.run("lm", single, 1), runtime.run("lm", every, 1)
     check(list(together[:2]) == list(alone), "a response gets another score among others than alone")
     timings = interleaved(
         {"single": lambda: runtime.run("lm", single, 1), "all": lambda: runtime.run("lm", every, 1)}, repeats
     )
     ratio = timings["all"].p50_ms / timings["single"].p50_ms
-    return Rank(len(given.responses), timings["single"], timings["all"], ratio)
+    return Rank(len(sample.responses), timings["single"], timings["all"], ratio)
 
 
 def targets(results: Results) -> Iterator[PerformanceTarget]:

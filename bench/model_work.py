@@ -35,7 +35,7 @@ TOKENS_MARGIN, RUNS_MARGIN = 0.15, 0.25
 TOKENS = frozenset({"input_ids", "tokens"})
 """Names of token inputs."""
 THREADS = 2
-"""Of the engine: how batches are split depends on them."""
+"""Threads of the engine: how batches are split depends on them."""
 COMMITTED = common.RESULTS / "model_work.json"
 
 
@@ -103,9 +103,9 @@ def find_excess(counted: Mapping[str, Mapping[str, Work]], recorded: Mapping[str
     lines = []
     for group, works in counted.items():
         for name, work in works.items():
-            known = recorded.get(group, {}).get(name, Work())
+            recorded_work = recorded.get(group, {}).get(name, Work())
             for what, margin in (("tokens", TOKENS_MARGIN), ("runs", RUNS_MARGIN)):
-                now, then = getattr(work, what), getattr(known, what)
+                now, then = getattr(work, what), getattr(recorded_work, what)
                 if now > then * (1 + margin):
                     lines.append(f"{group}: {name} has {now} {what}, {then} recorded.")
     return lines

@@ -167,7 +167,7 @@ def checkpoint(work: Path, size: Size, role: str) -> Path:
     """
     texts = [text.lower() for dialogue in examples() for text in (dialogue.response, *dialogue.knowledge)]
     words = list(dict.fromkeys(word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text)))
-    known = hashlib.sha256(" ".join(("lower", *words)).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(" ".join(("lower", *words)).encode()).hexdigest()[:8]
     builders: dict[str, Callable[[], tuple[Any, Tokenizer]]] = {
         "qa": lambda: _albert(size.albert, words),
         "nli": lambda: _roberta(size.roberta, words),
@@ -178,7 +178,7 @@ def checkpoint(work: Path, size: Size, role: str) -> Path:
         "embedder": lambda: _embedder({**size.roberta, **size.embedder}, words),
     }
     name = "-".join([*re.findall(r"[\w-]+", NAMES[role].lower()), *role.split(".")[1:]])
-    folder = work / f"{size.name}-checkpoints-{known}" / f"random-{name}"
+    folder = work / f"{size.name}-checkpoints-{digest}" / f"random-{name}"
     if not (folder / "tokenizer.json").exists():
         torch.manual_seed(0)
         model, tokenizer = builders[role]()

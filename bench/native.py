@@ -174,15 +174,15 @@ def _span_cases(rng: np.random.Generator, tiny: bool) -> list[Case]:
 def _beam_case(tiny: bool) -> Case:
     vocabulary, length = (40, 6) if tiny else (1_000, 20)
     options = beam_search.Options(5, 5, 0, (1,), length, 2, 3, 1.0, True)
-    known: dict[tuple[int, ...], tuple[NDArray[np.float32], NDArray[np.int64]]] = {}
+    by_prefix: dict[tuple[int, ...], tuple[NDArray[np.float32], NDArray[np.int64]]] = {}
 
     def scored(prefix: tuple[int, ...]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Log-probabilities after a prefix, and the tokens by rank: what a model and its top-k would give."""
-        if prefix not in known:
+        if prefix not in by_prefix:
             logits = 3 * np.random.default_rng([SEED, *prefix]).normal(size=vocabulary)
             scores = (logits - np.log(np.exp(logits).sum())).astype(np.float32)
-            known[prefix] = scores, np.argsort(-scores, kind="stable")
-        return known[prefix]
+            by_prefix[prefix] = scores, np.argsort(-scores, kind="stable")
+        return by_prefix[prefix]
 
     def native() -> list[tuple[list[int], float]]:
         search = _native.BeamSearch(

@@ -62,10 +62,10 @@ def main(
 ) -> None:
     """Measure critique and repair, print and save the timings."""
     rows = [msgspec.json.decode(line, type=Dialogue) for line in dialogues.read_bytes().splitlines() if line]
-    known = KnowledgeGraph.load(graph)
+    knowledge_graph = KnowledgeGraph.load(graph)
     with Engine.load(bundle, "cpu", threads=threads, options=LoadOptions(cache_bytes=0)) as engine:
         engine.warmup()
-        measured = measure(engine, known, rows, repeats, threads)
+        measured = measure(engine, knowledge_graph, rows, repeats, threads)
     shown = [name for name in Measured.__struct_fields__ if isinstance(getattr(measured, name), Timing)]
     timings: list[Any] = [getattr(measured, name) for name in shown]
     common.console().print(

@@ -5,7 +5,7 @@
 
 Ours are int8 and float32 graphs; the peers are PyTorch in float32, and in bfloat16 where the processor has it; ONNX
 Runtime as optimum exports and quantizes for it; OpenVINO with the precision that it chooses; and CTranslate2 in int8,
-for the models that it reads. Random weights at true size, as in ``paper_size``: the time of a forward pass is that of
+for the models that it reads. Random weights at true size, as in ``paper_size``: a forward pass takes as long as with
 trained ones. Every float32 side must give PyTorch's numbers; the errors of the others are reported.
 """
 
@@ -183,8 +183,8 @@ def open_encoders(
         record = bundle.manifest.roles[role]
         assert isinstance(record, ExtractiveQARole | ClassifierRole)
         session = Session.load(bundle.file(record.graph), profile)
-        given = {key: feeds[key] for key in session.inputs}
-        sides[name] = make_side(partial(session.run, given))
+        inputs = {key: feeds[key] for key in session.inputs}
+        sides[name] = make_side(partial(session.run, inputs))
     tensors = {name: torch.from_numpy(array) for name, array in feeds.items()}
     sides["PyTorch float32"] = make_side(lambda: [logits.float().numpy() for logits in peer.logits(tensors)])
     if has_bfloat16():
@@ -234,8 +234,8 @@ def open_onnx(file: Path, feeds: dict[str, Array], threads: int) -> Side:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     session = ort.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    given = {item.name: feeds[item.name] for item in session.get_inputs()}
-    return make_side(lambda: session.run(None, given))
+    inputs = {item.name: feeds[item.name] for item in session.get_inputs()}
+    return make_side(lambda: session.run(None, inputs))
 
 
 def open_openvino(file: Path, feeds: dict[str, Array], threads: int) -> Side:
@@ -244,11 +244,11 @@ def open_openvino(file: Path, feeds: dict[str, Array], threads: int) -> Side:
 
     hints: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
     model = openvino.Core().compile_model(str(file), "CPU", hints)
-    given = {port.get_any_name(): feeds[port.get_any_name()] for port in model.inputs}
+    inputs = {port.get_any_name(): feeds[port.get_any_name()] for port in model.inputs}
     request = model.create_infer_request()
 
     def run() -> list[Array]:
-        outputs = request.infer(given)
+        outputs = request.infer(inputs)
         return [np.array(outputs[port]) for port in model.outputs]
 
     return make_side(run)

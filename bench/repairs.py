@@ -150,7 +150,7 @@ def right(case: CorruptedDialogue, refinement: Refinement, holds: Truth) -> bool
         now[mention.entity] = put[0].chosen.entity if put else wrong.entity
     touched = {change.mention.start for change in refinement.changes}
     named = [(mention.start, mention.end) for mention in case.dialogue.mentions]
-    if any(not any(start <= at < end for start, end in named) for at in touched):
+    if any(not any(start <= position < end for start, end in named) for position in touched):
         return False  # the repair replaced a word that is not a name
     return all(
         holds(case, Triple(now.get(fact.subject, fact.subject), fact.predicate, now.get(fact.object, fact.object)))

@@ -5,7 +5,7 @@
 The text comes in words, first as fast as the stream takes them, then one every ``--word-ms``, as a language model
 writes. Measured is the time from the word that ends a sentence to that sentence's event, which needs the next word at
 least; and the end of the stream, beside ``Engine.score`` of responses of the same kind. Every response is new, so
-nothing is answered from a cache but what the stream has asked itself. Checked first: each score equals that of
+nothing is answered from a cache but what the stream has asked itself. Checked first: each score equals the score of
 ``Engine.score``, each sentence has the verdict that it has there, and what has left is the text.
 """
 

@@ -18,15 +18,15 @@ _SUPPORTED = frozenset(
 _NLI_NAME = {synonym: label for label, synonyms in _NLI.items() for synonym in synonyms}
 
 
-def read_labels(role: str, id2label: dict[int, str], given: Sequence[str] | None) -> tuple[str, ...]:
+def read_labels(role: str, id2label: dict[int, str], chosen: Sequence[str] | None) -> tuple[str, ...]:
     """Return the role's labels in the order of its logits.
 
-    ``given`` overrides the checkpoint. Labels of the role ``nli`` become entailment, neutral and contradiction. Raises
+    ``chosen`` overrides the checkpoint. Labels of the role ``nli`` become entailment, neutral and contradiction. Raises
     ExportError when the checkpoint only names LABEL_0, LABEL_1, … and no labels are given: the order of logits differs
     between checkpoints, and a wrong guess inverts every verdict.
     """
     named = tuple(id2label[index] for index in sorted(id2label))
-    labels = tuple(given) if given is not None else named
+    labels = tuple(chosen) if chosen is not None else named
     if len(labels) != len(named):
         raise ExportError(f"{len(labels)} labels given ({', '.join(labels)}); the checkpoint has {len(named)} logits.")
     if len(set(labels)) != len(labels):
@@ -40,13 +40,13 @@ def read_labels(role: str, id2label: dict[int, str], given: Sequence[str] | None
     return _rename_nli(labels) if role == "nli" else labels
 
 
-def find_supported_labels(role: str, labels: tuple[str, ...], given: Sequence[str] | None) -> tuple[str, ...]:
-    """Return those of a detector's labels that mean "consistent": ``given``, or the labels with a usual name.
+def find_supported_labels(role: str, labels: tuple[str, ...], chosen: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the labels of a detector that mean "consistent": ``chosen``, or the labels with a usual name.
 
     ExportError when no label has such a name, or all have: then the decision would be a guess.
     """
     consistent = (
-        tuple(given) if given is not None else tuple(label for label in labels if _normalize(label) in _SUPPORTED)
+        tuple(chosen) if chosen is not None else tuple(label for label in labels if _normalize(label) in _SUPPORTED)
     )
     unknown = [label for label in consistent if label not in labels]
     if unknown or not consistent or len(consistent) == len(labels):

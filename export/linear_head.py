@@ -1,6 +1,6 @@
 """Changes the linear head of a classifier's graph and leaves its encoder as it is.
 
-The head of an encoder reads one state of it, that of the first token, and what a dense layer makes of it. Both are
+The head of an encoder reads its state of the first token, and the output of a dense layer on that state. Both are
 features that a head tuned to other labels can read: a linear function of them, added to the logits, needs no other
 encoder. So a graph keeps its weights, and shares them with other graphs as before; the added matrices are a few
 kilobytes.
@@ -47,7 +47,7 @@ def add_to_head(
     """
     model = ir.load(graph)
     logits = find_output(model, output)
-    known = {str(value.name): value for value in find_features(model, output)}
+    features = {str(value.name): value for value in find_features(model, output)}
     prefix = next(
         f"adapted.{n}." for n in count() if not any(name.startswith(f"adapted.{n}.") for name in _names(model))
     )
@@ -55,7 +55,7 @@ def add_to_head(
     logits.name = f"{prefix}given"
     value = logits
     for number, (feature, weight) in enumerate(weights.items()):
-        node = ir.node("Gemm", [known[feature], _add_weight(model, f"{prefix}weight.{number}", weight), value])
+        node = ir.node("Gemm", [features[feature], _add_weight(model, f"{prefix}weight.{number}", weight), value])
         node.name = f"{prefix}node.{number}"
         model.graph.append(node)
         value = node.outputs[0]
@@ -81,7 +81,7 @@ def find_output(model: ir.Model, name: str | None) -> ir.Value:
 def find_features(model: ir.Model, output: str | None) -> list[ir.Value]:
     """What the head reads, from the logits back: the inputs of its last layer, and the encoder's state of one token.
 
-    ExportError when the logits are not those of a linear layer on one state of the encoder: a graph without a linear
+    ExportError when a linear layer on one state of the encoder does not give the logits: a graph without a linear
     head.
     """
     logits = find_output(model, output)

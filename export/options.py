@@ -72,7 +72,7 @@ class RoleOptions:
     """How the fields become model inputs; None takes the role's default."""
     prompt: tuple[str, ...] | None = None
     """Response generators: the parts of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
-    pieces. The prompt without the knowledge leaves out the part that names it. None takes ``PROMPT``."""
+    parts. The prompt without the knowledge leaves out the part that names it. None takes ``PROMPT``."""
     checkpoint: Checkpoint | None = None
     """Readers: the loaded model, because only the recipe that trains it can build it (``export/roles/reader.py``).
     Others are loaded from ``source``."""

@@ -153,7 +153,7 @@ def _export_files(role: str, options: RoleOptions, old: Bundle | None, watch: Ca
         fold_transposes(graph)
     watch("quantize")
     reference = kind.reference(checkpoint, conversion.template)
-    kept = [checkpoint.float_modules] * len(graphs)
+    float_modules = [checkpoint.float_modules] * len(graphs)
     verify = partial(lower, on_verify=lambda: watch("verify"))
     target = options.target
     if target is not None:
@@ -163,14 +163,14 @@ def _export_files(role: str, options: RoleOptions, old: Bundle | None, watch: Ca
             fused or adapt_graphs(target, graphs),
             reference,
             options,
-            keep_in_half=kept if fused is None else [*kept[:-1], ()],
+            keep_in_half=float_modules if fused is None else [*float_modules[:-1], ()],
         )
         added = describe_target(role, target, lowered, checkpoint.max_tokens)
         if old is not None and role in old.manifest.roles:
             check_same_checkpoint(role, old, reference)
             return add_target(read_role(old, role), target, *added)
         options = replace(options, target=None, precision="fp16")
-    lowered = verify(graphs, reference, options, keep_in_half=kept)
+    lowered = verify(graphs, reference, options, keep_in_half=float_modules)
     common = CommonFields(
         source=checkpoint.name,
         revision=checkpoint.revision,

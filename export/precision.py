@@ -53,13 +53,13 @@ def lower(
         precision: Precision,
         candidate: tuple[ir.Model, ...],
         gate: Gate,
-        kept: Sequence[str] = (),
+        in_float: Sequence[str] = (),
         ranges: Ranges | None = None,
     ) -> Lowered | None:
         on_verify()
         compared = candidate if ranges is None else tuple(map(round_to_half, candidate))
         parity = msgspec.structs.replace(
-            reference.compare(compared), kept_float=tuple(kept), ranges=msgspec.UNSET if ranges is None else ranges
+            reference.compare(compared), kept_float=tuple(in_float), ranges=msgspec.UNSET if ranges is None else ranges
         )
         failures = gate.failures(parity)
         if failures and options.allow_unverified:
@@ -80,8 +80,8 @@ def lower(
         def halve(candidates: Sequence[ir.Model]) -> tuple[ir.Model, ...]:
             halved = tuple(graph.clone() for graph in candidates)
             names = keep_in_half or [()] * len(halved)
-            for graph, kept, of_graph in zip(halved, names, magnitudes, strict=True):
-                to_half(graph, kept, _find_large(of_graph))
+            for graph, in_float, of_graph in zip(halved, names, magnitudes, strict=True):
+                to_half(graph, in_float, _find_large(of_graph))
             return halved
 
         if options.precision in ("int8", "fp8"):
@@ -101,7 +101,7 @@ def lower(
     elif options.precision == "int8":
         lowered = attempt("int8", tuple(_change_copy(graph, quantize) for graph in graphs), options.gate)
         lowered = lowered or _search_mixed(
-            graphs, reference, lambda candidate, kept: attempt("mixed", candidate, options.gate, kept)
+            graphs, reference, lambda candidate, float_names: attempt("mixed", candidate, options.gate, float_names)
         )
     lowered = lowered or attempt("fp32", tuple(graphs), Gate.exact())
     if lowered is None:
@@ -138,8 +138,10 @@ def _search_mixed(
     """
     order = [name for _, name in rank_by_sensitivity(graphs, reference)]
 
-    def keep_float(kept: Sequence[str]) -> Lowered | None:
-        return attempt(tuple(_change_copy(graph, lambda m: quantize(m, frozenset(kept))) for graph in graphs), kept)
+    def keep_float(in_float: Sequence[str]) -> Lowered | None:
+        return attempt(
+            tuple(_change_copy(graph, lambda m: quantize(m, frozenset(in_float))) for graph in graphs), in_float
+        )
 
     most = len(order) // 2
     failed, passed, best = 0, len(order), None

@@ -133,26 +133,26 @@ def write(
     raises.
     """
     old = check_target(out, roles, force=force)
-    kept = {name: record for name, record in (old.manifest.roles if old else {}).items() if name not in roles}
-    same = {*kept, *(role for role, files in roles.items() if files.unchanged)}
+    other_roles = {name: record for name, record in (old.manifest.roles if old else {}).items() if name not in roles}
+    same = {*other_roles, *(role for role, files in roles.items() if files.unchanged)}
     with _replace_directory(out) as folder:
         unlisted = _copy_unlisted(old, folder) if old else set()
         graphs_of = {
             role: {name: graph.clone() for name, graph in files.graphs.items()} for role, files in roles.items()
         }
-        for role, record in kept.items():
+        for role, record in other_roles.items():
             assert old is not None
             graphs_of[role] = _copy_role(old, record, folder)
-        joined, graphs = _join_heads(kept | {role: files.record for role, files in roles.items()}, graphs_of)
+        joined, graphs = _join_heads(other_roles | {role: files.record for role, files in roles.items()}, graphs_of)
         _write_graphs(folder, graphs)
         for files in roles.values():
             if files.tree is not None and isinstance(files.record, SpansRole):
                 shutil.copytree(files.tree, folder / files.record.path)
                 files.finish(folder / files.record.path)
-        texts = {name: (joined[name], _read_tokenizer(old, record)) for name, record in kept.items()}
+        texts = {name: (joined[name], _read_tokenizer(old, record)) for name, record in other_roles.items()}
         texts |= {name: (joined[name], files.tokenizer) for name, files in roles.items()}
         records = _fill_offsets(_write_tokenizers(folder, texts), graphs)
-        for name, content in _list_references(old, kept, roles).items():
+        for name, content in _list_references(old, other_roles, roles).items():
             (folder / f"{name}.reference.npz").write_bytes(content)
             records[name] = msgspec.structs.replace(records[name], reference=f"{name}.reference.npz")
         written = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
@@ -202,10 +202,12 @@ def _join_heads(
     return joined, named
 
 
-def _list_references(old: Bundle | None, kept: Mapping[str, Role], roles: Mapping[str, RoleFiles]) -> dict[str, bytes]:
+def _list_references(
+    old: Bundle | None, other_roles: Mapping[str, Role], roles: Mapping[str, RoleFiles]
+) -> dict[str, bytes]:
     """The reference logits of every role that has some."""
     references = {name: files.reference for name, files in roles.items() if files.reference is not None}
-    for name, record in kept.items():
+    for name, record in other_roles.items():
         if old is not None and isinstance(record, ReferenceRole) and isinstance(record.reference, str):
             references[name] = old.file(record.reference).read_bytes()
     return references

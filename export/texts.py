@@ -1,7 +1,8 @@
 """The fixed English texts on which an exported graph is compared with its checkpoint.
 
-Short knowledge snippets, as dialogue systems use them, each with a question that it answers and one that it does not,
-and a claim that it supports and one that it does not: 64 examples in ``texts.tsv``, written for this project.
+Short knowledge snippets, as dialogue systems use them, each with a question that it answers, a question that it does
+not answer, a claim that it supports and a claim that it does not: 64 examples in ``texts.tsv``, written for this
+project.
 """
 
 from __future__ import annotations

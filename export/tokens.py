@@ -19,8 +19,8 @@ Batch: TypeAlias = dict[str, Ids]
 
 
 def fast_json(tokenizer: Any, source: str, *, one_separator: bool = False) -> str:
-    """Return the content of ``tokenizer.json`` without truncation and padding; ExportError when there is no fast
-    tokenizer.
+    """Return the content of ``tokenizer.json`` without truncation and padding; ExportError when a fast tokenizer
+    is missing.
 
     With ``one_separator`` a pair is start, first text, separator, second text, separator.
     """

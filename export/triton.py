@@ -1,8 +1,8 @@
 """``groundwire export triton``: the graphs of a bundle as a model repository of the Triton Inference Server.
 
 A model of the repository is a graph under the name that an engine with ``LoadOptions(backend="kserve")`` asks for.
-Configurations are written in protobuf's text format, as ``model_config.proto`` of Triton has them; the parameters of
-the ONNX Runtime backend are those of its README.
+Configurations are written in protobuf's text format, as ``model_config.proto`` of Triton has them; the
+README of the ONNX Runtime backend names its parameters.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class TextSpan(msgspec.Struct, frozen=True):
 
 
 class BeamSearch(OptionRecord, frozen=True, tag="beam_search"):
-    """Beam search. Defaults are those of the Q² authors' code."""
+    """Beam search, by default as the code of the Q² authors searches."""
 
     num_beams: int = 5
     num_return_sequences: int = 5
@@ -53,7 +53,7 @@ class Greedy(OptionRecord, frozen=True, tag="greedy"):
 
 
 class Sampling(OptionRecord, frozen=True, tag="sampling"):
-    """Seeded sampling. Defaults are those of the Q² authors' code."""
+    """Seeded sampling, by default as the code of the Q² authors samples."""
 
     num_return_sequences: int = 5
     top_k: int = 50
@@ -93,7 +93,7 @@ class BeamSampling(OptionRecord, frozen=True, tag="beam_sampling"):
 class DelayedBeamSearch(OptionRecord, frozen=True, tag="delayed_beam_search"):
     """Beam search from a start that is drawn: top-k sampling for the first tokens, then beams (Massarelli et al. 2020).
 
-    Defaults are those of "Rome was built in 1776" (Santhanam et al. 2021). Seeded like ``Sampling``."""
+    Defaults are as in "Rome was built in 1776" (Santhanam et al. 2021). Seeded like ``Sampling``."""
 
     num_beams: int = 5
     num_return_sequences: int = 5
@@ -113,8 +113,8 @@ class DelayedBeamSearch(OptionRecord, frozen=True, tag="delayed_beam_search"):
 
 Decoding: TypeAlias = BeamSearch | Greedy | Sampling | BeamSampling | DelayedBeamSearch
 FAITHFUL = BeamSearch(num_beams=4, num_return_sequences=1, no_repeat_ngram_size=0, early_stopping=False)
-"""Four beams, as PMI-Faith's authors search with, but without their other settings, which are those of BART-large's
-configuration: no 3-gram twice, the end at four finished beams, and at least one token before it. They are
+"""Four beams, as PMI-Faith's authors search with, but without their other settings, which BART-large's configuration
+has: no 3-gram twice, the end at four finished beams, and at least one token before it. They are
 ``BeamSearch(num_beams=4, num_return_sequences=1, no_repeat_ngram_size=3, early_stopping=True, min_new_tokens=1)``; here
 no n-gram is blocked, and the search ends when no beam can improve."""
 
@@ -222,14 +222,14 @@ class Retrieve(msgspec.Struct, frozen=True):
     """Which entity belongs at each mention of ``response`` → ``tuple[tuple[Retrieved, ...], ...]``, mention by mention.
 
     All mentions are masked at once and filled from left to right, each given the entity chosen before it
-    (Neural Path Hunter, section 3.3). The model is that of role ``retriever``.
+    (Neural Path Hunter, section 3.3). The model has the role ``retriever``.
     """
 
     history: tuple[str, ...]
     """Turns, oldest first; the role says how many of the last ones count."""
     triples: tuple[Triple, ...]
     """Facts, nearest first. They are linearised before the history as far as the window goes; the memory text of a
-    candidate has the first of those that join it to its anchor, whether the window has them or not."""
+    candidate has the first facts that join it to its anchor, whether the window has them or not."""
     response: str
     mentions: tuple[tuple[int, int], ...]
     """Character ranges of ``response``, disjoint and in the order of the text."""
@@ -290,7 +290,7 @@ class GeneratedSequence(msgspec.Struct, frozen=True):
     """Score of the decoding rule: the mean of a token's ``alpha * cpmi + (1 - alpha) * log_prob``, with the length
     penalty for beams."""
     tokens: tuple[SequenceToken, ...]
-    """All of them, with the one that ends the response."""
+    """All of them, with the token that ends the response."""
     finished: bool
     """Whether the model ended it; False when ``max_new_tokens`` did."""
 
@@ -318,8 +318,9 @@ class Answered(msgspec.Struct, frozen=True):
     """An extractive answer; ``text`` is empty when ``status`` is not ``answered``."""
 
     status: Literal["answered", "none", "empty"]
-    """``none``: no window has an answer. ``empty``: some window chose a range, but none chose one that is an answer,
-    because its end is before its start, it touches a special token (``[CLS]``, ``[SEP]``), or it has no words."""
+    """``none``: no window has an answer. ``empty``: some window chose a range, but no window chose a range that is an
+    answer, because its end is before its start, it touches a special token (``[CLS]``, ``[SEP]``), or it has no
+    words."""
     text: str
     passage: int
     """Index of the passage with the answer; -1 without an answer."""
@@ -327,7 +328,7 @@ class Answered(msgspec.Struct, frozen=True):
     """Character offset in that passage; -1 for words of the question, or without an answer."""
     end: int
     score: float
-    """Start plus end logit of the answer, minus those of "no answer", in the best window."""
+    """Start plus end logit of the answer, minus both logits of "no answer", in the best window."""
     read: Read
 
 
@@ -349,7 +350,7 @@ class TextScored(msgspec.Struct, frozen=True):
     offsets: tuple[tuple[int, int], ...]
     """Character range of every token in the text."""
     log_probs: tuple[float, ...]
-    """Of the tokens from ``first`` on, in order."""
+    """Log-probabilities of the tokens from ``first`` on, in order."""
     first: int
     """0, or 1 without a prefix: then the first token of the text has no prediction and is left out."""
     read: Read | None = None

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from .bundle import Bundle
 from .manifest import EncoderRole, ExtractiveQARole, Parity, ReaderRole, ReferenceRole
-from .models.graphs import load_encoder, load_graph, place_role
-from .models.shared_graph import find_output
+from .models.graphs import find_output, load_encoder, load_graph, place_role
 from .ort.device import Device
 from .ort.forward import forward
 from .ort.session import DeviceProfile, Graph
@@ -70,10 +69,10 @@ def certify_graph(bundle: Bundle, role: ReferenceRole, graph: Graph, profile: De
     def run(windows: Sequence[Window]) -> list[list[NDArray[Any]]]:
         rows: list[list[NDArray[Any]]] = [[] for _ in windows]
         for batch, _, of_batch in forward(graph, windows, role.pad_id, profile):
-            for at, row in enumerate(batch):
+            for position, row in enumerate(batch):
                 length = len(windows[row].ids)
                 rows[row] = [
-                    of_batch[index][at][: length if of_tokens else None]
+                    of_batch[index][position][: length if of_tokens else None]
                     for index, of_tokens in zip(outputs, reference.per_token, strict=True)
                 ]
         return rows

@@ -48,10 +48,10 @@ def compile_bundle(
         )
     folder = bundle.directory / FOLDER / name
     present = read_engines(bundle, name)
-    kept = present.engines if present is not None and present.gpu == gpu else {}
+    records = present.engines if present is not None and present.gpu == gpu else {}
     reports: dict[str, Certified | None] = {}
     for role_name, (role, target) in targets.items():
-        old = kept.get(target.graph)
+        old = records.get(target.graph)
         if old is not None and not force and old.target == digest_target(bundle, target):
             reports[role_name] = None
             continue
@@ -59,13 +59,13 @@ def compile_bundle(
         path = folder / f"{Path(target.graph).stem}.engine"
         report = _build(tensorrt, bundle, role_name, role, target, device, path)
         reports[role_name] = report
-        kept = {graph: record for graph, record in kept.items() if graph != target.graph}
+        records = {graph: record for graph, record in records.items() if graph != target.graph}
         if not report.failures:
             record = EngineRecord(
                 path.name, sha256(path), digest_target(bundle, target), report.parity, report.batch_spread
             )
-            kept = {**kept, target.graph: record}
-        _write(folder, Engines(gpu, str(tensorrt.__version__), created_with, dict(sorted(kept.items()))))
+            records = {**records, target.graph: record}
+        _write(folder, Engines(gpu, str(tensorrt.__version__), created_with, dict(sorted(records.items()))))
     return reports
 
 

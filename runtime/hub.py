@@ -50,16 +50,16 @@ def fetch(reference: str) -> Path:
         from huggingface_hub import constants, hf_hub_download, snapshot_download
     except ImportError as error:
         raise BundleError(f"{reference} needs huggingface_hub; run: pip install 'groundwire[hub]'") from error
-    kept = Path(constants.HF_HOME, "groundwire", name.replace("/", "--"))
-    if _COMMIT.fullmatch(revision) and (kept / revision).is_dir():
-        return kept / revision
+    folder = Path(constants.HF_HOME, "groundwire", name.replace("/", "--"))
+    if _COMMIT.fullmatch(revision) and (folder / revision).is_dir():
+        return folder / revision
     reason = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else ask_hub(constants.ENDPOINT)
     source = {"cache_dir": constants.HF_HUB_CACHE, "local_files_only": reason is not None}
     try:
         manifest = Path(hf_hub_download(name, MANIFEST, revision=revision, **source))
         commit = manifest.parent.name
-        if (kept / commit).is_dir():
-            return kept / commit
+        if (folder / commit).is_dir():
+            return folder / commit
         files = [MANIFEST, *_read_files(reference, manifest)]
         snapshot = Path(snapshot_download(name, revision=commit, allow_patterns=files, **source))
     except (OSError, ValueError) as error:
@@ -72,8 +72,8 @@ def fetch(reference: str) -> Path:
         ) from error
     if missing := [file for file in files if not (snapshot / file).is_file()]:
         raise BundleError(f"The bundle {reference} is incomplete: it lacks {missing[0]} ({reason or 'on the hub'}).")
-    _keep(snapshot, files, kept / commit)
-    return kept / commit
+    _keep(snapshot, files, folder / commit)
+    return folder / commit
 
 
 def ask_hub(endpoint: str) -> str | None:

@@ -35,6 +35,9 @@ SPARE_REQUESTS = 8
 """Requests that leave a GPU idle most of the time."""
 WARM_WINDOWS = 512
 """Windows of a warm-up call, at most: as many as a request with default options may have."""
+MISMATCHES = (LookupError, TypeError, ValueError)
+"""What a model raises on a graph whose outputs have other names, types or shapes than its role reads. ``Session``
+translates the errors of ONNX Runtime."""
 
 
 class LocalRuntime:
@@ -219,7 +222,7 @@ class LocalRuntime:
             outcomes = model.run(calls, max_windows)
         except GroundwireError:
             raise
-        except Exception as error:  # a graph without the outputs of the role
+        except MISMATCHES as error:
             raise ModelError(
                 f"The role {role!r} failed: {type(error).__name__}: {error}. If the bundle fits its manifest "
                 "(groundwire bundle verify), please report it."

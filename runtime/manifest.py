@@ -61,7 +61,7 @@ class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``waived`` only by the explicit flag that benchmarks on random weights use."""
     ranges: Ranges | msgspec.UnsetType = msgspec.UNSET
     """Of graphs with float16 values, which are compared with each result rounded to float16; unset and not None, so
-    that the digest is that of older manifests."""
+    that older manifests keep their digest."""
 
 
 class ShapeProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -244,8 +244,8 @@ class _HeadRole(_EncoderRole, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Roles that name the same graph are read from one pass over a text."""
 
     head: str | msgspec.UnsetType = msgspec.UNSET
-    """Its output of the graph; left out when the graph has one. Unset and not None, so that the digest is that of older
-    manifests."""
+    """Its output of the graph; left out when the graph has one. Unset and not None, so that older manifests keep
+    their digest."""
 
     @property
     def output(self) -> str | None:

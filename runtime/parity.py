@@ -33,7 +33,7 @@ class ModelOutputs:
     def parity(self, other: ModelOutputs, texts: int) -> Parity:
         """The parity report of ``other``, an exported graph, against this, its checkpoint, on so many texts.
 
-        Of several heads, the least agreement, and the largest error in standard deviations.
+        Several heads are reported by their least agreement and their largest error in standard deviations.
         """
         if self.heads:
             reports = [head.parity(of_other, texts) for head, of_other in zip(self.heads, other.heads, strict=True)]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .unread import NOTHING, Unread
+from .unread import NOTHING_UNREAD, Unread
 
 SLICE = 8_192
 """Characters of a slice: about 10 ms. A text of no more is read as a whole."""
@@ -24,7 +24,7 @@ OVERLAP = 1_024
 MARGIN = 128
 """Characters at either end that are not compared: words are cut there, and WordPiece knows none of more than
 100 letters."""
-AGREED = 4
+AGREED_TOKENS = 4
 """Tokens before and after a joint that both slices must have, at least."""
 KEPT_TOKENS = 500_000
 """Tokens of long texts that are kept for the next call about the same text: 6 MB."""
@@ -84,8 +84,8 @@ def read_slices(text: str, tokenize: Tokenize) -> Iterator[TextPart]:
 def find_joint(text: str, left: Tokens, right: Tokens, shared: tuple[int, int]) -> tuple[int, int] | None:
     """The token at which ``right`` continues what ``left`` has before it, by its index in both.
 
-    Both must have the same tokens inside the characters ``shared``; None if they do not. Of the joints between two of
-    those tokens, the last one at a space is chosen, where no tokenizer's word goes on; without one, the last.
+    Both must have the same tokens inside the characters ``shared``; None if they do not. A joint is between two of
+    these tokens. The last joint at a space is chosen, where no tokenizer's word goes on; without one, the last joint.
     """
     ours, theirs = (
         np.flatnonzero((tokens.offsets[:, 0] >= shared[0]) & (tokens.offsets[:, 1] <= shared[1]))
@@ -96,7 +96,7 @@ def find_joint(text: str, left: Tokens, right: Tokens, shared: tuple[int, int]) 
         return None
     # A character may have several tokens, which stay together.
     apart = np.flatnonzero(offsets[:-1, 1] <= offsets[1:, 0]) + 1
-    joints = apart[(apart >= AGREED) & (apart <= len(ours) - AGREED)].tolist()
+    joints = apart[(apart >= AGREED_TOKENS) & (apart <= len(ours) - AGREED_TOKENS)].tolist()
     if not joints:
         return None
     starts = offsets[:, 0].tolist()
@@ -117,7 +117,7 @@ class LongText:
         self.parts: list[TextPart] = []
         self.count = 0
         """Tokens of the parts."""
-        self.unread = NOTHING
+        self.unread = NOTHING_UNREAD
         """What the tokenizer does not read of the parts."""
 
     def read(self) -> None:
@@ -157,7 +157,7 @@ class LongTexts:
         """The tokens of ``text``, perhaps read before."""
         with self._lock:
             long_text = self._texts.pop(text, None) or LongText(text, self._tokenize, self._find_unread)
-            while self._texts and sum(kept.count for kept in self._texts.values()) > KEPT_TOKENS:
+            while self._texts and sum(tokens.count for tokens in self._texts.values()) > KEPT_TOKENS:
                 self._texts.popitem(last=False)
             self._texts[text] = long_text
             return long_text

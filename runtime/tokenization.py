@@ -26,7 +26,7 @@ from . import _native
 from .errors import BundleError, TooLong
 from .manifest import Template
 from .slices import SLICE, LongTexts, TextPart, Tokens
-from .unread import NOTHING, Unread, find_scripts, find_unread
+from .unread import NOTHING_UNREAD, Unread, find_scripts, find_unread
 
 _SCRIPTS: dict[int, frozenset[str] | None] = {}
 """By vocabulary."""
@@ -50,7 +50,7 @@ class Window(NamedTuple):
     type_ids: list[int]
     sequence_ids: list[int | None]
     offsets: list[tuple[int, int]]
-    unread: tuple[Unread, Unread] = (NOTHING, NOTHING)
+    unread: tuple[Unread, Unread] = (NOTHING_UNREAD, NOTHING_UNREAD)
     """What the tokenizer does not read of the first and the second text, whole, whatever part this window has."""
 
     def tokens_of(self, sequence: int) -> tuple[int, int]:
@@ -110,10 +110,10 @@ class RecentTexts:
     def get(self, text: str) -> TextTokens:
         """The tokens of ``text``, perhaps read before; they are not to be changed."""
         with self._lock:
-            known = self._texts.get(text)
-            if known is not None:
+            encoded = self._texts.get(text)
+            if encoded is not None:
                 self._texts.move_to_end(text)
-                return known
+                return encoded
         tokens = self._tokenize(text)  # two threads may read one text at the same time
         with self._lock:
             if text not in self._texts:
@@ -227,7 +227,7 @@ class TextEncoder:
             raise self._refuse_windows(max_windows)
 
     def encode_parts(self, text: str, stride: int, max_windows: int | None = None) -> list[OwnedWindow]:
-        """The ids of one text in as many windows as it needs, each of which owns a range of the tokens.
+        """The ids of one text in as many windows as it needs. Each window owns a range of the tokens.
 
         The ranges follow one another and cover the text: joined, they are its ids as if no window were bounded. The
         first includes the special tokens before the text, the last those after it. Neighbouring windows share
@@ -276,7 +276,7 @@ class TextEncoder:
 
     def find_foreign(self, text: str) -> Unread:
         """The letters of ``text`` in scripts that the vocabulary has no words of."""
-        return NOTHING if text.isascii() else find_unread(text, (), self._scripts)
+        return NOTHING_UNREAD if text.isascii() else find_unread(text, (), self._scripts)
 
     def render(self, template: Template, fields: dict[str, str]) -> tuple[str, str | None]:
         """Fill in the fields of a template; braces inside a field are text."""
@@ -302,7 +302,7 @@ class TextEncoder:
         ids, types = [*layout.ids[0]], [*layout.type_ids[0]]
         owners: list[int | None] = [None] * len(ids)
         offsets = [(0, 0)] * len(ids)
-        unread = [NOTHING, NOTHING]
+        unread = [NOTHING_UNREAD, NOTHING_UNREAD]
         for sequence, text in enumerate(texts):
             tokens = self._read_text(text)
             fixed = layout.ids[sequence + 1]
@@ -331,7 +331,7 @@ class TextEncoder:
         ids, offsets = encoding.ids, encoding.offsets
         unknown = [span for index, span in zip(ids, offsets, strict=True) if index in self._unknown]
         read = not unknown and text.isascii()
-        return TextTokens(ids, offsets, NOTHING if read else find_unread(text, unknown, self._scripts))
+        return TextTokens(ids, offsets, NOTHING_UNREAD if read else find_unread(text, unknown, self._scripts))
 
     def _find_layout(self, count: int, *, add_special: bool = True) -> Layout:
         """How the tokenizer joins one or two texts."""
@@ -365,14 +365,14 @@ class TextEncoder:
         characters = text[part.start : part.end]
         unknown = np.isin(part.tokens.ids, list(self._unknown))
         if characters.isascii() and not unknown.any():
-            return NOTHING
+            return NOTHING_UNREAD
         spans = [(start, end) for start, end in (part.tokens.offsets[unknown] - part.start).tolist()]
         return find_unread(characters, spans, self._scripts)
 
     def _tokenize(self, text: str) -> Encoding:
         """The tokens of a text alone, without special ones."""
-        # A unigram vocabulary holds "</s>" as an ordinary piece, and normalisation can spell one from look-alikes, so
-        # the ids are checked and a space replaces the first character of an offending piece, which keeps every offset.
+        # A unigram vocabulary holds "</s>" as an ordinary token, and normalisation can spell one from look-alikes, so
+        # the ids are checked and a space replaces the first character of an offending token, which keeps every offset.
         for _ in range(8):
             encoding = self._encode(text)
             clashes = [position for position, index in enumerate(encoding.ids) if index in self._special]
@@ -459,7 +459,7 @@ def fill(template: str, fields: dict[str, str]) -> str:
 def _blank_out(text: str, starts: Iterable[int]) -> str:
     characters = list(text)
     for index in starts:
-        # A piece may start with the space before its word.
+        # A token may start with the space before its word.
         while index < len(text) - 1 and text[index].isspace():
             index += 1
         characters[index] = " "

@@ -83,7 +83,7 @@ def looks_foreign(text: str) -> bool:
     """Whether ``text`` is clearly in another language than English, by its first 20,000 characters.
 
     Clear means that most of its letters are of another script than Latin; or that among six or more lower-case words,
-    those of other languages are twice as many as those of English; or that twelve or more have none of either. Names do
+    twice as many are of other languages as of English; or that twelve or more are of neither. Names do
     not count, so a list of them in Latin letters is never foreign.
 
     >>> looks_foreign("Die Frist beträgt 60 Tage und kann nicht verlängert werden.")
@@ -131,7 +131,7 @@ class Unread(NamedTuple):
         return Unread(self.characters + other.characters, self.words | other.words)
 
 
-NOTHING = Unread()
+NOTHING_UNREAD = Unread()
 
 
 @lru_cache(maxsize=4096)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from groundwire.engine.core.core import fold_outcomes
 from groundwire.engine.core.plan import Plan
-from groundwire.engine.core.scoring import fold_outcomes
 from groundwire.engine.scheduling.jobs import Finished
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request

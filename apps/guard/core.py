@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from groundwire.engine.core.core import fold_outcomes, results_of
 from groundwire.engine.core.pending import Procedure
 from groundwire.engine.core.plan import Plan
-from groundwire.engine.core.scoring import fold_outcomes, results_of
 from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
 from groundwire.engine.schema.results import MetricResult, Request, Score
 from groundwire.engine.schema.validation import make_response

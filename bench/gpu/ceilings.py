@@ -75,7 +75,7 @@ def measure(setup: Setup, save: Save) -> None:
 
 
 LAUNCHES = 1000
-"""Of the small kernel in one sample."""
+"""Launches of the small kernel in one sample."""
 
 
 def _launch(small: torch.Tensor) -> None:

@@ -45,9 +45,9 @@ def list_comparisons(records: Sequence[Record]) -> list[dict[str, Any]]:
     for record in records:
         if record.name.startswith(("role.", "compile.")):
             for row in record.results or ():
-                known = rows.setdefault((row["role"], row["input"]), row)
+                earlier = rows.setdefault((row["role"], row["input"]), row)
                 for part in ("timings", "ratios", "errors"):
-                    known[part] = {**row[part], **known[part]}
+                    earlier[part] = {**row[part], **earlier[part]}
     return list(rows.values())
 
 

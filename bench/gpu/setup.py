@@ -126,7 +126,7 @@ class Launches(msgspec.Struct, frozen=True):
     downloads: int
     """Copies to the host."""
     waits: int | None
-    """Of the host for the GPU; None where they are not counted."""
+    """How often the host waits for the GPU; None where they are not counted."""
     replays: int | None = None
     """Captured graphs. On the double their kernels and copies are not among those above; on a GPU they are, and this is
     None."""

@@ -44,15 +44,15 @@ KINDS: dict[str, Any] = {
     "detector": AutoModelForSequenceClassification,
 }
 OUTPUTS = {"qa": ("start_logits", "end_logits"), "embedder": ("last_hidden_state",)}
-"""Of a PyTorch model, by role; other encoders have ``logits``."""
+"""Outputs of a PyTorch model, by role; other encoders have ``logits``."""
 ENCODER_ROWS = {"qa": (26, 512), "nli": (5, 256), "embedder": (2, 256), "detector": (1, 256)}
 """Rows of one response, and of a full batch."""
 TOKENS = {"qa": 48, "nli": 64, "embedder": 48, "detector": 64}
-"""Of a row."""
+"""Tokens of a row."""
 SOURCES, SOURCE_TOKENS = (5, 128), 48
-"""Of the question generator: those of one response, and as many as decode together."""
+"""Sources of the question generator: as many as one response has, and as many as decode together."""
 RESPONSES = (1, 64)
-"""Of the language model."""
+"""Responses that the language model scores."""
 STEPS = QUESTION.max_new_tokens
 
 

@@ -1,7 +1,7 @@
 """Runs the stages of a long measurement, each in a process of its own with a time limit, and keeps what they found.
 
 A stage that raises, crashes, loses the GPU or takes too long is recorded with what happened, and the others go on. It
-may save its results as it goes: the last results count. Processes fork from one that has imported the large
+may save its results as it goes: the last results count. Processes fork from a process that has imported the large
 libraries and used none of them (``preload.py``), so a stage starts at once.
 """
 
@@ -143,10 +143,10 @@ class _Running(NamedTuple):
             _kill(self.process)
         self.process.join()
         code = self.process.exitcode
-        kept = msgspec.json.decode(self.path.read_bytes(), type=_Outcome) if self.path.exists() else None
-        results = None if kept is None else kept.results
-        if kept is not None and kept.status != "running":
-            return Record(name, kept.status, spent, kept.message, results)
+        outcome = msgspec.json.decode(self.path.read_bytes(), type=_Outcome) if self.path.exists() else None
+        results = None if outcome is None else outcome.results
+        if outcome is not None and outcome.status != "running":
+            return Record(name, outcome.status, spent, outcome.message, results)
         if cut:
             return Record(name, "cut", spent, f"its {self.limit:.0f} seconds were over", results)
         how = f"signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"

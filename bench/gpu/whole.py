@@ -105,7 +105,7 @@ class EqualWork(msgspec.Struct):
 
     spans: int
     questions: int
-    """Of a response."""
+    """Questions of a response."""
     timings: dict[str, Timing]
     """One response at a time: engine; batched: PyTorch, the calls of each round of the response in one batch."""
     ratio: float | None = None
@@ -167,7 +167,7 @@ class Latency(msgspec.Struct, frozen=True):
 
     metrics: str
     names: tuple[str, ...]
-    """Of the metrics."""
+    """Names of the metrics."""
     timing: Timing
     stages: dict[str, Stage]
     """By role, over all responses."""

@@ -13,7 +13,7 @@ class Work(msgspec.Struct, frozen=True):
     """What a run has to do, at least."""
 
     tflop: float
-    """Of the products with weights; attention's own products, a few percent at these lengths, are left out."""
+    """Work of the products with weights; attention's own products, a few percent at these lengths, are left out."""
     weight_gb: float
     """Of weights that these products read, each once per product, whatever stays in a cache."""
 
@@ -59,7 +59,8 @@ def once(name: str) -> tuple[int, int]:
 
 
 def find_repeats(beams: int, steps: int) -> Callable[[str], tuple[int, int]]:
-    """Of a T5 that reads each source once, and decodes ``steps`` tokens of ``beams`` sequences one after another."""
+    """The repeats of a T5 that reads each source once, and decodes ``steps`` tokens of ``beams`` sequences one after
+    another."""
 
     def repeats(name: str) -> tuple[int, int]:
         if name.startswith("encoder.") or name.endswith(("EncDecAttention.k", "EncDecAttention.v")):

@@ -13,12 +13,9 @@ as noted ones. The intervals (95 %) are bootstraps over knowledge texts.
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -27,7 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).with_name("production")
 sys.path.insert(0, str(ROOT))
 
-from groundwire.engine import Engine, Score  # noqa: E402
+from bench.quality.pairs import Label, LabelledPair, make_parser, read_pairs, score_pairs  # noqa: E402
+from bench.quality.pairs import Outcome as PairOutcome  # noqa: E402
+from groundwire.engine import Engine  # noqa: E402
 from groundwire.engine.text.words import WORD  # noqa: E402
 from groundwire.evaluate.statistics.estimates import roc_auc  # noqa: E402
 
@@ -42,30 +41,17 @@ class Range(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Row(LabelledPair, frozen=True, kw_only=True):
     """A response with its knowledge, written by hand, and what two readers say of it."""
 
-    id: str
-    kind: str
-    knowledge: str | list[str]
-    response: str
-    label: Literal["consistent", "inconsistent", "unverifiable"]
+    expected: Label = msgspec.field(name="label")
     unsupported: list[Range]
-    history: list[str] = []
     form: str = ""
     note: str = ""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(PairOutcome[Row], frozen=True):
     """A row and its score."""
-
-    row: Row
-    score: Score
-
-    @property
-    def right(self) -> bool:
-        """Whether the verdict is the label."""
-        return self.score.verdict.label == self.row.label
 
     @property
     def probability(self) -> float:
@@ -76,25 +62,12 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def marks_fit(self) -> bool:
         """Whether the marks are at every noted range and hardly elsewhere."""
-        noted, marks = self.row.unsupported, self.score.unsupported
+        noted, marks = self.pair.unsupported, self.score.unsupported
         are_found = all(any(mark.start < part.end and part.start < mark.end for mark in marks) for part in noted)
-        words = [match.span() for match in WORD.finditer(self.row.response)]
+        words = [match.span() for match in WORD.finditer(self.pair.response)]
         wanted = {word for word in words if any(part.start < word[1] and word[0] < part.end for part in noted)}
         marked = {word for word in words if any(mark.start < word[1] and word[0] < mark.end for mark in marks)}
         return are_found and len(marked - wanted) <= len(wanted)
-
-
-def read_rows(path: Path) -> list[Row]:
-    """The rows of a file of JSON Lines, perhaps compressed."""
-    data = path.read_bytes()
-    text = gzip.decompress(data) if path.suffix == ".gz" else data
-    return [msgspec.json.decode(line, type=Row) for line in text.splitlines()]
-
-
-def score_rows(rows: Sequence[Row], engine: Engine, metrics: list[str] | None) -> list[Outcome]:
-    """Each row with its score."""
-    items = [{"response": row.response, "knowledge": row.knowledge, "history": row.history} for row in rows]
-    return [Outcome(row, score) for row, score in zip(rows, engine.score_many(items, metrics=metrics), strict=True)]
 
 
 def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -104,10 +77,10 @@ def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield _line("**all**", outcomes, interval=True)
     least = 0
     for title, most in LENGTHS.items():
-        yield _line(title, [item for item in outcomes if least < len(item.row.response.split()) <= most])
+        yield _line(title, [item for item in outcomes if least < len(item.pair.response.split()) <= most])
         least = most
-    for kind in sorted({item.row.kind for item in outcomes}):
-        yield _line(kind, [item for item in outcomes if item.row.kind == kind])
+    for kind in sorted({item.pair.kind for item in outcomes}):
+        yield _line(kind, [item for item in outcomes if item.pair.kind == kind])
 
 
 def _line(title: str, outcomes: Sequence[Outcome], *, interval: bool = False) -> str:
@@ -126,8 +99,8 @@ def _show(value: float) -> str:
 
 
 def _rank(outcomes: Sequence[Outcome]) -> float:
-    stated = [item for item in outcomes if item.row.label != "unverifiable"]
-    labels = np.array([item.row.label == "consistent" for item in stated])
+    stated = [item for item in outcomes if item.pair.expected != "unverifiable"]
+    labels = np.array([item.pair.expected == "consistent" for item in stated])
     if labels.all() or not labels.any():
         return float("nan")
     values = np.array([item.probability for item in stated])
@@ -137,10 +110,10 @@ def _rank(outcomes: Sequence[Outcome]) -> float:
 def _share_cells(outcomes: Sequence[Outcome]) -> list[float]:
     """Labels right, false positives, power, marks that fit; NaN without rows."""
     called = {
-        label: [item.score.verdict.label == "inconsistent" for item in outcomes if item.row.label == label]
+        label: [item.score.verdict.label == "inconsistent" for item in outcomes if item.pair.expected == label]
         for label in ("consistent", "inconsistent")
     }
-    fit = [item.marks_fit for item in outcomes if item.row.unsupported]
+    fit = [item.marks_fit for item in outcomes if item.pair.unsupported]
     lists = [[item.right for item in outcomes], called["consistent"], called["inconsistent"], fit]
     return [float(np.mean(flags)) if flags else float("nan") for flags in lists]
 
@@ -148,7 +121,7 @@ def _share_cells(outcomes: Sequence[Outcome]) -> list[float]:
 def _bootstrap(outcomes: Sequence[Outcome], draws: int = 500) -> Iterator[list[Outcome]]:
     groups: dict[str, list[Outcome]] = {}
     for item in outcomes:
-        groups.setdefault(str(item.row.knowledge) or item.row.id, []).append(item)
+        groups.setdefault(str(item.pair.knowledge) or item.pair.id, []).append(item)
     lists, rng = list(groups.values()), np.random.default_rng(7)
     for _ in range(draws):
         yield [item for index in rng.integers(len(lists), size=len(lists)) for item in lists[index]]
@@ -157,28 +130,26 @@ def _bootstrap(outcomes: Sequence[Outcome], draws: int = 500) -> Iterator[list[O
 def list_rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The wrong verdicts and the marks of inconsistent rows, for reading."""
     for item in outcomes:
-        if item.right and not item.row.unsupported:
+        if item.right and not item.pair.unsupported:
             continue
         verdict = item.score.verdict
-        noted = "; ".join(item.row.response[part.start : part.end] for part in item.row.unsupported)
+        noted = "; ".join(item.pair.response[part.start : part.end] for part in item.pair.unsupported)
         marked = "; ".join(span.text for span in item.score.unsupported)
-        outcome = f"{item.row.label} → {verdict.label} {item.probability:.2f}"
-        yield f"{item.row.id} {outcome} | noted: {noted} | marked: {marked}"
+        outcome = f"{item.pair.expected} → {verdict.label} {item.probability:.2f}"
+        yield f"{item.pair.id} {outcome} | noted: {noted} | marked: {marked}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Score the rows and print what came of it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--file", default="development.jsonl", help="file of the folder, or a path")
-    parser.add_argument("--bundle", default="compact", help="bundle to load")
-    parser.add_argument("--metrics", help="metrics or groups, separated by commas; by default those of the verdict")
     parser.add_argument("--rows", action="store_true", help="list wrong verdicts and marks")
-    given = parser.parse_args(arguments)
-    with Engine.load(given.bundle) as engine:
-        rows = read_rows(FOLDER / given.file)
-        outcomes = score_rows(rows, engine, given.metrics.split(",") if given.metrics else None)
+    options = parser.parse_args(arguments)
+    rows = read_pairs(FOLDER / options.file, Row)
+    with Engine.load(options.bundle) as engine:
+        outcomes = [Outcome(*scored) for scored in score_pairs(rows, engine, options.metrics)]
     print("\n".join(describe(outcomes)))
-    if given.rows:
+    if options.rows:
         print("\n".join(["", *list_rows(outcomes)]))
 
 

@@ -66,7 +66,7 @@ FORMATS = {"usr_topicalchat": "usr-q2"}
 MADE = ("made", "edits", "questions", "facts")
 """Kinds of rows that ``python -m groundwire.recipes development-rows`` draws, from articles that no model has read."""
 DEVELOPMENT = {"begin_wow_dev": "BEGIN", "fever_symmetric_dev": "FEVER"} | {f"{kind}_dev": "made" for kind in MADE}
-"""Sets for tuning, those of the calibration, with their families."""
+"""Sets for tuning, which the calibration uses, with their families."""
 EDITS = 600
 """Most held-out edits that unsupported words are measured on."""
 BASELINES = ("overlap", "overlap_precision")
@@ -109,10 +109,10 @@ def main(
     if (bench / "begin_wow_test.jsonl").exists():
         development = sets["begin_wow_dev"]
         unshared = flag_unshared_knowledge(development, read_dataset(bench / "begin_wow_test.jsonl"))
-        sets["begin_wow_dev"] = [example for example, kept in zip(development, unshared, strict=True) if kept]
+        sets["begin_wow_dev"] = [example for example, is_new in zip(development, unshared, strict=True) if is_new]
     if "edits" in sets and "edits_dev" in sets:
         unshared = flag_unshared_knowledge(sets["edits"], sets["edits_dev"])
-        sets["edits"] = [example for example, kept in zip(sets["edits"], unshared, strict=True) if kept][:EDITS]
+        sets["edits"] = [example for example, is_new in zip(sets["edits"], unshared, strict=True) if is_new][:EDITS]
     if "q2_wow" in sets:
         sets["q2_wow"] = add_labels(sets["q2_wow"])
     settings = ScoringSettings(
@@ -163,12 +163,12 @@ def _read_or_measure_reading(bundle: str, train: Path, sample: int, out: Path) -
     from groundwire.runtime.local import LocalRuntime
 
     runtime = LocalRuntime.load(bundle)
-    kept = out / "reading" / f"{hashlib.sha256(f'{runtime.identity} {sample}'.encode()).hexdigest()[:16]}.json"
-    if not kept.exists():
-        kept.parent.mkdir(exist_ok=True)
+    stored = out / "reading" / f"{hashlib.sha256(f'{runtime.identity} {sample}'.encode()).hexdigest()[:16]}.json"
+    if not stored.exists():
+        stored.parent.mkdir(exist_ok=True)
         measured = evaluate.measure_extractive_qa(runtime, train, sample)
-        kept.write_bytes(msgspec.json.encode({str(rule): figures for rule, figures in measured.items()}))
-    return msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])
+        stored.write_bytes(msgspec.json.encode({str(rule): figures for rule, figures in measured.items()}))
+    return msgspec.json.decode(stored.read_bytes(), type=dict[str, Any])
 
 
 class LeftOutAreas(NamedTuple):
@@ -210,8 +210,10 @@ def _measure_left_out(
 
 
 def _measure_area(examples: Sequence[LabelledFeatures], feature: str) -> float:
-    kept = [example for example in examples if feature in example.features]
-    return float(roc_auc_score([example.label for example in kept], [example.features[feature] for example in kept]))
+    present = [example for example in examples if feature in example.features]
+    return float(
+        roc_auc_score([example.label for example in present], [example.features[feature] for example in present])
+    )
 
 
 def _write_page(
@@ -272,8 +274,8 @@ def _write_areas(figures: Mapping[str, SetFigures]) -> Iterator[str]:
 
 def _format_count(figures: SetFigures, metric: str) -> str:
     """The examples that a figure is of, where the metric did not score all labelled ones."""
-    known = figures.metrics[metric]
-    return f" ({known.examples})" if figures.count_missing(known) else ""
+    of_metric = figures.metrics[metric]
+    return f" ({of_metric.examples})" if figures.count_missing(of_metric) else ""
 
 
 def _write_decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:

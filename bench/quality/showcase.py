@@ -14,46 +14,29 @@ calls 15 % of the consistent ones inconsistent. The pairs are never trained or c
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
-
-import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 FALSE_POSITIVE_RATE = 0.15
 SHOWCASE = ROOT / "examples" / "showcase.jsonl"
 sys.path.insert(0, str(ROOT))
 
-from groundwire.engine import Engine, Score  # noqa: E402
+from bench.quality import pairs  # noqa: E402
+from groundwire.engine import Engine  # noqa: E402
 from groundwire.engine.text.words import WORD  # noqa: E402
 
 
-class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Pair(pairs.LabelledPair, frozen=True, kw_only=True):
     """A response and its knowledge, and what is true of them."""
 
-    id: str
-    kind: str
-    knowledge: str | list[str]
-    response: str
-    expected: Literal["consistent", "inconsistent", "unverifiable"]
     unsupported: list[str]
     """Words of the response that the knowledge does not support."""
-    history: list[str] = []
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(pairs.Outcome[Pair], frozen=True):
     """A pair and its score."""
-
-    pair: Pair
-    score: Score
-
-    @property
-    def right(self) -> bool:
-        """Whether the verdict is the expected one."""
-        return self.score.verdict.label == self.pair.expected
 
     @property
     def words_right(self) -> bool:
@@ -70,18 +53,12 @@ def split(text: str) -> list[str]:
 
 def read_pairs(path: Path = SHOWCASE) -> list[Pair]:
     """The pairs of the showcase."""
-    return [msgspec.json.decode(line, type=Pair) for line in path.read_bytes().splitlines()]
+    return pairs.read_pairs(path, Pair)
 
 
-def score_pairs(pairs: Sequence[Pair], engine: Engine, metrics: list[str] | None) -> list[Outcome]:
+def score_pairs(rows: Sequence[Pair], engine: Engine, metrics: list[str] | None) -> list[Outcome]:
     """Each pair with its score."""
-    items = [
-        {"response": pair.response, "knowledge": pair.knowledge, "history": pair.history} for pair in pairs
-    ]  # fmt: skip
-    return [
-        Outcome(pair, score)
-        for pair, score in zip(pairs, engine.score_many(items, metrics=metrics), strict=True)
-    ]  # fmt: skip
+    return [Outcome(*scored) for scored in pairs.score_pairs(rows, engine, metrics)]
 
 
 def measure_power(outcomes: Sequence[Outcome], rate: float = FALSE_POSITIVE_RATE) -> float | None:
@@ -129,13 +106,11 @@ def _sum(flags: Iterable[bool]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Score the showcase and print what came of it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--bundle", default="compact", help="bundle to load")
-    parser.add_argument("--metrics", help="metrics or groups, separated by commas; by default those of the verdict")
+    parser = pairs.make_parser(__doc__)
     parser.add_argument("--pairs", type=Path, default=SHOWCASE, help="file of pairs; by default the showcase")
-    given = parser.parse_args(arguments)
-    with Engine.load(given.bundle) as engine:
-        outcomes = score_pairs(read_pairs(given.pairs), engine, given.metrics.split(",") if given.metrics else None)
+    options = parser.parse_args(arguments)
+    with Engine.load(options.bundle) as engine:
+        outcomes = score_pairs(read_pairs(options.pairs), engine, options.metrics)
     print("\n".join(describe(outcomes)))
     print(f"\n{_sum(outcome.right for outcome in outcomes)} of {len(outcomes)} verdicts are right.")
     power = measure_power(outcomes)

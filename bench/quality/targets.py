@@ -60,9 +60,9 @@ def write_targets(measured: Measured) -> Iterator[str]:
         half = next(decision for decision in q2.decisions if decision.origin == "0.5")
         yield f"| q2_wow_600 | Q² accuracy above 0.5 | ≥ 74 % | {format_percent(half.accuracy)} |"
     for name, metric, wanted in AREAS:
-        known = find_metric(figures, name, metric)
-        if known is not None:
-            yield f"| {name} | `{metric}` ROC-AUC | ≥ {wanted} | {format_interval(known.roc_auc)} |"
+        of_metric = find_metric(figures, name, metric)
+        if of_metric is not None:
+            yield f"| {name} | `{metric}` ROC-AUC | ≥ {wanted} | {format_interval(of_metric.roc_auc)} |"
     if "fever_symmetric_test" in figures:
         share = measure_inference(measured.sets["fever_symmetric_test"], measured.scores["fever_symmetric_test"])
         yield f"| fever_symmetric_test | inference, entailed or not | ≥ 80 % | {share:.1%} |"
@@ -87,9 +87,10 @@ def write_targets(measured: Measured) -> Iterator[str]:
             loss = both[0] - both[1]
             yield f"| {name} | `fused` ROC-AUC lost by the group fast | ≤ {FAST_LOSS} | {loss:+.3f} ({both[1]:.3f}) |"
     for name in ("begin_tc_dev", "begin_cmu_dev"):
-        known = find_metric(figures, name, "pmi")
-        if known is not None:
-            yield f"| {name} | responses that `pmi` scores | ≥ 98 % | {known.examples / figures[name].labelled:.1%} |"
+        measured_pmi = find_metric(figures, name, "pmi")
+        if measured_pmi is not None:
+            share = measured_pmi.examples / figures[name].labelled
+            yield f"| {name} | responses that `pmi` scores | ≥ 98 % | {share:.1%} |"
 
 
 def write_false_positives(figures: Mapping[str, SetFigures]) -> Iterator[str]:
@@ -129,7 +130,7 @@ def measure_ranking(examples: Sequence[Example], scores: Sequence[Score]) -> flo
 
 
 def measure_fast(measured: Measured, name: str) -> tuple[float, float] | None:
-    """ROC-AUC of the verdict's probability from all metrics, and from those of the group fast, on the same examples."""
+    """ROC-AUC of the verdict's probability from all metrics, and from the group fast, on the same examples."""
     calibration = measured.calibration
     if name not in measured.figures or calibration is None or len(calibration.fusions) < 2:
         return None
@@ -148,12 +149,12 @@ def measure_fast(measured: Measured, name: str) -> tuple[float, float] | None:
 
 def is_fast(metric: str) -> bool:
     """Whether a metric belongs to the group fast."""
-    known = find(metric)
-    return known is not None and "fast" in known.groups
+    record = find(metric)
+    return record is not None and "fast" in record.groups
 
 
 def add_labels(examples: Sequence[Example]) -> list[Example]:
-    """The examples, those of ``LABELS`` with their unsupported words."""
+    """The examples; the examples in ``LABELS`` have their unsupported words."""
     rows = {row["id"]: row["unsupported"] for row in map(msgspec.json.decode, LABELS.read_bytes().splitlines())}
     return [
         msgspec.structs.replace(example, unsupported=tuple((part["start"], part["end"]) for part in rows[example.id]))

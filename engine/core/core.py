@@ -21,9 +21,9 @@ from ..scheduling.scheduler import ObserveBatch, Scheduler
 from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Timings
+from ..verdict.score import build_score
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
-from .scoring import fold_outcomes
 
 T = TypeVar("T")
 Key: TypeAlias = tuple[Any, ...]
@@ -243,3 +243,27 @@ def _list_texts(request: Request) -> Iterator[str]:
 def _ask(call: Call) -> Steps[bool]:
     yield [call]
     return True
+
+
+def fold_outcomes(
+    request: Request, outcomes: Sequence[MetricResult | Unfinished], timings: Timings, plan: Plan
+) -> Score:
+    """Return the score of ``request`` from one outcome per metric of the plan."""
+    results = results_of(plan.metrics, outcomes)
+    return build_score(request, results, timings, plan.calibration, plan.options, plan.signature)
+
+
+def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfinished]) -> tuple[MetricResult, ...]:
+    """Return one result per metric; a metric without one gets the status that says why, and its message."""
+    return tuple(_result_of(metric, outcome) for metric, outcome in zip(metrics, outcomes, strict=True))
+
+
+def _result_of(metric: Metric, outcome: object) -> MetricResult:
+    if isinstance(outcome, Unfinished):
+        return MetricResult(metric.name, outcome.status, message=outcome.message)
+    if not isinstance(outcome, MetricResult):
+        kind = type(outcome).__name__
+        return MetricResult(
+            metric.name, "failed", message=f"The metric gave {kind} where a MetricResult belongs: a defect of its code."
+        )
+    return outcome

@@ -12,10 +12,9 @@ from ..scheduling.jobs import Finished
 from ..schema.options import Options
 from ..schema.results import MetricResult, Ranked, Request
 from ..schema.validation import make_request
-from .core import Core
+from .core import Core, results_of
 from .pending import Pending, Procedure
 from .plan import Plan
-from .scoring import results_of
 
 
 def start_ranking(

@@ -1,4 +1,9 @@
-"""What the metrics that classify sentences share: which sentences count, and how they are reported."""
+"""Claims: which sentences of a response state something that knowledge could confirm or contradict.
+
+About a third of good dialogue responses are opinions, suggestions, questions, changes of topic or small talk; no
+factual score is defined for those (Santhanam et al. 2021, "Rome was built in 1776"). The metric ``verifiability``
+reports which sentences state something; other metrics find, read and report their sentences with the functions here.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,13 @@ from groundwire.runtime.calls import Call, Classified, ClassifiedTokens, Classif
 from groundwire.runtime.errors import TooLong, Unreadable
 
 from ..scheduling.steps import Steps
-from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan
+from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan, VerifiabilityExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import ReadText, cut_reading, join_readings, read_answer
+from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_answer
 from ..text.sentences import Sentence, sentences
-from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from ..text.words import find_overlaps
-from .base import Details
+from .base import Details, Metric, RoleInfos, within
 
 T = TypeVar("T")
 
@@ -149,3 +153,37 @@ def describe_spans(spans: Iterable[ClassifiedSpan]) -> Details:
     """Classified ranges as a table for people."""
     rows = tuple((f"{span.start}–{span.end}", span.label, span.supported) for span in spans)
     return Details(("characters", "label", "supported"), rows)
+
+
+def verifiability(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+    """The probability, 0–1, of the response's most verifiable sentence: below 0.5 there is nothing to check."""
+    spans = yield from rate_verifiability(request)
+    return MetricResult(
+        "verifiability",
+        "scored",
+        max(span.supported for span in spans),
+        explanation=VerifiabilityExplanation(spans),
+    )
+
+
+def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
+    if not isinstance(result.explanation, VerifiabilityExplanation):
+        return {}
+    inside = within(result.explanation.sentences, start, end)
+    return {"": max(span.supported for span in inside)} if inside else {}
+
+
+METRICS = (
+    Metric(
+        name="verifiability",
+        title="Verifiability",
+        description="whether the response states a checkable fact at all",
+        compute=verifiability,
+        roles=frozenset({VERIFIABILITY}),
+        groups=frozenset({"paper", "fast"}),
+        order=5,
+        uninformative=("",),
+        verifiability="",
+        part=_part,
+    ),
+)

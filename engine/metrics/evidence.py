@@ -7,10 +7,9 @@ from functools import lru_cache
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange
-from ..text.reading import ReadText, cut_reading
+from ..text.reading import WINDOW_SIZE, ReadText, cut_reading
 from ..text.retrieval import READ_WHOLE, KnowledgeIndex
 from ..text.sentences import sentences
-from ..text.windows import WINDOW_SIZE
 
 INDICES = 4
 """Indices of long knowledge that are kept for the other metrics of the request."""

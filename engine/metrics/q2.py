@@ -31,10 +31,9 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import Comparison, PassageRange, Q2Explanation, Reason, UnsupportedSpan
 from ..schema.options import Options, Q2Options
 from ..schema.results import MetricResult, Request
-from ..text.answers import answer_f1, match_answers
-from ..text.reading import ReadText, cut_reading, join_readings, read_response
+from ..text.normalization import answer_f1, match_answers
+from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_response
 from ..text.sentences import Sentence
-from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces
 from .base import Cell, Details, Metric, RoleInfos
 from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
 from .evidence import SelectedKnowledge, open_knowledge

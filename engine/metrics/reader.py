@@ -18,8 +18,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanation, ReadWindow, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.reading import ReadText, cut_reading, read_response
-from ..text.windows import LEAST_SIZE, WINDOW_SIZE, count_pieces, group_texts
+from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts, read_response
 from .base import Details, Metric, RoleInfos, within
 from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
 from .evidence import SelectedKnowledge, open_knowledge

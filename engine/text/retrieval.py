@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..schema.explanations import PassageRange
-from .windows import count_pieces
+from .reading import count_pieces
 
 READ_WHOLE = 20_000
 """Characters of knowledge that models read whole, about 3,300 words; of longer knowledge they read excerpts."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from groundwire.runtime.calls import ClassifiedTokens
 from groundwire.runtime.errors import TooLong
-from groundwire.runtime.linear_tokenizer import LinearTokenizer
-from groundwire.runtime.memory_zone import LongZone
+from groundwire.runtime.linear_tokenizer import LinearTokenizer, LongZone
 from groundwire.runtime.protocol import RoleInfo
 
 from ..schema.explanations import FlaggedToken

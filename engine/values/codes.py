@@ -41,8 +41,9 @@ _STATES = frozenset(
 _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,5}){1,3}")
 _ANY_MINOR = re.compile(r"(\d{1,4}(?:\.\d{1,5})?)\.[x*]")
 _VERSION_WORDS = frozenset({"version", "v", "ver", "release", "firmware"})
-_LATER = {("or", word): "at_least" for word in ("later", "newer", "higher", "above", "greater", "up")} | {
-    ("or", word): "at_most" for word in ("earlier", "older", "lower", "below")
+_LATER: dict[tuple[str, str], Hedge] = {
+    **dict.fromkeys((("or", word) for word in ("later", "newer", "higher", "above", "greater", "up")), "at_least"),
+    **dict.fromkeys((("or", word) for word in ("earlier", "older", "lower", "below")), "at_most"),
 }
 _AT_LEAST = frozenset({"least", "minimum", "≥", "from", "since"})
 _LABELS = frozenset(
@@ -280,8 +281,8 @@ def _names_product(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _read_later(tokens: Sequence[Token], start: int, last: int, text: str) -> Hedge:
-    later: Hedge = _LATER.get((text_at(tokens, last), text_at(tokens, last + 1)), "exact")  # type: ignore[assignment]
-    if later != "exact":
+    later = _LATER.get((text_at(tokens, last), text_at(tokens, last + 1)))
+    if later is not None:
         return later
     if text.endswith("+") or (text_at(tokens, last) == "+" and touches(tokens, last)):
         return "at_least"

@@ -128,7 +128,7 @@ def _read_answers(
 def _write_head(folder: Path, role: str, widths: Mapping[str, int], change: HeadChange) -> None:
     """Write the change into the role's graph, and what the manifest says of both.
 
-    ``widths`` are those of what the head reads, by name, in the order of the change.
+    ``widths`` are the widths of what the head reads, by name, in the order of the change.
     """
     from groundwire.export.linear_head import add_to_head
 

@@ -18,9 +18,8 @@ from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from groundwire.runtime.manifest import ClassifierRole
 from groundwire.runtime.models.classifier import Classifier
-from groundwire.runtime.models.shared_graph import SplitCall
-from groundwire.runtime.numerics import softmax
-from groundwire.runtime.ort.forward import forward
+from groundwire.runtime.models.graphs import SplitCall
+from groundwire.runtime.ort.forward import forward, softmax
 from groundwire.runtime.ort.session import DeviceProfile, Session
 from groundwire.runtime.tokenization import TextEncoder, Window
 
@@ -83,10 +82,10 @@ class DetectorAnswers:
             chunk: list[tuple[Floats, Floats]] = [(np.zeros(0), np.zeros(0))] * len(windows)
             for rows, _, values in forward(session, windows, record.pad_id, profile):
                 widths = tuple(values[position].shape[1] for position in positions)
-                for at, row in enumerate(rows):
+                for index, row in enumerate(rows):
                     chunk[row] = (
-                        values[answers._classifier.output][at],
-                        np.concatenate([values[position][at] for position in positions]),
+                        values[answers._classifier.output][index],
+                        np.concatenate([values[position][index] for position in positions]),
                     )
             logits.append(np.array([of_window for of_window, _ in chunk], dtype=np.float64))
             features.append(np.array([of_window for _, of_window in chunk], dtype=np.float64))
@@ -155,12 +154,12 @@ def find_detector(bundle: Bundle, role: str) -> ClassifierRole:
     record = bundle.manifest.roles.get(role)
     if isinstance(record, ClassifierRole) and is_detector(role) and record.template.second is not None:
         return record
-    known = [
+    roles = [
         name
         for name, other in bundle.manifest.roles.items()
         if is_detector(name) and isinstance(other, ClassifierRole) and other.template.second is not None
     ]
     raise InvalidRequest(
         f"{bundle.directory} has no detector {role!r} that reads knowledge and response; it has "
-        f"{', '.join(known) or 'none'}."
+        f"{', '.join(roles) or 'none'}."
     )

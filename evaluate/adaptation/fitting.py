@@ -69,19 +69,19 @@ class Material:
 
     def results(self, row: int, change: HeadChange | None = None) -> Mapping[str, MetricResult]:
         """The metrics' results about a row, with a changed head."""
-        given = self.rows[row].score.metrics
-        return given if change is None else {**given, self.role: self.answers.result(row, change)}
+        metrics = self.rows[row].score.metrics
+        return metrics if change is None else {**metrics, self.role: self.answers.result(row, change)}
 
     def describe(self, row: int, change: HeadChange | None = None) -> LabelledFeatures:
         """What a calibration is fitted to, with a changed head."""
-        given = self._described[row]
+        described = self._described[row]
         if change is None:
-            return given
+            return described
         changed = {self.role: self.answers.result(row, change)}
         parts = list_sentences(self.rows[row].example.response, changed)
-        return given._replace(
-            features={**given.features, **features(changed)},
-            sentences=tuple({**part, **other} for part, other in zip(given.sentences, parts, strict=True)),
+        return described._replace(
+            features={**described.features, **features(changed)},
+            sentences=tuple({**part, **other} for part, other in zip(described.sentences, parts, strict=True)),
         )
 
     @cached_property
@@ -146,11 +146,11 @@ def fit_candidates(material: Material, rows: Rows) -> Fit:
     options = FusionOptions(verifiable=material.verifiable, seed=material.seed)
     calibrations: dict[Candidate, Calibration] = {}
     losses: dict[Candidate, float] = {}
-    given, labels = material.unchanged_probabilities[rows], material.labels[rows] == 1
-    known = np.isfinite(given)
-    if material.calibration is not None and known.mean() >= 0.5 and len(np.unique(labels[known])) == 2:
+    probabilities, labels = material.unchanged_probabilities[rows], material.labels[rows] == 1
+    finite = np.isfinite(probabilities)
+    if material.calibration is not None and finite.mean() >= 0.5 and len(np.unique(labels[finite])) == 2:
         calibrations["unchanged"] = material.calibration
-        losses["unchanged"] = average_loss(given[known & labels], given[known & ~labels])
+        losses["unchanged"] = average_loss(probabilities[finite & labels], probabilities[finite & ~labels])
     head = fit_head(material, rows)
     changes_of: dict[Candidate, dict[int, HeadChange]] = {"calibration": {}, "head": head.held_out}
     for candidate, changes in changes_of.items():
@@ -175,9 +175,9 @@ def fit_head(material: Material, rows: Rows) -> HeadFit:
     losses = np.zeros(len(PENALTIES))
     without: dict[int, list[HeadChange]] = {}
     for fold in np.unique(folds).tolist():
-        kept, left_out = folds != fold, folds == fold
-        share = weights[kept] / weights[kept].sum()
-        without[fold] = list(fit_changes(read[kept], margins[kept], labels[kept], share))
+        fitted_rows, left_out = folds != fold, folds == fold
+        share = weights[fitted_rows] / weights[fitted_rows].sum()
+        without[fold] = list(fit_changes(read[fitted_rows], margins[fitted_rows], labels[fitted_rows], share))
         for index, change in enumerate(without[fold]):
             changed = margins[left_out] + change.change_margins(read[left_out])
             losses[index] += measure_log_loss(changed, labels[left_out], weights[left_out])

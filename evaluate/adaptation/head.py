@@ -35,7 +35,7 @@ def fit_changes(
 ) -> Iterator[HeadChange]:
     """The change for each penalty, the strongest first: each fit starts from the one before.
 
-    ``features`` [N, F] and ``margins`` [N] are those of the window that decides about each row; ``labels`` [N] are 1.0
+    ``features`` [N, F] and ``margins`` [N] come from the window that decides about each row; ``labels`` [N] are 1.0
     for consistent and 0.0, ``weights`` [N] add up to 1.
     """
     mean, deviation = features.mean(0), features.std(0)

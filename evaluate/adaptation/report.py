@@ -239,8 +239,8 @@ class _Figures:
     def compare(self, before: _Decided, after: _Decided, calibrated: _Decided | None) -> Gain:
         """The differences, sample by sample."""
 
-        def subtract(measure: Callable[[_Decided], Floats], given: _Decided = before) -> Estimate | None:
-            return self._estimate(measure(after) - measure(given))
+        def subtract(measure: Callable[[_Decided], Floats], earlier: _Decided = before) -> Estimate | None:
+            return self._estimate(measure(after) - measure(earlier))
 
         def measure_area(decided: _Decided) -> Floats:
             return self._area(decided.probabilities)

@@ -62,7 +62,7 @@ def select_rows(
 ) -> tuple[list[LabelledRow], RowCounts]:
     """The labelled rows that ``role`` scored, each text once, and the counts of all.
 
-    InvalidRequest when fewer than ``MIN_ROWS`` of a label are left, or those of a label are about fewer than ``FOLDS``
+    InvalidRequest when fewer than ``MIN_ROWS`` rows of a label are left, or when they are about fewer than ``FOLDS``
     different knowledge texts.
     """
     pairs = [
@@ -91,10 +91,10 @@ def select_rows(
         seen.add(identity)
     groups = group_by_passage([example for _, example, _ in used])
     rows = [LabelledRow(*pair, group) for pair, group in zip(used, groups, strict=True)]
-    given = sum(map(len, sets.values()))
+    total = sum(map(len, sets.values()))
     counts = RowCounts(
-        given=given,
-        unlabelled=given - len(pairs),
+        given=total,
+        unlabelled=total - len(pairs),
         repeated=repeated,
         contradictory=contradictory,
         unscored=unscored.total(),

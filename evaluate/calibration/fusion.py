@@ -8,9 +8,9 @@ fitted ones beyond the data they were fitted on (Dawes 1979). Every set counts t
 do. The strength of the penalty is the one with which left-out sets are ranked best; the common size of the weights is
 then fitted again without a penalty, which makes the outputs probabilities.
 
-The model reads features that speak for or against the *response*: those that also fall when the response leaves out a
-part of the knowledge (F1, recall, BLEU) say nothing against it. Probabilities count as logits. ``docs/adr``, nr 23,
-has what each of this gains, and which features the embedded bundle's verdict reads.
+The model reads features that speak for or against the *response*: a feature that also falls when the response leaves
+out a part of the knowledge (F1, recall, BLEU) says nothing against it. Probabilities count as logits. ``docs/adr``, nr
+23, has what each of this gains, and which features the embedded bundle's verdict reads.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class FusionModel:
     def predict_responses(self, examples: Sequence[LabelledFeatures], verifiable: float | None) -> Floats:
         """Logit of the verdict's probability [N], as ``groundwire.engine.verdict.decision`` draws it.
 
-        That is the worst of the sentences that state something, or that of the whole response where they say too
-        little; at most what a refutation leaves.
+        The worst sentence that states something decides, or the whole response where the sentences say too little; a
+        refutation bounds the probability.
         """
         wholes = [example.features for example in examples]
         logits = self._predict_bounded(wholes)
@@ -119,8 +119,8 @@ class FusionModel:
             or rate >= verifiable
             or find_refutation(numbers) is not None
         ]
-        known = ~np.isnan(tabulate_features(stated, self.names)) if stated else np.zeros((0, len(self.names)))
-        enough = 2 * known @ np.abs(self.weight) >= np.abs(self.weight).sum()
+        present = ~np.isnan(tabulate_features(stated, self.names)) if stated else np.zeros((0, len(self.names)))
+        enough = 2 * present @ np.abs(self.weight) >= np.abs(self.weight).sum()
         return stated if enough.all() else []
 
     def _predict_bounded(self, features: Sequence[Mapping[str, float]]) -> Floats:
@@ -190,9 +190,9 @@ def _is_lower_better(name: str) -> bool:
 def rescale_model(
     model: FusionModel, examples: Sequence[LabelledFeatures], verifiable: float | None = None
 ) -> FusionModel:
-    """``model`` with its weights times one factor and another intercept: those with the least loss, unpenalized.
+    """``model`` with its weights times one factor and another intercept, both with the least loss, unpenalized.
 
-    The loss is that of the verdicts on responses: the minimum over several sentences is lower than one of them, so an
+    The loss counts verdicts on responses: the minimum over several sentences is lower than one of them, so an
     intercept that was fitted to whole responses would be too low.
     """
     logits = model.predict_responses(examples, verifiable)
@@ -217,10 +217,10 @@ def fit_model(examples: Sequence[LabelledFeatures], names: Sequence[str], penalt
     """
     table = tabulate_features([e.features for e in examples], names)
     labels, weights = labels_of(examples), weigh_examples(examples)
-    known = ~np.isnan(table)
-    share = np.where(known, weights[:, None], 0)
-    mean = np.where(known, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
-    spread = np.sqrt((np.where(known, table - mean, 0) ** 2 * share).sum(0) / np.maximum(share.sum(0), 1e-12))
+    present = ~np.isnan(table)
+    share = np.where(present, weights[:, None], 0)
+    mean = np.where(present, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
+    spread = np.sqrt((np.where(present, table - mean, 0) ** 2 * share).sum(0) / np.maximum(share.sum(0), 1e-12))
     deviation = np.where(spread > 1e-9, spread, 1.0)
     upwards = np.array([-1.0 if _is_lower_better(name) else 1.0 for name in names])
     x = np.nan_to_num((table - mean) / deviation) * upwards
@@ -245,8 +245,8 @@ def predict_held_out(
     """The probability [N] of each example's verdict by a model fitted without its fold."""
     logits = np.zeros(len(examples))
     for train, test in _split_folds(examples, options.seed):
-        known = [examples[i] for i in train]
-        model = rescale_model(fit_model(known, names, penalty), known, options.verifiable)
+        fitted = [examples[i] for i in train]
+        model = rescale_model(fit_model(fitted, names, penalty), fitted, options.verifiable)
         logits[test] = model.predict_responses([examples[i] for i in test], options.verifiable)
     return np.asarray(1 / (1 + np.exp(-logits)))
 
@@ -266,7 +266,7 @@ def leave_one_out(
 def tabulate_features(features: Sequence[Mapping[str, float]], names: Sequence[str]) -> Floats:
     """The features ``names`` of each response [responses, names], probabilities as logits; NaN where it lacks one."""
     reads = [(name, bounded_logit if is_probability(name) else float) for name in names]
-    rows = [[read(known[name]) if name in known else np.nan for name, read in reads] for known in features]
+    rows = [[read(values[name]) if name in values else np.nan for name, read in reads] for values in features]
     return np.array(rows, dtype=np.float64).reshape(len(features), len(names))
 
 

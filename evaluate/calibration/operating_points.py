@@ -100,9 +100,9 @@ def fit_fusion(
     """A fusion of the examples' features, and its operating points; None if no feature separates the classes."""
     model, penalty = select_model(examples, options)
     held_out = predict_held_out(examples, model.names, penalty, options)
-    # Of weights that are as good as equal, those of features that more examples have come first: they can be asked for.
-    known = ~np.isnan(tabulate_features([e.features for e in examples], model.names))
-    order = np.lexsort((-known.mean(0), -np.abs(model.weight).round(3)))
+    # Where weights are as good as equal, features that more examples have come first: they can be asked for.
+    present = ~np.isnan(tabulate_features([e.features for e in examples], model.names))
+    order = np.lexsort((-present.mean(0), -np.abs(model.weight).round(3)))
     used = [int(i) for i in order if abs(model.weight[i]) > 1e-4]
     if not used:
         return None
@@ -120,8 +120,8 @@ def fit_fusion(
     )
     read = tuple(name for name in metrics if any(name_metric(feature.name) == name for feature in features))
     checks = [name for name in metrics if name not in read and (_checks_verifiability(name) or _refutes(name))]
-    # A response without a needed feature gets no probability, so it says nothing about those that do.
-    decided: Bools = np.asarray(known[:, [i for i in used if model.names[i] in needed]].all(1), dtype=bool)
+    # A response without a needed feature gets no probability, so it says nothing about responses that have one.
+    decided: Bools = np.asarray(present[:, [i for i in used if model.names[i] in needed]].all(1), dtype=bool)
     consistent = np.asarray(labels_of(examples) == 1)
     record = HeldOut(
         consistent=keep_order_statistics(held_out[decided & consistent]),
@@ -129,8 +129,8 @@ def fit_fusion(
     )
     quantities = [
         {**example.quantities, "probability": float(probability)}
-        for example, probability, kept in zip(examples, held_out, decided & consistent, strict=True)
-        if kept
+        for example, probability, counts in zip(examples, held_out, decided & consistent, strict=True)
+        if counts
     ]
     return Fusion(
         name=name,
@@ -159,8 +159,8 @@ def _refutes(name: str) -> bool:
 def keep_order_statistics(probabilities: Floats) -> OrderStatistics:
     """At most ``MAX_ORDER_STATISTICS`` of the probabilities [N], evenly spread over their ranks and rounded down."""
     count = len(probabilities)
-    kept = min(count, MAX_ORDER_STATISTICS)
-    ranks = np.arange(1, kept + 1) * count // max(kept, 1)
+    stored = min(count, MAX_ORDER_STATISTICS)
+    ranks = np.arange(1, stored + 1) * count // max(stored, 1)
     values = np.sort(probabilities)[ranks - 1]
     return OrderStatistics(count=count, values=tuple(math.floor(value * PRECISION) / PRECISION for value in values))
 
@@ -187,8 +187,8 @@ def _choose_needed(model: FusionModel, order: Sequence[int]) -> tuple[str, ...]:
 
 def _fit_scale(examples: Sequence[LabelledFeatures], metric: str) -> Scale | None:
     """The scale of a metric with different values and examples of both classes; else None."""
-    kept = [e for e in examples if metric in e.features]
-    values, labels = np.array([e.features[metric] for e in kept]), labels_of(kept)
+    measured = [e for e in examples if metric in e.features]
+    values, labels = np.array([e.features[metric] for e in measured]), labels_of(measured)
     if len(set(labels)) < 2 or len(set(values)) < 2:
         return None
     plain = Scale(low=float(values.min()), high=float(values.max()), threshold=0.0)

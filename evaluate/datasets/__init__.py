@@ -49,7 +49,7 @@ def read_dataset(
     ``format`` is a name of ``FORMATS``; None finds it from the file's columns or first record. ``columns``, field
     by name, are for files of Groundwire's own formats in which response, knowledge, … have other names. No example
     is dropped: broken ones raise one InvalidRequest that names the line of each and what is wrong there, because
-    figures of what is left would be those of another set, and because a user can then fix the file in one go.
+    what is left would be another set with other figures, and because a user can then fix the file in one go.
     InvalidRequest also for a file that cannot be read or holds no example, for an unknown format, and for two
     examples with the same id. The engine decides whether the texts of an example can be scored (an empty response,
     no knowledge): status ``invalid``.
@@ -59,7 +59,7 @@ def read_dataset(
     path = Path(path)
     source = Source(path, columns)
     formats = {name: FORMATS[name] for name in ("jsonl", "csv")} if columns else FORMATS
-    name = format or next((name for name, known in formats.items() if known.sniff(source)), None)
+    name = format or next((name for name, candidate in formats.items() if candidate.sniff(source)), None)
     if name is None:
         raise InvalidRequest(f"{path} is in no known format: {_describe_source(source)}. {_list_formats()}")
     examples: list[Example] = []
@@ -87,7 +87,7 @@ def read_dataset(
 
 
 def _list_formats() -> str:
-    return "Formats are:\n" + "\n".join(f"  {name}: {known.about}" for name, known in FORMATS.items())
+    return "Formats are:\n" + "\n".join(f"  {name}: {reader.about}" for name, reader in FORMATS.items())
 
 
 def _describe_source(source: Source) -> str:

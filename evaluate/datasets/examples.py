@@ -62,11 +62,11 @@ def sample_examples(examples: Sequence[Example], count: int, seed: int) -> list[
         groups.setdefault(group, []).append(index)
     drawn = list(groups.values())
     random.Random(seed).shuffle(drawn)
-    kept: list[int] = []
+    chosen: list[int] = []
     for indices in drawn:
-        if len(kept) + len(indices) <= count:
-            kept += indices
-    return [examples[index] for index in sorted(kept)]
+        if len(chosen) + len(indices) <= count:
+            chosen += indices
+    return [examples[index] for index in sorted(chosen)]
 
 
 def shuffle_knowledge(examples: Sequence[Example], seed: int) -> list[Example]:

@@ -3,8 +3,8 @@
 ``BEGIN`` labels ``original_response``, or ``response`` where nothing was edited: inconsistent with any "Hallucination",
 else consistent with "Entailment", else neither ("Generic" alone: nothing can be verified). An edited ``response`` is a
 second example of the same context and consistent; the authors train their critic in this way (models/critic_data.py).
-``VRM`` holds speech acts and is not read. A file holds dialogues with ``utterances``, or utterances; those without
-``knowledge`` are the seeker's and are no examples.
+``VRM`` holds speech acts and is not read. A file holds dialogues with ``utterances``, or utterances; an utterance
+without ``knowledge`` is the seeker's and is left out.
 """
 
 from __future__ import annotations

@@ -143,8 +143,8 @@ class Source:
     ) -> Iterator[tuple[str, dict[str, str] | ExampleError]]:
         """The rows of a table by column, each with the line it starts on; an ExampleError for a bad row.
 
-        Cells of a comma-separated table may be quoted and then hold line breaks; those of a tab-separated one may not,
-        and a quote in them is a quote. InvalidRequest when one of ``columns`` is missing.
+        Cells of a comma-separated table may be quoted and then hold line breaks; cells of a tab-separated table may
+        not, and a quote in them is a quote. InvalidRequest when one of ``columns`` is missing.
         """
         names = self.header(delimiter)
         if absent := [column for column in columns if column not in names]:
@@ -210,6 +210,6 @@ def parse_number(name: str, value: str) -> float | None:
     return parsed
 
 
-def strip_texts(*given: str) -> tuple[str, ...]:
+def strip_texts(*texts: str) -> tuple[str, ...]:
     """The texts that hold a word, without the white space around them."""
-    return tuple(text.strip() for text in given if text.strip())
+    return tuple(text.strip() for text in texts if text.strip())

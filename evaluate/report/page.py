@@ -145,15 +145,15 @@ def _title_metric(metric: str) -> str:
     """A metric's name as papers write it."""
     if metric == "fused":
         return "Verdict"
-    known = find(metric)
-    return (known.title if known else metric).replace("_", " ")
+    record = find(metric)
+    return (record.title if record else metric).replace("_", " ")
 
 
 def _describe_metric(metric: str) -> str:
     if metric == "fused":
         return FUSED
-    known = find(metric)
-    return known.description if known else ""
+    record = find(metric)
+    return record.description if record else ""
 
 
 def format_time(iso: str) -> str:

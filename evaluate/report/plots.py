@@ -200,9 +200,9 @@ def _draw_curves(
 
 def _add_legend(axes: Axes, title: str, handles: Sequence[Line2D] | None = None) -> None:
     """A legend under the axes, where it covers no curve and no point."""
-    given: dict[str, Any] = {} if handles is None else {"handles": handles}
+    entries: dict[str, Any] = {} if handles is None else {"handles": handles}
     below = (0.0, -0.13)
-    axes.legend(title=title, alignment="left", loc="upper left", bbox_to_anchor=below, borderaxespad=0.0, **given)
+    axes.legend(title=title, alignment="left", loc="upper left", bbox_to_anchor=below, borderaxespad=0.0, **entries)
 
 
 def _choose_steps(curve: Curve) -> str:

@@ -104,8 +104,8 @@ def build_overview_table(sets: Sequence[SetFigures]) -> Table:
 
 
 def _count_fewer(figures: SetFigures, metric: str) -> int | None:
-    known = figures.metrics.get(metric)
-    return known.examples if known is not None and figures.count_missing(known) else None
+    of_metric = figures.metrics.get(metric)
+    return of_metric.examples if of_metric is not None and figures.count_missing(of_metric) else None
 
 
 def build_metrics_table(figures: SetFigures) -> Table:

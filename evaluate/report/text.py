@@ -94,12 +94,12 @@ def _range(response: str, span: UnsupportedSpan) -> tuple[int, int]:
 
 def escape_text(text: object) -> Markup:
     """``text`` escaped; characters that cannot be shown are replaced by their code."""
-    out, end, given = Markup(), 0, str(text)
-    for match in UNSHOWABLE.finditer(given):
-        out += Markup.escape(given[end : match.start()])
+    out, end, plain = Markup(), 0, str(text)
+    for match in UNSHOWABLE.finditer(plain):
+        out += Markup.escape(plain[end : match.start()])
         out += Markup('<span class="code">U+{}</span>').format(f"{ord(match[0]):04X}")
         end = match.end()
-    return out + Markup.escape(given[end:])
+    return out + Markup.escape(plain[end:])
 
 
 def break_name(text: object) -> Markup:

@@ -71,7 +71,9 @@ class ScoringSettings(NamedTuple):
 
     def can_contradict(self) -> bool:
         """Whether a setting is given that stored scores could contradict."""
-        return any(given is not None for given in (self.bundle, self.device, self.metrics, self.options, *self.extra))
+        return any(
+            setting is not None for setting in (self.bundle, self.device, self.metrics, self.options, *self.extra)
+        )
 
     def plan(self, calibration: Calibration | None = None) -> Plan:
         """Return the metrics, options and signature that ``load`` would use, from the manifests alone."""
@@ -162,10 +164,10 @@ def score_sets(
 ) -> Scored:
     """The scores of all examples: those stored in ``directory``, else the engine's, which are then stored there.
 
-    The engine is loaded only when an example has no score yet, or one that a deadline, a cancelled run or a failed
-    model left without a value: it is scored again, and the later line of the file counts. Raises InvalidRequest, before
-    anything is scored, when stored scores were made with other settings than those requested now, or with settings that
-    differ among them.
+    The engine is loaded only when an example has no score yet, or when a deadline, a cancelled run or a failed model
+    left its score without a value: it is scored again, and the later line of the file counts. Raises InvalidRequest,
+    before anything is scored, when stored scores were made with other settings than those requested now, or with
+    settings that differ among them.
     """
     settings = settings or ScoringSettings()
     if empty := [name for name, examples in sets.items() if not examples]:
@@ -179,8 +181,8 @@ def score_sets(
         for store in stores:
             for key in store.missing:
                 lacking.setdefault(key, []).append(store)
-        given = None if settings.calibration is None else Calibration.load(settings.calibration)
-        plan = settings.plan(given) if settings.can_contradict() or lacking else None
+        chosen = None if settings.calibration is None else Calibration.load(settings.calibration)
+        plan = settings.plan(chosen) if settings.can_contradict() or lacking else None
         made_with = _strip_calibration(plan.signature) if plan else stores[0].file.entries[0].made_with
         for store in stores:
             store.file.check(made_with)
@@ -200,13 +202,13 @@ def score_sets(
                     store.put(key, score)
                 first = lacking_in[0]
                 watch(first.name, len(first.requests) - len(first.missing), len(first.requests))
-        calibration = _choose_calibration(directory / CALIBRATION, given, plan)
+        calibration = _choose_calibration(directory / CALIBRATION, chosen, plan)
     return Scored({store.name: store.list_scores() for store in stores}, made_with, calibration)
 
 
-def _choose_calibration(path: Path, given: Calibration | None, plan: Plan | None) -> Calibration | None:
+def _choose_calibration(path: Path, chosen: Calibration | None, plan: Plan | None) -> Calibration | None:
     """Return the given calibration, else the opened bundle's, else the last run's; save it to ``path``."""
-    calibration = given
+    calibration = chosen
     if calibration is None:
         calibration = plan.calibration if plan else Calibration.load(path) if path.exists() else None
     if calibration is None:

@@ -53,8 +53,8 @@ def measure_rate(
     """Score ``requests`` with ``in_flight`` callers until they end, or ``seconds`` have passed and ``at_least`` have
     finished; give the rest up.
 
-    The rate is that of the requests after the first ``in_flight``, while all callers had something to ask; of all of
-    them, from the start, when too few finished for that.
+    The rate counts the requests after the first ``in_flight``, while all callers had something to ask; when too few
+    finished for that, it counts all of them, from the start.
     """
 
     def score(request: Request) -> Awaitable[Score]:

@@ -35,8 +35,8 @@ class Threshold(NamedTuple):
 
 def is_bounded(metric: str) -> bool:
     """Whether the metric's values go from 0 to 1, so that 0.5 can be a threshold."""
-    known = find(metric)
-    return known is None or known.bounds == (0.0, 1.0)
+    record = find(metric)
+    return record is None or record.bounds == (0.0, 1.0)
 
 
 def is_probability(metric: str) -> bool:
@@ -53,10 +53,10 @@ def measure_agreement(
 ) -> MetricFigures:
     """The figures of one metric; ``parts`` are the examples [examples] of each source and system."""
     values = column.values
-    known, graded = labels.select_labelled(values), labels.select_graded(values)
-    known_values, consistent = values[known], labels.consistent[known]
-    both = bool(known.any())
-    sampled_areas = labels.samples.measure(areas(known_values, consistent), known) if both else (None, None, None)
+    labelled, graded = labels.select_labelled(values), labels.select_graded(values)
+    known_values, consistent = values[labelled], labels.consistent[labelled]
+    both = bool(labelled.any())
+    sampled_areas = labels.samples.measure(areas(known_values, consistent), labelled) if both else (None, None, None)
     area, precision, consistent_precision = sampled_areas
     linear = labels.samples.measure(pearson(values[graded], labels.grades[graded]), graded) if graded.any() else None
     by_part = {name: labels.estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
@@ -67,7 +67,7 @@ def measure_agreement(
         roc_auc=labels.estimate(area),
         average_precision=labels.estimate(precision),
         average_precision_consistent=labels.estimate(consistent_precision),
-        decisions=tuple(_decide(values, thresholds, labels, known)) if both else (),
+        decisions=tuple(_decide(values, thresholds, labels, labelled)) if both else (),
         spearman=labels.estimate(labels.rank_correlation(values)),
         pearson=labels.estimate(linear),
         ranking=labels.estimate(labels.ranking(values)),
@@ -81,11 +81,13 @@ def measure_agreement(
     )
 
 
-def _decide(values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, known: Bools) -> Iterator[Decision]:
+def _decide(
+    values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, labelled: Bools
+) -> Iterator[Decision]:
     for threshold in thresholds:
-        called = are_consistent(values[known], threshold.value, fitted=threshold.tuned_on is not None)
-        statistic = classification(called, labels.consistent[known])
-        estimates = [labels.estimate(numbers) for numbers in labels.samples.measure(statistic, known)]
+        called = are_consistent(values[labelled], threshold.value, fitted=threshold.tuned_on is not None)
+        statistic = classification(called, labels.consistent[labelled])
+        estimates = [labels.estimate(numbers) for numbers in labels.samples.measure(statistic, labelled)]
         defined = [figure for figure in estimates if figure is not None]
         if len(defined) < len(estimates):  # of a handful of examples, no sample had both classes
             continue
@@ -114,8 +116,8 @@ def _trace_precision_recall(values: Floats, wanted: Bools) -> Curve:
 
 def _thin_curve(x: Floats, y: Floats) -> Curve:
     """The corners, the first and the last among them, to five digits: what a plot can show."""
-    kept = np.unique(np.linspace(0, len(x) - 1, CURVE_POINTS).round().astype(int))
-    return Curve(tuple(np.round(x[kept], 5).tolist()), tuple(np.round(y[kept], 5).tolist()))
+    indices = np.unique(np.linspace(0, len(x) - 1, CURVE_POINTS).round().astype(int))
+    return Curve(tuple(np.round(x[indices], 5).tolist()), tuple(np.round(y[indices], 5).tolist()))
 
 
 def _count_values(values: Floats, consistent: Bools, bounds: tuple[float, float] | None) -> Histogram:

@@ -47,8 +47,12 @@ class Development(NamedTuple):
         Returns:
             The set without these examples and their scores.
         """
-        kept = [i for i, unshared in enumerate(flag_unshared_knowledge(self.examples, examples)) if unshared]
-        return Development(self.name, [self.examples[i] for i in kept], [self.scores[i] for i in kept])
+        unshared_examples = [
+            i for i, unshared in enumerate(flag_unshared_knowledge(self.examples, examples)) if unshared
+        ]
+        return Development(
+            self.name, [self.examples[i] for i in unshared_examples], [self.scores[i] for i in unshared_examples]
+        )
 
 
 def analyse(
@@ -134,10 +138,10 @@ def _tune_thresholds(
     consistent: Bools = np.array([example.label == 1 for example in unshared.examples], dtype=bool)
     thresholds = {}
     for metric, column in collect_metric_values(unshared.examples, unshared.scores, calibration).items():
-        known = labelled & np.isfinite(column.values)
-        best = best_f1_threshold(column.values[known], consistent[known])
+        measured = labelled & np.isfinite(column.values)
+        best = best_f1_threshold(column.values[measured], consistent[measured])
         if best is not None:
-            thresholds[metric] = Threshold(best, development.name, int(known.sum()))
+            thresholds[metric] = Threshold(best, development.name, int(measured.sum()))
     if not thresholds:
         notes.append(f"No threshold could be tuned on {development.name}: it needs scored examples of both classes.")
     return thresholds
@@ -174,19 +178,19 @@ def _measure_verdicts(
 ) -> VerdictFigures:
     """Rates over the examples that got a verdict; ``unknown`` is not a verdict and is counted in ``labels`` only."""
     labels = np.array([verdict.label for verdict in verdicts])
-    known: Bools = labels != "unknown"
+    decided: Bools = labels != "unknown"
     positive: Bools = labels == "inconsistent"
     unverifiable: Bools = labels == "unverifiable"
     labelled: Bools = np.array([example.verifiable is not None for example in examples], dtype=bool)
     nothing: Bools = np.array([example.verifiable is False for example in examples], dtype=bool)
-    consistent, inconsistent = human.consistent & known, human.inconsistent & known
+    consistent, inconsistent = human.consistent & decided, human.inconsistent & decided
     return VerdictFigures(
         profile=profile,
         labels=dict(Counter(verdict.label for verdict in verdicts).most_common()),
         false_positive_rate=human.share(positive & consistent, consistent),
         false_negative_rate=human.share(~positive & inconsistent, inconsistent),
-        false_positive_rate_on_unverifiable=human.share(positive & nothing & known, nothing & known),
-        verifiability_accuracy=human.share((unverifiable == nothing) & labelled & known, labelled & known),
+        false_positive_rate_on_unverifiable=human.share(positive & nothing & decided, nothing & decided),
+        verifiability_accuracy=human.share((unverifiable == nothing) & labelled & decided, labelled & decided),
         max_false_positive_rate=next((verdict.max_false_positive_rate for verdict in verdicts), None),
     )
 
@@ -203,21 +207,21 @@ def _measure_verifiability(
         return None
     labelled: Bools = np.array([example.verifiable is not None for example in examples], dtype=bool)
     checkable: Bools = np.array([example.verifiable is True for example in examples], dtype=bool)
-    known = labelled & np.isfinite(column.values)
-    accuracy = human.share(((column.values >= VERIFIABLE) == checkable) & known, known)
+    rated = labelled & np.isfinite(column.values)
+    accuracy = human.share(((column.values >= VERIFIABLE) == checkable) & rated, rated)
     if accuracy is None:
         return None
-    area = human.samples.measure(roc_auc(column.values[known], checkable[known]), known)
-    return VerifiabilityFigures(int(known.sum()), accuracy, human.estimate(area))
+    area = human.samples.measure(roc_auc(column.values[rated], checkable[rated]), rated)
+    return VerifiabilityFigures(int(rated.sum()), accuracy, human.estimate(area))
 
 
 def _measure_questions(scores: Sequence[Score], human: HumanLabels) -> QuestionFigures | None:
     """How often Q² found a question, and how often the knowledge had no answer."""
-    kept = [list_kept_questions(score) for score in scores]
-    computed = np.array([questions is not None for questions in kept], dtype=bool)
-    counts = np.array([len(questions or ()) for questions in kept], dtype=np.float64)
+    of_scores = [list_kept_questions(score) for score in scores]
+    computed = np.array([questions is not None for questions in of_scores], dtype=bool)
+    counts = np.array([len(questions or ()) for questions in of_scores], dtype=np.float64)
     unanswered = np.array(
-        [sum(question.knowledge_answer is None for question in questions or ()) for questions in kept],
+        [sum(question.knowledge_answer is None for question in questions or ()) for questions in of_scores],
         dtype=np.float64,
     )
     with_question = human.share(computed & (counts > 0), computed)

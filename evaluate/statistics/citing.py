@@ -20,22 +20,22 @@ from .results import CitingFigures
 def measure_citing(examples: Sequence[Example], scores: Sequence[Score], human: HumanLabels) -> CitingFigures | None:
     """Figures over the examples with evidence, "none" included; None where nothing is named.
 
-    Counted are sentences of the knowledge, over all responses together. Precision is the share of the cited ones that
-    touch the evidence, recall the share of those that touch it which are cited. A response that states nothing cites
+    Counted are sentences of the knowledge, over all responses together. Precision is the share of cited sentences that
+    touch the evidence, recall the share of sentences touching it that are cited. A response that states nothing cites
     nothing; one without the result of a metric that cites is left out.
     """
     counts = np.zeros((3, len(examples)))
-    known = 0
+    responses = 0
     for index, (example, score) in enumerate(zip(examples, scores, strict=True)):
         result = find_citing(score.metrics)
         if example.evidence is None or result is None or result.status not in ("scored", "nothing_to_verify"):
             continue
-        known += 1
+        responses += 1
         wanted = find_sentences(example.knowledge, example.evidence)
         cited = find_sentences(example.knowledge, (citation.evidence for citation in score.citations))
         counts[:, index] = len(cited & wanted), len(cited), len(wanted)
     figures = measure_classes(counts, human)
-    return None if figures is None else CitingFigures(known, figures)
+    return None if figures is None else CitingFigures(responses, figures)
 
 
 def find_sentences(knowledge: Sequence[str], ranges: Iterable[PassageRange]) -> set[tuple[int, int]]:

@@ -122,11 +122,11 @@ def compare_runs(
     common = [name for name in a.sets if name in b.sets]
     if not common:
         raise InvalidRequest(f"The runs share no set: A has {_join(a.sets)}, B has {_join(b.sets)}.")
-    known = {
+    with_values = {
         name for run in (a, b) for examples in run.sets.values() for example in examples for name in example.values
     }
-    if unknown := [name for name in metrics or () if name not in known]:
-        raise InvalidRequest(f"No run has the metric {_join(unknown)}; they have {_join(sorted(known))}.")
+    if unknown := [name for name in metrics or () if name not in with_values]:
+        raise InvalidRequest(f"No run has the metric {_join(unknown)}; they have {_join(sorted(with_values))}.")
     missing = [f"set {name}" for name in a.sets if name not in b.sets]
     notes = [f"Only B has the set {name}." for name in b.sets if name not in a.sets]
     all_shared = [_Shared.of(name, a.sets[name], b.sets[name], metrics) for name in common]
@@ -195,8 +195,8 @@ class _Shared(NamedTuple):
                 np.array([example.values.get(metric, np.nan) for example in examples], dtype=np.float64)
                 for examples in zip(*self.pairs, strict=True)
             )
-            known = np.isfinite(first) & np.isfinite(second)
-            first, second = np.where(known, first, np.nan), np.where(known, second, np.nan)
+            in_both = np.isfinite(first) & np.isfinite(second)
+            first, second = np.where(in_both, first, np.nan), np.where(in_both, second, np.nan)
             for figure, measure in FIGURES.items():
                 before, after = measure(labels, first), measure(labels, second)
                 if before is None:
@@ -209,7 +209,7 @@ class _Shared(NamedTuple):
                         set=self.name,
                         metric=metric,
                         figure=figure,
-                        examples=int(known.sum()),
+                        examples=int(in_both.sum()),
                         a=float(before[0]),
                         b=float(after[0]),
                         difference=difference,

@@ -101,22 +101,26 @@ class HumanLabels:
 
     def roc_auc(self, values: Floats, part: Bools | None = None) -> Floats | None:
         """ROC-AUC of the examples in ``part``, or of all, as a sampled figure; None without both classes."""
-        known = self.select_labelled(values if part is None else np.where(part, values, np.nan))
-        return self.samples.measure(roc_auc(values[known], self.consistent[known]), known) if known.any() else None
+        labelled = self.select_labelled(values if part is None else np.where(part, values, np.nan))
+        return (
+            self.samples.measure(roc_auc(values[labelled], self.consistent[labelled]), labelled)
+            if labelled.any()
+            else None
+        )
 
     def rank_correlation(self, values: Floats) -> Floats | None:
         """Spearman's correlation with the grades, as a sampled figure; None where it is undefined."""
-        known = self.select_graded(values)
-        return self.samples.measure(spearman(values[known], self.grades[known]), known) if known.any() else None
+        graded = self.select_graded(values)
+        return self.samples.measure(spearman(values[graded], self.grades[graded]), graded) if graded.any() else None
 
     def ranking(self, values: Floats) -> Floats | None:
         """Share of pairs in the right order, a sampled figure over samples of contexts; a tie counts one half."""
         better, worse = values[self.pairs.better], values[self.pairs.worse]
-        known = np.isfinite(better) & np.isfinite(worse)
-        if not known.any():
+        complete = np.isfinite(better) & np.isfinite(worse)
+        if not complete.any():
             return None
-        correct = np.where(better == worse, 0.5, better > worse)[known]
-        context, contexts = self.pairs.context[known], self.pairs.contexts
+        correct = np.where(better == worse, 0.5, better > worse)[complete]
+        context, contexts = self.pairs.context[complete], self.pairs.contexts
         correct_by_context = np.bincount(context, correct, minlength=contexts).astype(np.float64)
         pairs_by_context = np.bincount(context, minlength=contexts).astype(np.float64)
         return self._contexts.measure(share(correct_by_context, pairs_by_context), np.ones(contexts, dtype=bool))
@@ -125,8 +129,8 @@ class HumanLabels:
         """Values of the consistent and of the inconsistent response of every context that has just these two."""
         only = self.pairs.only_pair
         better, worse = values[self.pairs.better[only]], values[self.pairs.worse[only]]
-        known = np.isfinite(better) & np.isfinite(worse)
-        return better[known], worse[known]
+        complete = np.isfinite(better) & np.isfinite(worse)
+        return better[complete], worse[complete]
 
     def share(self, part: Bools | Floats, whole: Bools | Floats) -> Estimate | None:
         """The sum of ``part`` over the sum of ``whole``, both [examples]; None when ``whole`` is 0."""

@@ -22,17 +22,19 @@ def measure_marking(examples: Sequence[Example], scores: Sequence[Score], human:
     Words and runs of words are counted over all responses together. A score without a verdict is left out.
     """
     words, runs = np.zeros((3, len(examples))), np.zeros((3, len(examples)))
-    known = np.zeros(len(examples), dtype=bool)
+    labelled = np.zeros(len(examples), dtype=bool)
     for index, (example, score) in enumerate(zip(examples, scores, strict=True)):
         if example.unsupported is None or score.verdict.label == "unknown":
             continue
-        known[index] = True
+        labelled[index] = True
         wanted = find_words(example.response, example.unsupported)
         marked = find_words(example.response, [(span.start, span.end) for span in score.unsupported])
         words[:, index] = _count(set(marked), set(wanted))
         runs[:, index] = _count(set(join_runs(marked)), set(join_runs(wanted)))
     of_words, of_runs = (measure_classes(counts, human) for counts in (words, runs))
-    return MarkingFigures(int(known.sum()), of_words, of_runs) if of_words is not None and of_runs is not None else None
+    return (
+        MarkingFigures(int(labelled.sum()), of_words, of_runs) if of_words is not None and of_runs is not None else None
+    )
 
 
 def find_words(response: str, ranges: Iterable[tuple[int, int]]) -> list[int]:

@@ -2,7 +2,7 @@
 
 Responses to one context (knowledge and history) are alike, so contexts are drawn, each with all its examples: a cluster
 bootstrap. Intervals are bias-corrected and accelerated (BCa; Efron 1987): they follow the skewness of figures near 1,
-where percentiles of the samples do not. The acceleration is that of the jackknife over contexts. Several comparisons
+where percentiles of the samples do not. A jackknife over contexts gives the acceleration. Several comparisons
 are corrected by Holm's method.
 
 A sampled figure is an array: the figure of the data as they are, then of each sample, then of the data without each
@@ -33,8 +33,8 @@ _TAIL = 1.959963984540054
 class Resamples:
     """How often each example is in each of ``repeats`` samples; examples of one group are drawn together.
 
-    ``groups`` has the group of each example. All figures of a set use the same samples, so that those of two metrics
-    can be compared sample by sample.
+    ``groups`` has the group of each example. All figures of a set use the same samples, so that two metrics can be
+    compared sample by sample.
     """
 
     def __init__(self, groups: Sequence[Hashable], repeats: int, seed: int) -> None:
@@ -92,9 +92,9 @@ def _bca_levels(value: float, samples: Floats, left_out: Floats) -> Floats:
 
 def p_value(difference: Floats, repeats: int) -> float:
     """Two-sided p of "no difference" from a sampled difference: twice the smaller tail, never 0."""
-    known = _known(difference[1 : 1 + repeats])
-    tail = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
-    return float(min(1.0, 2 * (tail + 1) / (len(known) + 1)))
+    differences = _known(difference[1 : 1 + repeats])
+    tail = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
+    return float(min(1.0, 2 * (tail + 1) / (len(differences) + 1)))
 
 
 def adjust_p_values(p_values: Sequence[float]) -> list[float]:

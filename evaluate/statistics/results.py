@@ -293,14 +293,14 @@ _NAMED = ("metrics", "values", "statuses", "labels", "means", "by_source")
 """Keys whose value is a mapping from names, which stay as they are."""
 
 
-def _upgrade(given: Any) -> Any:
+def _upgrade(stored: Any) -> Any:
     """Return decoded results of schema 1 under the keys of schema 2."""
-    if isinstance(given, list):
-        return [_upgrade(entry) for entry in given]
-    if not isinstance(given, dict):
-        return given
+    if isinstance(stored, list):
+        return [_upgrade(entry) for entry in stored]
+    if not isinstance(stored, dict):
+        return stored
     upgraded: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in stored.items():
         if key in _NAMED and isinstance(value, dict):
             upgraded[key] = {name: _upgrade(entry) for name, entry in value.items()}
         else:

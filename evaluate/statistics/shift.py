@@ -1,4 +1,4 @@
-"""Whether responses look like those that a calibration was fitted on: its promise is about such responses.
+"""Whether responses look like the responses that a calibration was fitted on: its promise is about these.
 
 Compared are consistent responses, which the bound on the false positive rate is about: their fused probability, their
 length, and how many of their words the knowledge has (``groundwire.monitor.shift``).

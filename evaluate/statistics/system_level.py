@@ -1,7 +1,7 @@
 """Agreement at system level: simulated systems that differ in how many of their responses are inconsistent.
 
 The method is Graham and Liu's (2016) as Honovich et al. (2021, §5.1 and table 4) use it: 350 contexts are drawn with
-replacement from those with one consistent and one inconsistent response, and each of five systems takes the
+replacement from all contexts with one consistent and one inconsistent response, and each of five systems takes the
 inconsistent response in a share of them. A metric is good when its mean scores order the systems by that share.
 
 The paper reads as if every system had contexts of its own. In the authors' code all systems of a simulation answer the

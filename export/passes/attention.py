@@ -60,7 +60,7 @@ def _fuse(graph: ir.Graph, softmax: ir.Node, constants: dict[bytes, ir.Value], m
         return False
     parts = query, key, value
     factor = None if query.factor is None or key.factor is None else query.factor * key.factor * scale
-    mask = next(given for given in scores.inputs if given is not scaled)
+    mask = next(operand for operand in scores.inputs if operand is not scaled)
     if mask is None or mask.shape is None or len(mask.shape) != 4:
         return False
     weight = np.ascontiguousarray(np.concatenate([part.weight for part in parts], axis=1))
@@ -141,8 +141,8 @@ def _find_projection(value: ir.Value | None, order: tuple[int, ...]) -> _Project
     added = None if split is None else find_producer(split.inputs[0], "Add")
     if added is None or heads is None:
         return None
-    for given, other in (added.inputs, reversed(tuple(added.inputs))):
-        product = find_producer(given, "MatMul")
+    for operand, other in (added.inputs, reversed(tuple(added.inputs))):
+        product = find_producer(operand, "MatMul")
         bias = read_constant(other)
         weight = None if product is None else read_constant(product.inputs[1])
         if product is not None and product.inputs[0] is not None and bias is not None and weight is not None:

@@ -1,7 +1,7 @@
 """Embeddings and masks of encoders in a few operators, for CUDA: the traced graphs compute them in twenty.
 
-What a mask adds to a score is looked up. Vectors of positions are the first rows of a table, to which the one vector of
-all token types belongs where there is but one; the norm adds them.
+Masks are looked up as the values that they add to scores. Vectors of positions are the first rows of a table, to which
+the one vector of all token types belongs where there is but one; the norm adds them.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ def _look_up_mask(graph: ir.Graph, mask: ir.Value) -> bool:
     product = None if expanded is None else find_producer(expanded.inputs[0], "Mul")
     chosen = find_producer(mask, "Where")
     if product is not None:
-        least, given, shape = product.inputs[1], _find_masked(product.inputs[0]), None
+        least, masked, shape = product.inputs[1], _find_masked(product.inputs[0]), None
         replaced = product
     elif chosen is not None:
         # Where(1 - m, least, 1 - m), of the expanded mask m.
-        least, given, shape = chosen.inputs[1], _find_masked(chosen.inputs[2]), None
+        least, masked, shape = chosen.inputs[1], _find_masked(chosen.inputs[2]), None
         condition = chosen.inputs[0]
         while (cast := find_producer(condition, "Cast")) is not None:
             condition = cast.inputs[0]
-        expanded = None if given is None else find_producer(given, "Expand")
+        expanded = None if masked is None else find_producer(masked, "Expand")
         if expanded is None or condition is not chosen.inputs[2]:
             return False
-        given, shape = expanded.inputs
+        masked, shape = expanded.inputs
         replaced = chosen
     else:
         return False
     number, axes = read_constant(least), []
-    while (unsqueezed := find_producer(given, "Unsqueeze")) is not None:
-        given = unsqueezed.inputs[0]
+    while (unsqueezed := find_producer(masked, "Unsqueeze")) is not None:
+        masked = unsqueezed.inputs[0]
         axes.append(unsqueezed.inputs[1])
-    if number is None or number.size != 1 or given is None or not given.is_graph_input():
+    if number is None or number.size != 1 or masked is None or not masked.is_graph_input():
         return False
     table = initializer(graph, "mask.table", np.array([number.item(), 0], np.float32))
-    steps = [ir.node("Gather", [table, given], {"axis": 0})]
+    steps = [ir.node("Gather", [table, masked], {"axis": 0})]
     for axis in reversed(axes):
         steps.append(ir.node("Unsqueeze", [steps[-1].outputs[0], axis]))
     if shape is not None:
@@ -88,21 +88,23 @@ def _fuse_embeddings(graph: ir.Graph, norm: ir.Node) -> bool:
     looked_up = _list_look_ups(norm.inputs[0])
     if looked_up is None or len(norm.inputs) < 3:
         return False
-    given = [part for part in looked_up if part.ids.is_graph_input()]
-    single = [part.table[0] for part in looked_up if len(part.table) == 1 and part not in given]
-    placed = [part for part in looked_up if len(part.table) > 1 and part not in given]
+    from_inputs = [part for part in looked_up if part.ids.is_graph_input()]
+    single = [part.table[0] for part in looked_up if len(part.table) == 1 and part not in from_inputs]
+    placed = [part for part in looked_up if len(part.table) > 1 and part not in from_inputs]
     first = _find_first_row(placed[0].ids) if len(placed) == 1 else None
-    if first is None or not given:
+    if first is None or not from_inputs:
         return False
     table = np.ascontiguousarray(sum(single, start=placed[0].table[first:]))[None]
-    start, axis = (initializer(graph, f"positions.{name}", np.array([at])) for name, at in (("start", 0), ("axis", 1)))
-    width = ir.node("Shape", [given[0].ids], {"start": 1, "end": 2})
+    start, axis = (
+        initializer(graph, f"positions.{name}", np.array([value])) for name, value in (("start", 0), ("axis", 1))
+    )
+    width = ir.node("Shape", [from_inputs[0].ids], {"start": 1, "end": 2})
     width.outputs[0].type = ir.TensorType(ir.DataType.INT64)
     positions = ir.node("Slice", [initializer(graph, "positions.table", table), start, width.outputs[0], axis])
     positions.outputs[0].type = norm.outputs[0].type
     graph.insert_before(norm, [width, positions])
-    total = given[0].node.outputs[0]
-    for part in given[1:]:
+    total = from_inputs[0].node.outputs[0]
+    for part in from_inputs[1:]:
         added = ir.node("Add", [total, part.node.outputs[0]])
         added.outputs[0].type, added.outputs[0].shape = total.type, total.shape
         graph.insert_before(norm, added)
@@ -117,7 +119,7 @@ def _list_look_ups(value: ir.Value | None) -> list[_LookUp] | None:
     """The look-ups whose sum ``value`` is; None when anything else is added."""
     added = find_producer(value, "Add")
     if added is not None:
-        parts = [_list_look_ups(given) for given in added.inputs]
+        parts = [_list_look_ups(operand) for operand in added.inputs]
         return None if None in parts else [look_up for part in parts if part is not None for look_up in part]
     node = find_producer(value, "Gather")
     table = None if node is None else read_constant(node.inputs[0])

@@ -35,10 +35,10 @@ def select_output(model: ir.Model, name: str | None) -> ir.Model:
     copy = model.clone()
     outputs = copy.graph.outputs
     if name is not None:
-        kept = [output for output in outputs if output.name == name]
-        outputs[:] = kept
+        named = [output for output in outputs if output.name == name]
+        outputs[:] = named
         common.RemoveUnusedNodesPass()(copy)
-        kept[0].name = "logits"
+        named[0].name = "logits"
     return copy
 
 

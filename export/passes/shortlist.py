@@ -1,11 +1,11 @@
-"""A decoder that chooses among few tokens: a fixed list of frequent ones, and those of its source.
+"""A decoder that chooses among few tokens: a fixed list of frequent ones, and the tokens of its source.
 
 The product with the whole vocabulary is the largest of a small decoder's step, and the words of a question are nearly
 always frequent words or words of its source (L'Hostis, Grangier and Auli 2016; "lexical shortlists" in machine
-translation). The frequent tokens are columns of the head, a constant that ONNX Runtime packs once; those of a source
-are looked up by the encoder graph, once for all steps, and travel like its cross-attention keys. Both are the integer
-products of the whole head, so their logits are those of the whole head; probabilities are normalised over these tokens
-only. A source adds only its own tokens, so a sequence does not depend on its batch.
+translation). The frequent tokens are columns of the head, a constant that ONNX Runtime packs once; the columns of a
+source are looked up by the encoder graph, once for all steps, and travel like its cross-attention keys. Both are the
+integer products of the whole head, so their logits equal the whole head's; probabilities are normalised over these
+tokens only. A source adds only its own tokens, so a sequence does not depend on its batch.
 
 Only int8 heads are shortened: on a GPU the product costs nothing that matters. This is the last pass: the parity
 report describes the whole head.
@@ -41,7 +41,7 @@ class _Head(NamedTuple):
 
 
 def shorten_head(encoder: ir.Model, decoder: ir.Model, frequent: Sequence[int], uncopied: Sequence[int]) -> None:
-    """Let the step ``decoder`` choose among the tokens ``frequent`` and those of its source that are not ``uncopied``.
+    """Let the step ``decoder`` choose among the tokens ``frequent`` and its source's tokens that are not ``uncopied``.
 
     ``frequent`` must contain the end tokens. ``encoder`` gains the outputs ``copied.rows`` [B, d, T], ``copied.scale``,
     ``copied.bias`` (both [B, 1, T]; the latter -inf for padding, frequent tokens and all but a token's first position)
@@ -50,11 +50,11 @@ def shorten_head(encoder: ir.Model, decoder: ir.Model, frequent: Sequence[int], 
     """
     head = _find_head(decoder.graph)
     vocabulary = _count_tokens(head)
-    kept = np.unique(np.asarray(frequent, dtype=np.int64))
-    if not len(kept) or kept[0] < 0 or kept[-1] >= vocabulary:
+    usual = np.unique(np.asarray(frequent, dtype=np.int64))
+    if not len(usual) or usual[0] < 0 or usual[-1] >= vocabulary:
         raise ExportError(f"A shortlist needs token ids from 0 to {vocabulary - 1}, and at least one.")
-    copied = _add_copied_outputs(encoder.graph, head, kept, np.asarray(uncopied, dtype=np.int64), vocabulary)
-    _replace_candidates(decoder.graph, head, kept, copied)
+    copied = _add_copied_outputs(encoder.graph, head, usual, np.asarray(uncopied, dtype=np.int64), vocabulary)
+    _replace_candidates(decoder.graph, head, usual, copied)
     for model in (encoder, decoder):
         common.RemoveUnusedNodesPass()(model)
 
@@ -142,15 +142,15 @@ def _replace_candidates(graph: ir.Graph, head: _Head, frequent: Ints, copied: li
     graph.inputs.extend(copied)
     rows, steps, bias, ids = copied
     states, _, level, scale, zero = head.product.inputs[:5]
-    kept = add.constant("usual", frequent)
-    columns = add("Gather", head.table, kept, axis=0 if head.by_rows else 1)
+    usual = add.constant("usual", frequent)
+    columns = add("Gather", head.table, usual, axis=0 if head.by_rows else 1)
     if head.by_rows:
         columns = add("Transpose", columns, perm=[1, 0])
-    scales = add("Gather", scale, kept)
+    scales = add("Gather", scale, usual)
     logits = add("MatMulIntegerToFloat", states, columns, level, scales, zero, domain=MICROSOFT)
     logits = add("Mul", logits, head.peak)
     if head.bias is not None:
-        logits = add("Add", logits, add("Gather", head.bias, kept))
+        logits = add("Add", logits, add("Gather", head.bias, usual))
     copied_logits = add("Cast", add("MatMulInteger", states, rows, zero), to=int(ir.DataType.FLOAT))
     copied_logits = add("Add", add("Mul", add("Mul", copied_logits, steps), head.peak), bias)
 
@@ -164,7 +164,7 @@ def _replace_candidates(graph: ir.Graph, head: _Head, frequent: Ints, copied: li
     copied_index = add("Max", copied_index, add.constant("zero", np.array(0)))
     of_source = add("GatherND", ids, add("Unsqueeze", copied_index, add.constant("axis", np.array([-1]))), batch_dims=1)
     last = add.constant("last", np.array(len(frequent) - 1))
-    of_list = add("Gather", kept, add("Min", chosen, last))
+    of_list = add("Gather", usual, add("Min", chosen, last))
     tokens = add("Where", add("Greater", chosen, last), of_source, of_list)
 
     missing = add("Concat", add.constant("front", np.zeros(5, np.int64)), add("Sub", count, available), axis=0)

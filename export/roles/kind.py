@@ -48,7 +48,7 @@ class Conversion:
     finish: Callable[[RoleFiles], RoleFiles] = _keep_files
     """Applies the passes that come after the parity check, to graphs that it has passed."""
     fuse: Callable[[], tuple[ir.Model, ...]] | None = None
-    """Builds the float32 graphs for CUDA, in the same order; None where those of the role are adapted. ExportError when
+    """Builds the float32 graphs for CUDA, in the same order; None where the role's graphs are adapted. ExportError when
     CUDA cannot run them."""
 
 

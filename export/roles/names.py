@@ -38,8 +38,8 @@ TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
 def find_kind_name(role: str, *, presets: Iterable[str] = ()) -> str:
     """Return the name of the kind that fills ``role``.
 
-    Raises ExportError for a role that no metric uses. The message lists the roles and, where a name may be that of a
-    preset too, ``presets``.
+    Raises ExportError for a role that no metric uses. The message lists the roles and, where a preset may be named
+    too, ``presets``.
     """
     for kind, roles in ROLES.items():
         if any(_matches(role, name) for name in roles):

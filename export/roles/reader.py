@@ -3,7 +3,7 @@
 No library has such models, so the recipe that trains one gives the loaded model in a ``ReaderGraph``,
 ``RoleOptions.checkpoint``. The model takes ``input_ids``, ``attention_mask`` and ``pooling`` [B, S, T], the weight of
 each token in each sentence, and returns the logits by head. The graph makes ``pooling`` of ``token_type_ids`` [B, T],
-which number the sentences: so all inputs have two axes, as those of other encoders, and a sentence's logits are an
+which number the sentences: so all inputs have two axes, as other encoders' inputs have, and a sentence's logits are an
 output of each of its tokens, [B, T, L].
 """
 

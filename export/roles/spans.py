@@ -21,7 +21,7 @@ _CONFIG = "config.cfg"
 def _copy(role: str, options: RoleOptions) -> RoleFiles:
     """Return the record and directory of the pipeline ``options.source``: a directory, or an installed spaCy package.
 
-    The pipeline is not run. ExportError when there is no such pipeline.
+    The pipeline is not run. ExportError when the pipeline does not exist.
     """
     tree = _find_directory(options.source)
     record = SpansRole(source=Path(options.source).name, revision=options.revision, path=role)

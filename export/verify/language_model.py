@@ -49,7 +49,7 @@ class LanguageModelReference:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         sources = _sources(Tokenizer.from_str(checkpoint.tokenizer), checkpoint.max_tokens)
-        self._batches = [sources[at : at + SOURCES] for at in range(0, len(sources), SOURCES)]
+        self._batches = [sources[start : start + SOURCES] for start in range(0, len(sources), SOURCES)]
         scores: Scores = []
         for source in sources:
             for claim in source.claims:

@@ -108,15 +108,17 @@ def _constant(graph: ir.Graph, name: str, number: float) -> ir.Value:
 
 def _follow_moves(graph: ir.Model, peaks: Magnitudes) -> Magnitudes:
     """Return ``peaks`` with the peaks of constants, and of values that operations only move."""
-    known = dict(peaks)
+    largest_of = dict(peaks)
     for value in graph.graph.initializers.values():
         tensor = value.const_value
         if value.dtype == ir.DataType.FLOAT and tensor is not None and tensor.size:
             largest = float(np.abs(tensor.numpy()).max())
             masks = largest >= _MASK_LEAST or (tensor.size == 1 and largest > _MASK_FROM)
-            known[str(value.name)] = 0.0 if masks else largest
+            largest_of[str(value.name)] = 0.0 if masks else largest
     for node in graph.graph:
         if node.op_type in _MOVES:
-            source = max((known.get(str(value.name), 0.0) for value in node.inputs if value is not None), default=0.0)
-            known |= {str(value.name): source for value in node.outputs}
-    return known
+            source = max(
+                (largest_of.get(str(value.name), 0.0) for value in node.inputs if value is not None), default=0.0
+            )
+            largest_of |= {str(value.name): source for value in node.outputs}
+    return largest_of

@@ -1,7 +1,7 @@
 """Ranks weights by the error that int8 brings: the order in which mixed precision keeps them in float.
 
 Every weight is tried alone: the rest of the model is float, and its effect is the change of the logits. The error that
-a product makes by itself is no guide: in a trained six-layer classifier the product with the smallest one (0.7 % of its
+a product makes by itself says little: in a trained six-layer classifier the product with the smallest one (0.7 % of its
 own output) moved the logits most, because it writes next to an outlier of the residual stream.
 
 One session per weight would be slow, so one graph has both forms of every product, selected by a switch.

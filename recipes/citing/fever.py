@@ -45,8 +45,8 @@ class Article(msgspec.Struct, frozen=True):
 def read_fever_claims(claims: Path, articles: Path, part: Part) -> list[Example]:
     """The claims whose evidence is in the article of their title; all claims about one article are in one ``part``.
 
-    What contradicts a claim does not support it, so such a claim has no evidence. InvalidRequest for a file that cannot
-    be read, and where nothing is left.
+    A contradiction does not support a claim, so a contradicted claim has no evidence. InvalidRequest for a file that
+    cannot be read, and where nothing is left.
     """
     texts: dict[str, str] = {}
     for article in _read(articles, Article):
@@ -77,8 +77,8 @@ def find_text(text: str, part: str) -> tuple[int, int] | None:
     (8, 24)
     """
     indices = [index for index, character in enumerate(text) for _ in _fold(character)]
-    at = _fold(text).find(_fold(part)) if _fold(part) else -1
-    return None if at < 0 else (indices[at], indices[at + len(_fold(part)) - 1] + 1)
+    start = _fold(text).find(_fold(part)) if _fold(part) else -1
+    return None if start < 0 else (indices[start], indices[start + len(_fold(part)) - 1] + 1)
 
 
 def _fold(text: str) -> str:

@@ -27,7 +27,7 @@ class RatedSentence(NamedTuple):
 
 
 def collect_rated(examples: Sequence[Example], scores: Sequence[Score]) -> list[list[RatedSentence]]:
-    """The candidates of each sentence of a response; examples of which the metric says nothing are left out."""
+    """The candidates of each sentence of a response; examples are left out where the metric says nothing."""
     rated = []
     for example, score in zip(examples, scores, strict=True):
         explanation = score.metrics["citations"].explanation

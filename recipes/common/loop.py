@@ -101,7 +101,7 @@ def make_group_batches(
 ) -> Iterator[Batch]:
     """``make_batches`` for groups of ``size`` examples that stay in one batch; ``count`` is the number of groups.
 
-    ValueError when a batch is no multiple of ``size``.
+    ValueError when ``size`` does not divide a batch.
     """
     per_batch, rest = divmod(schedule.batch, size)
     if rest:

@@ -142,7 +142,7 @@ def _read_word_embeddings() -> npt.NDArray[np.float32]:
 
 
 def _fill(model: PreTrainedModel, weights: dict[str, npt.NDArray[np.float32]], prefix: str, role: str) -> None:
-    """Give ``model`` the ``weights``; the backbone's are after ``prefix``, and its word embeddings those of MiniLM."""
+    """Give ``model`` the ``weights``; the backbone's are after ``prefix``, and its word embeddings come from MiniLM."""
     words = _read_word_embeddings()
     weights = weights | {f"{prefix}embeddings.word_embeddings.weight": words}
     if model.get_output_embeddings() is not None:

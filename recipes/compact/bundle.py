@@ -22,9 +22,9 @@ LANGUAGE_MODEL_WINDOW = 1024
 """The same of the language model, which was trained on documents of up to 700 words."""
 VERSION = "3"
 BERTSCORE_LAYER = 4
-"""Of the embedder's six. Measured as ROC-AUC of BERTScore's precision and F1 on the first 300 rows of two development
-sets: on begin_wow_dev 0.95 and 0.86 from layer 3 to 4, 0.90 and 0.83 at 6; on fever_symmetric_dev 0.64 and 0.58 at 3,
-0.66 and 0.60 at 4, 0.70 and 0.68 at 6. Every layer takes 1.8 MB."""
+"""Layer of BERTScore, among the embedder's six. Measured as ROC-AUC of BERTScore's precision and F1 on the first 300
+rows of two development sets: on begin_wow_dev 0.95 and 0.86 from layer 3 to 4, 0.90 and 0.83 at 6; on
+fever_symmetric_dev 0.64 and 0.58 at 3, 0.66 and 0.60 at 4, 0.70 and 0.68 at 6. Every layer takes 1.8 MB."""
 LICENSE = "Apache-2.0 AND CC-BY-SA-4.0 AND CC-BY-4.0 AND MIT"
 CHAT_LICENSE = "CDLA-Sharing-1.0"
 """The licence of Topical-Chat, on which the multi-task NLI model and the language model are trained."""
@@ -49,7 +49,7 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
     """The roles whose checkpoints are finished; each checkpoint is a directory of ``checkpoints`` named for its recipe.
 
     The inference head of ``multitask_nli`` is preferred to ``nli``. The embedder is the pretrained backbone itself.
-    ValueError when there is no checkpoint at all.
+    ValueError without any checkpoint.
     """
     weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
 

@@ -17,7 +17,7 @@ from ..synthesis import pairs
 from .multitask_examples import CLAIM_TOKENS, MAX_TOKENS, WORDS_PER_TOKEN, MultitaskExample, MultitaskExamples
 
 WORDS = int((MAX_TOKENS - CLAIM_TOKENS) * WORDS_PER_TOKEN)
-"""Of the knowledge, at most."""
+"""Words of the knowledge, at most."""
 Draw: TypeAlias = Callable[[MultitaskExamples, random.Random], tuple[MultitaskExample, ...]]
 
 
@@ -45,30 +45,30 @@ def make_development_rows(data: Path, kind: str, count: int, seed: int = 7) -> I
 
     ``unsupported`` has the characters that the edit wrote, where they are known.
 
-    ValueError for a kind that is not in ``KINDS``, or for one that the sets in ``data`` lack.
+    ValueError for a kind that is not in ``KINDS``, or that the sets in ``data`` lack.
     """
     if kind not in KINDS:
         raise ValueError(f"There are no rows of the kind {kind!r}; give one of {', '.join(KINDS)}.")
     examples = MultitaskExamples.read(data, "dev")
-    known: set[tuple[str, str]] = set()
+    written: set[tuple[str, str]] = set()
     index = fruitless = 0
-    while len(known) < count and fruitless < _ATTEMPTS:
+    while len(written) < count and fruitless < _ATTEMPTS:
         drawn = KINDS[kind](examples, random.Random(seed * 1_000_003 + index))
         index, fruitless = index + 1, fruitless + 1
         for example in drawn:
             response = example.second or ""
-            if (example.first, response) in known or len(known) == count:
+            if (example.first, response) in written or len(written) == count:
                 continue
-            known.add((example.first, response))
+            written.add((example.first, response))
             fruitless = 0
             spans = None if example.spans is None else [asdict(span) for span in example.spans]
             yield {
-                "id": f"{kind}-{len(known) - 1}",
+                "id": f"{kind}-{len(written) - 1}",
                 "response": response,
                 "knowledge": example.first,
                 "label": int(example.labels["consistency"] == pairs.LABELS[0]),
                 "unsupported": spans,
                 "source": example.source,
             }
-    if not known:
+    if not written:
         raise ValueError(f"{data} has nothing to make rows of the kind {kind!r} from; add the files in more/.")

@@ -18,7 +18,7 @@ from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
 from groundwire.engine import Engine
 from groundwire.engine.schema.explanations import Q2Explanation
-from groundwire.engine.text.answers import match_answers
+from groundwire.engine.text.normalization import match_answers
 from groundwire.runtime.calls import Answer, Answered, AnswerRule, BeamSearch, Classified, Classify, GenerateQuestions
 from groundwire.runtime.local import LocalRuntime
 
@@ -141,10 +141,10 @@ def measure_q2(engine: Engine, path: Path, sample: int) -> dict[str, Any]:
         }
     explanations = [score.metrics["q2"].explanation for score in scores]
     explained = [e for e in explanations if isinstance(e, Q2Explanation)]
-    kept = [c for e in explained for c in e.questions if c.kept]
+    questions = [c for e in explained for c in e.questions if c.kept]
     report["responses_with_a_question"] = _percent(e.fallback is None for e in explained)
-    report["questions_kept"] = len(kept)
-    report["no_answer_in_knowledge"] = _percent(c.knowledge_answer is None for c in kept)
+    report["questions_kept"] = len(questions)
+    report["no_answer_in_knowledge"] = _percent(c.knowledge_answer is None for c in questions)
 
     return report
 

@@ -32,13 +32,13 @@ from transformers.models.gpt2.modeling_gpt2 import GPT2Block
 SHARPNESS = 2.0
 """How much sharper than usual the attention of the induction heads is: a match scores ``SHARPNESS * sqrt(width)``."""
 LOUDNESS = 0.3
-"""Size of what the previous-token head writes, relative to that of the residual stream."""
+"""Size of what the previous-token head writes, relative to the size of the residual stream."""
 COPIED = 13.0
 """Gain of a copied token's logit, as far as the induction heads see it."""
 QUIET = 12.0
-"""Size of the stream before the final norm, relative to that of the embeddings."""
+"""Size of the stream before the final norm, relative to the size of the embeddings."""
 _SPECIAL = 1000
-"""The first rows of the vocabulary are no words."""
+"""The first rows of the vocabulary are not words."""
 _SAMPLES = 20_000
 
 
@@ -60,7 +60,7 @@ def set_induction_heads(model: GPT2LMHeadModel, ids: Tensor, counts: Tensor) -> 
     quiet = _find_quiet_directions(words, body.wpe.weight, width)
     mean = words.mean(0) + body.wpe.weight.mean(0)
 
-    head = slice(*(find_previous_token_head(model, ids) * width + at for at in (0, width)))
+    head = slice(*(find_previous_token_head(model, ids) * width + offset for offset in (0, width)))
     norm = _measure_norm(body.wte(ids) + body.wpe(torch.arange(ids.shape[1])))
     _set_projection(first, 2, head, code, norm, mean)
     scale = LOUDNESS * norm * math.sqrt(model.config.n_embd / width)

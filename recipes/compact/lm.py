@@ -134,8 +134,8 @@ def train_language_model(
 def encode_prompt(tokens: PreTrainedTokenizerFast, prompt: Prompt, rng: random.Random, limit: int = 0) -> Row:
     """The ids of a prompt, and the part of each: 2 the response, 1 context that is predicted too, 0 not predicted.
 
-    With ``limit`` the document may be longer than ``MAX_DOCUMENT``, so that all together has at most so many tokens. Of
-    a long context as many tokens are predicted as of a short one.
+    With ``limit`` the document may be longer than ``MAX_DOCUMENT``, so that all together has at most so many tokens. As
+    many tokens of a long context are predicted as of a short context.
     """
     document = max(MAX_DOCUMENT, limit - MAX_HISTORY - MAX_RESPONSE - 1)
     context = encode_prefix(tokens, prompt, document)

@@ -36,7 +36,7 @@ SHARES = {
     **{"minimal": 0.22, "questions": 0.16, "facts": 0.14, "public": 0.33},
     **{"harmless": 0.04, "made": 0.02, "comparison": 0.03, "verifiability": 0.06},
 }
-"""Of the groups, by source."""
+"""Shares of the groups, by source."""
 INFERENCE_LABELS: dict[str, str] = {
     "consistent": "entailment",
     **dict.fromkeys(("answer", "response", "knowledge", "negation"), "contradiction"),
@@ -98,7 +98,7 @@ class MultitaskExamples:
         self._harmless = harmless
         self._tokens = backbone.load_tokenizer()
         self.contrasts: dict[str, Draw] = {"minimal": partial(_draw_grounded, minimal)}
-        """What draws two examples that differ in little, by source: a supported one and one that is not."""
+        """What draws two examples that differ in little, by source: a supported and an unsupported one."""
         if questions is not None:
             self.contrasts["questions"] = partial(_draw_questions, questions)
         if facts is not None:

@@ -26,7 +26,7 @@ from .multitask_examples import (
 from .multitask_model import HEADS, IGNORED, TOKEN_HEAD, MultitaskNLI, list_untrained_heads, load_multitask_nli
 
 Logits = dict[str, list[np.ndarray[Any, Any]]]
-"""The logits of the rows by head: [C], those of the token head [T, C]."""
+"""The logits of the rows by head: [C], for the token head [T, C]."""
 DEVELOPMENT = ("fever_symmetric_dev", "begin_wow_dev")
 """Labelled sets that a model may be chosen with."""
 
@@ -34,7 +34,7 @@ DEVELOPMENT = ("fever_symmetric_dev", "begin_wow_dev")
 def measure_multitask_nli(source: Path, data: Path, bench: Path | None, count: int) -> dict[str, Any]:
     """The figures of a run or of its checkpoints: its heads on held-out examples, and on the sets in ``bench``.
 
-    The figures of the heads in ``untrained``, which the checkpoints lack, are those of one random head: from the states
+    The figures of the heads in ``untrained``, which the checkpoints lack, come from one random head: from the states
     of a trained backbone it can reach any ROC-AUC, far from 0.5 on either side, and says nothing about the model.
     """
     torch.manual_seed(0)
@@ -132,8 +132,8 @@ def measure_development_sets(model: MultitaskNLI, examples: MultitaskExamples, b
         data = list(read_rows(bench / f"{name}.jsonl"))
         test = bench / f"{name.replace('_dev', '_test')}.jsonl"
         if name.startswith("begin"):
-            known = {_normalize(row["knowledge"]) for row in read_rows(test)}
-            data = [row for row in data if _normalize(row["knowledge"]) not in known]
+            tested = {_normalize(row["knowledge"]) for row in read_rows(test)}
+            data = [row for row in data if _normalize(row["knowledge"]) not in tested]
         rows = _encode(examples, (MultitaskExample(row["knowledge"], row["response"], name, {}, ()) for row in data))
         logits = compute_logits(model, rows)
         labels = [row["label"] for row in data]
@@ -159,8 +159,8 @@ def compute_logits(model: MultitaskNLI, rows: Sequence[Row], batch: int = 32) ->
     device = next(model.parameters()).device
     order = sorted(range(len(rows)), key=lambda index: len(rows[index]["input_ids"]))
     out: dict[str, dict[int, np.ndarray[Any, Any]]] = {name: {} for name in (*HEADS, TOKEN_HEAD)}
-    for at in range(0, len(order), batch):
-        chosen = order[at : at + batch]
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
         padded = collate([rows[index] for index in chosen], FILL)
         logits = model(**{name: padded[name].to(device) for name in backbone.INPUTS})
         for name, table in logits.items():

@@ -32,9 +32,9 @@ IGNORED = -100
 NOT_ENTAILMENT = len(nli.LABELS)
 """The label of ``nli`` for neutral or contradiction."""
 WEIGHTS = {"nli": 1.0, "consistency": 1.0, "verifiability": 0.7, TOKEN_HEAD: 1.5}
-"""Of the heads' losses."""
+"""Weights of the heads' losses."""
 TOKEN_WEIGHTS = (1.0, 4.0, 8.0, 8.0, 8.0, 4.0, 2.5)
-"""Of the token labels: a quarter to a half of the square root of how rare they are."""
+"""Weights of the token labels: a quarter to a half of the square root of how rare they are."""
 
 
 class MultitaskNLI(torch.nn.Module):
@@ -55,7 +55,7 @@ class MultitaskNLI(torch.nn.Module):
     def forward(
         self, input_ids: torch.Tensor, token_type_ids: torch.Tensor, attention_mask: torch.Tensor
     ) -> dict[str, torch.Tensor]:
-        """Logits of every head for ids [B, T]: [B, C], those of the token head [B, T, C]."""
+        """Logits of every head for ids [B, T]: [B, C], for the token head [B, T, C]."""
         states = self.bert(input_ids, attention_mask, token_type_ids)
         pooled, tokens = self.dropout(states.pooler_output), self.dropout(states.last_hidden_state)
         return {name: head(tokens if name == TOKEN_HEAD else pooled) for name, head in self.heads.items()}
@@ -148,7 +148,7 @@ def multitask_loss(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
         labels = batch[name]
         log_probs = logits[name].float().log_softmax(-1)
         if name == "nli":
-            # Its probability is that of both labels together.
+            # Its probability adds up both labels.
             log_probs = torch.cat([log_probs, log_probs[:, 1:].logsumexp(-1, keepdim=True)], dim=-1)
         # Of an empty selection the sum is 0 and the mean is not a number.
         loss = torch.nn.functional.nll_loss(log_probs, labels, ignore_index=IGNORED, reduction="sum")

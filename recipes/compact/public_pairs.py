@@ -35,7 +35,7 @@ class PublicSet:
 
     file: str
     share: float
-    """Of the public pairs."""
+    """Share of the public pairs."""
     consistency: bool = True
     """Whether its pairs train consistency too: an entailed response is consistent, any other is not."""
     tokens: bool = True
@@ -87,7 +87,7 @@ class PublicPairs:
 
 
 class _Grouped:
-    """The pairs of a set by label, and those of premises that have several labels."""
+    """The pairs of a set by label, and the pairs whose premises have several labels."""
 
     def __init__(self, pairs: list[LabelledPair]) -> None:
         self._by_label: dict[str, list[LabelledPair]] = {}
@@ -133,6 +133,6 @@ def _make_halueval_pair(row: dict[str, Any]) -> LabelledPair | None:
     if not row["label"]:
         return LabelledPair(row["knowledge"], response, NOT_ENTAILMENT) if len(response.split()) >= 5 else None
     question = " ".join(row["history"][-1].split()).rstrip(" ?.")
-    known = set(re.findall(r"[\w'’-]+", row["knowledge"].lower()))
-    statement = response if len(response.split()) >= 5 else declare(question, response.rstrip("."), "", known)
+    words = set(re.findall(r"[\w'’-]+", row["knowledge"].lower()))
+    statement = response if len(response.split()) >= 5 else declare(question, response.rstrip("."), "", words)
     return LabelledPair(row["knowledge"], f"{statement.rstrip('.')}.", ENTAILMENT) if statement else None

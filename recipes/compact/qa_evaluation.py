@@ -1,7 +1,7 @@
 """Measures extractive QA, as a checkpoint or in a bundle, and chooses its null threshold.
 
-A question counts as answered when the best span's start and end logits exceed those of "no answer" by more than the
-threshold. Spans, windows and scores are those of the runtime's rule ``joint``, whose threshold is 0. The threshold is
+A question counts as answered when the best span's start and end logits exceed the logits of "no answer" by more than
+the threshold. Spans, windows and scores follow the runtime's rule ``joint``, whose threshold is 0. The threshold is
 chosen on the recipe's held-out articles; SQuAD 2.0's development set is only measured.
 """
 
@@ -36,7 +36,7 @@ _PROFILE = DeviceProfile.of("cpu", None)
 
 
 class BestSpan(NamedTuple):
-    """The best span of a passage; ``score`` is its logits minus those of "no answer", summed over start and end."""
+    """The best span of a passage; ``score`` is its start and end logits minus the logits of "no answer"."""
 
     text: str
     score: float
@@ -172,7 +172,7 @@ def choose_threshold(
     spans: Sequence[BestSpan],
     aim: Callable[[QAMeasures], float] = lambda measures: measures.balanced,
 ) -> float:
-    """The threshold, in steps of 0.1 from -10 to 10, with the highest ``aim``; of equal ones that nearest 0."""
+    """The threshold, in steps of 0.1 from -10 to 10, with the highest ``aim``; among equals the threshold nearest 0."""
     compared = _compare_with_gold(questions, spans)
     return max(
         (round(0.1 * step, 1) for step in range(-100, 101)),

@@ -1,4 +1,4 @@
-"""Selects a shortlist: the tokens that a question generator may write beside those of its source.
+"""Selects a shortlist: the tokens that a question generator may write beside the tokens of its source.
 
 Counted are the tokens of SQuAD's questions that their source sentence lacks: question words, function words and common
 nouns. Names are rare among them, so a shortlist also keeps the generator from writing names that its source lacks.
@@ -31,7 +31,7 @@ def select_frequent_tokens(data: Path, size: int = SIZE, seed: int = 13) -> tupl
     for question in squad.questions:
         source = set(tokens(squad.cut_window(question, 1, rng)[0], question.answer)["input_ids"])
         counts.update(token for token in tokens(question.text)["input_ids"] if token not in source)
-    # Of equally frequent tokens, those of the smaller ids: the order of a Counter is that of the questions.
+    # Among equally frequent tokens the smaller ids count: a Counter has the order of the questions.
     order = sorted(counts, key=lambda token: (-counts[token], token))
     return tuple(tokens.convert_ids_to_tokens(order[:size]))
 

@@ -96,13 +96,13 @@ def count_kinds(examples: Iterable[ConvFeverExample]) -> Counter[RecordKind]:
 
 
 def pair_response(record: CorpusRecord, others: Sequence[CorpusRecord], rng: random.Random) -> ConvFeverExample | None:
-    """The record with the response of another conversation; None when there is no other with another response."""
+    """The record with the response of another conversation; None when no other conversation has another response."""
     other = _draw_other(record, others, rng, lambda r: r.response)
     return ConvFeverExample(replace(record, response=other.response), "pair_response") if other else None
 
 
 def pair_knowledge(record: CorpusRecord, others: Sequence[CorpusRecord], rng: random.Random) -> ConvFeverExample | None:
-    """The record with the knowledge of another conversation; None when there is no other with other knowledge."""
+    """The record with the knowledge of another conversation; None when no other conversation has other knowledge."""
     other = _draw_other(record, others, rng, lambda r: r.knowledge)
     return ConvFeverExample(replace(record, knowledge=other.knowledge), "pair_knowledge") if other else None
 
@@ -124,8 +124,8 @@ def swap_context(
 ) -> ConvFeverExample | None:
     """The record with an entity of its context that the response mentions replaced everywhere in the context.
 
-    ``entities`` are the entities of the context, ``index`` those of all contexts. None when the response mentions no
-    entity of the context, or when no other entity can replace it.
+    ``entities`` are the entities of the context, ``index`` has the entities of all contexts. None when the response
+    mentions no entity of the context, or when no other entity can replace it.
     """
     chosen = _choose_swap(record.response, entities, index, rng)
     if chosen is None:
@@ -165,7 +165,7 @@ class EntityIndex:
         return cls({label: tuple(sorted(members)) for label, members in sorted(labels.items())})
 
     def draw_other(self, text: str, label: str, rng: random.Random) -> str | None:
-        """Another entity of ``label``, of which neither contains the other; None when ``_ATTEMPTS`` draws find none."""
+        """Another entity of ``label``; neither contains the other. None when ``_ATTEMPTS`` draws find none."""
         pool = self.by_label.get(label, ())
         for _ in range(_ATTEMPTS if pool else 0):
             other = rng.choice(pool)

@@ -34,7 +34,7 @@ LABELS = ("consistent", "inconsistent")
 
 @dataclass(frozen=True, slots=True)
 class DetectorPreset:
-    """Hyper-parameters; the defaults are those of the paper's appendix A.4."""
+    """Hyper-parameters; the defaults are in the paper's appendix A.4."""
 
     lr: float = 2e-5
     """Peak learning rate; it falls linearly to 0."""

@@ -36,7 +36,7 @@ def measure_corrections(
     cost: Annotated[bool, typer.Option(help="Also measure the processor time, beside that of a score.")] = False,
     threads: Annotated[int | None, typer.Option(help="Processor threads.")] = None,
 ) -> None:
-    """Print what corrections make of edited responses, and of the true ones."""
+    """Print how corrections change edited responses, and the true ones."""
     pairs = read_pairs(rows)[skip : skip + limit if limit else None]
     with Engine.load(bundle, threads=threads) as engine:
         edited = [
@@ -58,14 +58,14 @@ def measure_corrections(
     typer.echo(f"{len(pairs)} edited responses, of which {len(doubted)} are called inconsistent")
     _print_shares(outcomes, edited)
     typer.echo(f"{len(pairs)} true responses")
-    kept = [rate(item.original, item.original, item.response) for item in true]
-    _print_shares(kept, true)
+    of_true = [rate(item.original, item.original, item.response) for item in true]
+    _print_shares(of_true, true)
     for source in sorted({pair.edited.source for pair in pairs}):
         counts = Counter(outcome for pair, outcome in zip(pairs, outcomes, strict=True) if pair.edited.source == source)
         typer.echo(f"{source:14} " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
     if show:
         _show(pairs, edited, outcomes)
-        _show(pairs, true, kept)
+        _show(pairs, true, of_true)
     if cost:
         _measure_cost(pairs, bundle, threads, max_drafts)
 

@@ -1,8 +1,8 @@
-"""CMU-DoG (Zhou et al. 2018): utterances of those who saw the document, with the section that was open.
+"""CMU-DoG (Zhou et al. 2018): utterances of people who saw the document, with the section that was open.
 
 ``Conversations/SPLIT/*.json`` are ``{"history": [{"docIdx", "text", "uid"}], "whoSawDoc", "wikiDocumentIdx"}``, one
 conversation each; ``WikiData/N.json`` is ``{"0": {"introduction", "cast", …}, "1": "…", "2": "…", "3": "…"}``. Section
-0 is a table, of which each entry is a passage: "director: …".
+0 is a table, and each of its entries is a passage: "director: …".
 """
 
 from __future__ import annotations

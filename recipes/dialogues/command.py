@@ -78,9 +78,9 @@ def _read(name: str, path: Path) -> Iterable[Example]:
         return DIALOGUES[name].read(path)
     if name in FORMATS:
         return read_dataset(path, name)
-    known = [f"  {key}: {dialogues.about}" for key, dialogues in DIALOGUES.items()]
-    known += [f"  {key}: {format_.about}" for key, format_ in FORMATS.items()]
-    listed = "\n".join(known)
+    entries = [f"  {key}: {dialogues.about}" for key, dialogues in DIALOGUES.items()]
+    entries += [f"  {key}: {format_.about}" for key, format_ in FORMATS.items()]
+    listed = "\n".join(entries)
     raise InvalidRequest(f"Unknown set {name!r}. Sets are:\n{listed}")
 
 

@@ -2,7 +2,7 @@
 
 ``conversations/SPLIT.json`` is ``{id: {"content": [{"agent", "message", "knowledge_source": ["FS1", "AS2", …]}]}}``.
 The sources are in ``reading_sets/post-build/SPLIT.json``, per conversation and agent: "FS1" to "FS3" are a lead section
-of Wikipedia and facts, "AS1" to "AS4" the parts of an article. "Personal Knowledge" is no source that can be read.
+of Wikipedia and facts, "AS1" to "AS4" the parts of an article. "Personal Knowledge" cannot be read.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def read_document_chats(path: Path) -> Iterator[Example]:
     for name, conversation in conversations.items():
         history: list[str] = []
         for index, message in enumerate(conversation.content):
-            known = [_find_texts(reading.get(name, {}), message.agent, source) for source in message.knowledge_source]
-            knowledge = strip_all([text for texts in known for text in texts])
+            sources = [_find_texts(reading.get(name, {}), message.agent, source) for source in message.knowledge_source]
+            knowledge = strip_all([text for texts in sources for text in texts])
             if knowledge and message.message.strip():
                 yield Example(f"{name}-{index}", message.message.strip(), knowledge, tuple(history), context=name)
             history.append(message.message.strip())

@@ -167,7 +167,7 @@ def render_markdown(cells: Sequence[TableCell]) -> str:
 
 
 def check_method(name: str) -> Method:
-    """The decoding method of this name; ValueError names those that exist."""
+    """The decoding method of this name; ValueError names the methods that exist."""
     methods: tuple[Method, ...] = get_args(Method)
     for method in methods:
         if method == name:

@@ -249,20 +249,20 @@ def _replace_mentions(
     dialogue: GraphDialogue, new: Mapping[int, _Replacement], kind: CorruptionKind
 ) -> CorruptedDialogue:
     """The dialogue with the mentions of the numbers in ``new`` replaced."""
-    response, at = "", 0
+    response, end = "", 0
     mentions: list[EntityMention] = []
     flagged: list[Span] = []
     for number, mention in enumerate(dialogue.mentions):
-        response += dialogue.response[at : mention.start]
+        response += dialogue.response[end : mention.start]
         replacement, start = new.get(number), len(response)
         response += replacement.text if replacement else dialogue.response[mention.start : mention.end]
-        at = mention.end
+        end = mention.end
         if replacement:
             flagged.append((start, len(response)))
             mentions.append(EntityMention(start, len(response), replacement.entity))
         else:
             mentions.append(EntityMention(start, len(response), mention.entity, mention.triples))
-    response += dialogue.response[at:]
+    response += dialogue.response[end:]
     changed = msgspec.structs.replace(dialogue, response=response, mentions=tuple(mentions))
     return CorruptedDialogue(changed, kind, tuple(flagged), dialogue)
 

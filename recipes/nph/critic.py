@@ -121,12 +121,12 @@ def make_premise(dialogue: GraphDialogue) -> str:
 def build_critic(recipe: CriticRecipe, start: Path | None = None) -> PreTrainedModel:
     """The model before training: the first layers of ``recipe.base``, or of ``start`` or MiniLM."""
     names = {"id2label": dict(enumerate(LABELS)), "label2id": {label: i for i, label in enumerate(LABELS)}}
-    kept = {} if recipe.layers is None else {"num_hidden_layers": recipe.layers}
+    layers = {} if recipe.layers is None else {"num_hidden_layers": recipe.layers}
     model: PreTrainedModel
     if recipe.base is not None:
-        model = AutoModelForTokenClassification.from_pretrained(recipe.base, **names, **kept)
+        model = AutoModelForTokenClassification.from_pretrained(recipe.base, **names, **layers)
     else:
-        model = BertForTokenClassification.from_pretrained(start or backbone.PATH, **names, **kept)
+        model = BertForTokenClassification.from_pretrained(start or backbone.PATH, **names, **layers)
     return model
 
 
@@ -229,8 +229,8 @@ def encode_case(tokens: Any, case: CorruptedDialogue) -> Row:
         if len(encoded["input_ids"]) <= MAX_TOKENS or not removable:
             break
         dropped = removable.pop()
-        kept = tuple(triple for triple in dialogue.triples if triple != dropped)
-        dialogue = msgspec.structs.replace(dialogue, triples=kept)
+        others = tuple(triple for triple in dialogue.triples if triple != dropped)
+        dialogue = msgspec.structs.replace(dialogue, triples=others)
     owners = encoded.sequence_ids()
     response_tokens = [token for token, owner in enumerate(owners) if owner == 1]
     token_labels = [UNLABELLED] * len(owners)
@@ -247,8 +247,8 @@ def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> C
     def criticise(cases: Sequence[CorruptedDialogue]) -> list[Sequence[FlaggedToken]]:
         scored: list[Sequence[FlaggedToken]] = []
         device = next(model.parameters()).device
-        for at in range(0, len(cases), batch):
-            part = cases[at : at + batch]
+        for start in range(0, len(cases), batch):
+            part = cases[start : start + batch]
             encoded = tokens(
                 [make_premise(case.dialogue) for case in part],
                 [case.dialogue.response for case in part],
@@ -311,11 +311,11 @@ def flag_unknown_words(cases: Sequence[CorruptedDialogue]) -> list[Sequence[Flag
     """A critic without a model: it flags each capitalised word and number that the triples and the history lack."""
     scored: list[Sequence[FlaggedToken]] = []
     for case in cases:
-        known = set(_WORD.findall(make_premise(case.dialogue).lower()))
+        premise_words = set(_WORD.findall(make_premise(case.dialogue).lower()))
         words = [(m.start(), m.end(), m.group()) for m in _WORD.finditer(case.dialogue.response)]
         scored.append(
             [
-                FlaggedToken(start, end, float(not (word[0].islower() or word.lower() in known or start == 0)))
+                FlaggedToken(start, end, float(not (word[0].islower() or word.lower() in premise_words or start == 0)))
                 for start, end, word in words
             ]
         )

@@ -222,8 +222,8 @@ def rank_by_scores(examples: Sequence[RetrievalExample], scorer: CandidateScorer
     for example in examples:
         for number, (truth, candidates) in enumerate(zip(example.truth, example.call.candidates, strict=True)):
             scores = scorer(example, number)
-            order = sorted(range(len(candidates)), key=lambda at: -scores[at])
-            ranks.append(list(dict.fromkeys(candidates[at].entity for at in order)).index(truth) + 1)
+            order = sorted(range(len(candidates)), key=lambda index: -scores[index])
+            ranks.append(list(dict.fromkeys(candidates[index].entity for index in order)).index(truth) + 1)
     return ranks
 
 
@@ -241,8 +241,8 @@ def score_ranks(ranks: Sequence[int]) -> dict[str, float]:
 def compute_perplexity(model: EntityRetriever, examples: Sequence[RetrievalExample], recipe: RetrieverRecipe) -> float:
     """Perplexity of the causal language model on the responses without their masked entities, given the true ones."""
     total, count, loss, batcher = 0.0, 0, RetrieverLoss(recipe), RetrieverBatcher(model.config)
-    for at in range(0, len(examples), 16):
-        batch = collate_examples(batcher, examples[at : at + 16])
+    for start in range(0, len(examples), 16):
+        batch = collate_examples(batcher, examples[start : start + 16])
         words = int((batch["targets"] >= 0).sum())
         total += float(loss.parts(model, batch)[0]) * words
         count += words

@@ -54,17 +54,17 @@ class RetrievalExamples:
         """The call that asks for the mentions ``chosen``, with ``names`` in their places."""
         context = self._list_context(dialogue, chosen)
         triples = list(dict.fromkeys(map(upright, dialogue.triples)))
-        known = set(triples)
+        drawn = set(triples)
         for mention in chosen:
             for anchor in _list_anchors(mention, context):
-                triples += [t for t in self._draw_more(anchor, mention, rng) if t not in known]
-                known.update(triples)
+                triples += [t for t in self._draw_more(anchor, mention, rng) if t not in drawn]
+                drawn.update(triples)
         candidates, gold = [], []
         for mention in chosen:
             of_mention = self._draw_candidates(mention, context, triples, rng)
             candidates.append(tuple(of_mention))
             # Any triple that holds the entity and a node of the context is right.
-            gold.append(next(at for at, candidate in enumerate(of_mention) if candidate.entity == mention.entity))
+            gold.append(next(index for index, candidate in enumerate(of_mention) if candidate.entity == mention.entity))
         response, spans = _insert_names(dialogue.response, chosen, names)
         call = Retrieve(dialogue.history, tuple(triples), response, spans, tuple(candidates))
         return RetrievalExample(call, tuple(mention.entity for mention in chosen), tuple(gold))
@@ -132,10 +132,10 @@ def _insert_names(
     response: str, chosen: Sequence[EntityMention], names: Sequence[str]
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The response with other names at the mentions, and their character ranges."""
-    text, at, spans = "", 0, []
+    text, end, spans = "", 0, []
     for mention, name in zip(chosen, names, strict=True):
-        text += response[at : mention.start]
+        text += response[end : mention.start]
         spans.append((len(text), len(text) + len(name)))
         text += name
-        at = mention.end
-    return text + response[at:], tuple(spans)
+        end = mention.end
+    return text + response[end:], tuple(spans)

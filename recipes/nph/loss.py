@@ -92,8 +92,8 @@ class RetrieverLoss:
         )
         previous = torch.zeros_like(pooled).index_put((row, slot), before.to(pooled.dtype))
         states = model.read(batch["causal_ids"], batch["slots"], torch.cat([previous, pooled], dim=-1))
-        at = (batch["slots"] > 0).nonzero()
-        queries = states[at[:, 0], at[:, 1]]
+        slots = (batch["slots"] > 0).nonzero()
+        queries = states[slots[:, 0], slots[:, 1]]
 
         predicted = batch["targets"] >= 0
         if self.recipe.words and model.training:
@@ -119,8 +119,8 @@ class RetrieverLoss:
             same = truth.unsqueeze(0) == truth.unsqueeze(1)
             candidate = (truth.reshape(1, -1, 1) == batch["candidates"].unsqueeze(1)).any(-1)
             others = others.masked_fill(same | candidate, -math.inf)
-            kept = scores if self.recipe.negatives == "both" else scores.masked_fill(~is_right, -math.inf)
-            all_scores = torch.cat([kept, others], dim=1)
+            own_scores = scores if self.recipe.negatives == "both" else scores.masked_fill(~is_right, -math.inf)
+            all_scores = torch.cat([own_scores, others], dim=1)
             is_positive = torch.cat([is_right, torch.zeros_like(others, dtype=torch.bool)], dim=1)
         contrast = (all_scores.logsumexp(1) - all_scores.masked_fill(~is_positive, -math.inf).logsumexp(1)).mean()
         return language, contrast, scores

@@ -111,10 +111,10 @@ def align_joint(model: EntityRetriever, batches: Iterable[Mapping[str, torch.Ten
         wrong = real - right
         rest = (entities * wrong).sum(1) / wrong.sum(1).clamp(min=1)
         aim = (entities * right).sum(1) / right.sum(1) - rest
-        known = torch.cat([states, torch.ones(len(states), 1)], dim=1)[wrong.sum(1).squeeze(1) > 0]
+        inputs = torch.cat([states, torch.ones(len(states), 1)], dim=1)[wrong.sum(1).squeeze(1) > 0]
         aim = aim[wrong.sum(1).squeeze(1) > 0]
-        moments += known.t() @ known
-        products += known.t() @ aim
+        moments += inputs.t() @ inputs
+        products += inputs.t() @ aim
     count = moments[-1, -1]
     scale = ridge * moments.diagonal()[:-1].mean()
     penalty = torch.diag(torch.cat([scale.expand(width), (count * 1e-6).reshape(1)]))

@@ -55,9 +55,9 @@ class TemplateDialogues:
     """Draws dialogues."""
 
     def __init__(self, index: TripleIndex, triples: Sequence[Triple], part: str = "all") -> None:
-        """``triples`` are those that responses state; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
+        """``triples`` are the facts that responses state; ``part`` of the phrases: ``train``, ``held_out`` or ``all``.
 
-        ValueError when there are no triples.
+        ValueError without triples.
         """
         self.index = index
         self._part = part
@@ -68,11 +68,11 @@ class TemplateDialogues:
             raise ValueError(
                 "There are no triples to talk about; give triples of relations other than triple_index.IGNORED."
             )
-        known = read_phrases()
+        phrases = read_phrases()
         groups: dict[str, list[str]] = defaultdict(list)
         for relation in self._by_relation:
             film = relation.startswith(("/film/", "/media_common/")) or relation == YEAR
-            groups["generic" if relation not in known else "film" if film else "other"].append(relation)
+            groups["generic" if relation not in phrases else "film" if film else "other"].append(relation)
         shares = {"film": FILM_SHARE, "other": OTHER_SHARE, "generic": GENERIC_SHARE}
         self._groups = [
             (relations, [len(self._by_relation[name]) ** 0.5 for name in relations], shares[group])
@@ -138,11 +138,11 @@ class _DialogueBuilder:
         rng = self._rng
         count = rng.choices((0, 1, 2), (0.58, 0.32, 0.1))[0]
         near = _sample_some(self._index.triples_of(topic), 40, rng)
-        known = [t for t in near if t != first and t.predicate in read_phrases() and self._list_predicates(t, topic)]
+        sayable = [t for t in near if t != first and t.predicate in read_phrases() and self._list_predicates(t, topic)]
         alike = [
-            t for t in known if t.predicate == first.predicate and (t.subject == topic) == (first.subject == topic)
+            t for t in sayable if t.predicate == first.predicate and (t.subject == topic) == (first.subject == topic)
         ]
-        chosen = rng.sample(known, min(count, len(known)))
+        chosen = rng.sample(sayable, min(count, len(sayable)))
         if alike and chosen and rng.random() < 0.4:
             chosen[0] = alike[0]
         return list(dict.fromkeys(chosen))
@@ -297,12 +297,12 @@ class _DialogueBuilder:
 
     def _choose_phrase(self, choices: Sequence[str]) -> str:
         """Draw a phrase of this part; where the part has none, one of all."""
-        kept = [
+        preferred = [
             phrase
             for phrase in choices
             if self._part == "all" or (zlib.crc32(phrase.encode()) % HELD_OUT == 0) == (self._part == "held_out")
         ]
-        return self._rng.choice(kept or choices)
+        return self._rng.choice(preferred or choices)
 
     def _choose_pronoun(self, topic: str, kind: str) -> str | None:
         """The pronoun of the topic at the beginning of a sentence; None for none."""

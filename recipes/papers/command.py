@@ -49,7 +49,7 @@ def show_table(
 ) -> None:
     """Show a table of a paper: every published figure, and beside it the measured one.
 
-    A cell that no run measured is empty (–). Of several runs that have a cell, the first counts, so the metrics of a
+    A cell that no run measured is empty (–). Where several runs have a cell, the first counts, so the metrics of a
     table may come from different runs. docs/reproduce.md has the commands for every table.
 
         groundwire tables q2-3 runs/q2 --data data/q2

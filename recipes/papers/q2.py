@@ -23,7 +23,7 @@ PARTS = tuple((system, label) for system in ("dodeca", "MemNet") for label in ("
 """The four sets of responses that the authors publish, by system and label."""
 PART_EXAMPLES = 150
 CONTEXTS = 244
-"""Turns of the cross annotation of which exactly one of two responses is inconsistent."""
+"""Turns of the cross annotation where exactly one of two responses is inconsistent."""
 USR_EXAMPLES = 260
 SMALLER = ("Original", "T5-small", "Albert-base")
 ABLATIONS = {"Q2": "Q²", "greedy": "-top-n", "personal": "-filter personal"}
@@ -38,10 +38,10 @@ def measure_q2_table_2(runs: Sequence[ScoredRun]) -> Measured:
         for name, examples in _iterate_parts(run, measured):
             for column, metric in BASELINES.items():
                 measured.put(name, column, measured.mean(examples, metric, name))
-            kept = [question for scored_example in examples for question in scored_example.questions()]
-            if kept:
-                measured.put(name, "# questions", len(kept))
-                measured.put(name, "% no answer", 100 * sum(map(_has_no_answer, kept)) / len(kept))
+            questions = [question for scored_example in examples for question in scored_example.questions()]
+            if questions:
+                measured.put(name, "# questions", len(questions))
+                measured.put(name, "% no answer", 100 * sum(map(_has_no_answer, questions)) / len(questions))
     return measured
 
 
@@ -169,10 +169,10 @@ def measure_q2_table_10(runs: Sequence[ScoredRun]) -> Measured:
     measured = Measured()
     for run in runs:
         examples = run.all_examples()
-        kept = [question for scored_example in examples for question in scored_example.questions()]
-        if kept:
+        questions = [question for scored_example in examples for question in scored_example.questions()]
+        if questions:
             measured.put("Random dialogue", "Q²", measured.mean(examples, "q2", "the set"))
-            measured.put("Random dialogue", "% no answer", 100 * sum(map(_has_no_answer, kept)) / len(kept))
+            measured.put("Random dialogue", "% no answer", 100 * sum(map(_has_no_answer, questions)) / len(questions))
     return measured
 
 

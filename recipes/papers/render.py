@@ -117,7 +117,7 @@ class PaperTable(Record, frozen=True):
 def render_table(table: str, runs: Sequence[ScoredRun] = ()) -> PaperTable:
     """The table ``q2-2`` to ``nph-6``, measured on ``runs``; without runs its measured cells are empty.
 
-    Of several runs that have a cell, the first counts. InvalidRequest for an unknown table or variant.
+    Where several runs have a cell, the first counts. InvalidRequest for an unknown table or variant.
     """
     if table not in TABLES:
         raise InvalidRequest(f"There is no table {table!r}; tables are {', '.join(TABLES)}.")

@@ -77,7 +77,7 @@ ExamplesBySet = Mapping[str, Sequence["Example"]]
 def load_run(
     directory: Path, name: str = "", data: ExamplesBySet | None = None, development: ExamplesBySet | None = None
 ) -> ScoredRun:
-    """Read a run and its scores of the given examples; InvalidRequest when ``directory`` is not that of a run."""
+    """Read a run and its scores of the given examples; InvalidRequest when ``directory`` does not hold a run."""
     from groundwire.evaluate.scores.scoring import SCORES, Stored, request_key
     from groundwire.evaluate.statistics.results import Results
 
@@ -111,9 +111,9 @@ def build_unscored_run(data: ExamplesBySet) -> ScoredRun:
 
 def match_variants(runs: Sequence[ScoredRun], names: Sequence[str]) -> Iterator[tuple[str, ScoredRun]]:
     """The runs with their variants; a run without a name is the first variant."""
-    known = {name.lower(): name for name in names}
+    by_lower_name = {name.lower(): name for name in names}
     for run in runs:
-        yield known.get(run.name.lower(), names[0]), run
+        yield by_lower_name.get(run.name.lower(), names[0]), run
 
 
 class Measured:

@@ -1,4 +1,4 @@
-"""Numbers and dates by rule: token patterns for two entity rulers, each of which keeps the longest match.
+"""Numbers and dates by rule: token patterns for two entity rulers, and each ruler keeps the longest match.
 
 The ruler ``atoms`` finds numbers, years, months and the like beside the names already recognised, which it does not
 change ("Apollo 13", "World War II"). The ruler ``phrases`` then joins an atom with the words around it. Types and

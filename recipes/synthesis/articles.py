@@ -48,8 +48,8 @@ class Articles:
     def read(cls, path: Path, split: str = "train") -> Articles:
         """A file of plain text, without its held-out articles or, with ``split`` dev, only these."""
         rows = ((row, str(row.get("doc", row.get("title", "")))) for row in read_rows(path))
-        kept = ((row, key) for row, key in rows if is_held_out(key) == (split == "dev"))
-        return cls.of((_clean(row), f"{path.name}:{key}", row.get("title", "")) for row, key in kept)
+        of_split = ((row, key) for row, key in rows if is_held_out(key) == (split == "dev"))
+        return cls.of((_clean(row), f"{path.name}:{key}", row.get("title", "")) for row, key in of_split)
 
     @classmethod
     def from_squad(cls, squad: Squad) -> Articles:
@@ -59,7 +59,7 @@ class Articles:
         )
 
     def list_sentences(self, paragraph: int) -> list[str]:
-        """The sentences of a paragraph; pieces that were cut at an abbreviation are joined."""
+        """The sentences of a paragraph; parts that were cut at an abbreviation are joined."""
         sentences: list[str] = []
         for start, end in find_sentence_bounds(self.texts[paragraph]):
             text = self.texts[paragraph][start:end].strip()

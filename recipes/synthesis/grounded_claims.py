@@ -33,7 +33,7 @@ SHARES = {"sentence": 0.36, "two": 0.12, "pronoun": 0.1, "statement": 0.22, "fac
 SENTENCES = (1, 1, 2, 2, 3, 3, 4, 5, 6, 8)
 """Lengths of the passage, in sentences, before the limit in words."""
 FACTS = (1, 2, 3, 4, 6)
-"""Numbers of facts in the knowledge beside those that the claim states."""
+"""Numbers of facts in the knowledge beside the facts that the claim states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class FactClaims:
     """Draws facts of a graph in words."""
 
     def __init__(self, index: TripleIndex, triples: Sequence[Triple]) -> None:
-        """``triples`` are those that claims state; ``index`` has what else is known about their entities."""
+        """``triples`` are the facts that claims state; ``index`` has what else is known about their entities."""
         phrases = read_phrases()
         self._index = index
         self._by_relation: dict[str, list[Triple]] = {}
@@ -201,7 +201,7 @@ class FactClaims:
         side = target == last.object
         same = self._by_relation.get(last.predicate, [])
         rivals = [_ends(triple)[side] for triple in rng.sample(same, min(12, len(same)))]
-        known = {end for triple in self._list_known(_ends(last)[not side]) for end in _ends(triple)}
+        ends = {end for triple in self._list_known(_ends(last)[not side]) for end in _ends(triple)}
         return GroundedClaim(
             kind,
             claim,
@@ -209,7 +209,7 @@ class FactClaims:
             tuple(order.index(index) for index in range(len(facts))),
             tuple(text for text in near if text not in shown),
             target,
-            tuple(rival for rival in rivals if rival not in known),
+            tuple(rival for rival in rivals if rival not in ends),
             last.subject,
         )
 

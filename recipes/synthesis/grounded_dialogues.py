@@ -50,7 +50,7 @@ def make_grounded_dialogues(
 
     ``data`` is the directory of training sets. Articles come from SQuAD's training or development split. Rows are kept
     if their knowledge contains at least the share ``grounded`` of the response's words: unlike FaithDial's responses,
-    those of chats also say much that is in no document.
+    responses of chats also say much that is in no document.
     """
     if not 0 <= articles < 1:
         raise ValueError(f"articles={articles}; allowed are 0 up to, but not, 1.")
@@ -89,7 +89,7 @@ def _list_statements(chats: Sequence[Sequence[str]]) -> Iterator[DialogueSentenc
             for start, end in find_sentence_bounds(turn):
                 text = turn[start:end].strip()
                 plain = WORDS[0] <= len(text.split()) <= WORDS[1] and not text.endswith("?")
-                # "Thank you for chatting with me" occurs in many dialogues, and is no fact.
+                # "Thank you for chatting with me" occurs in many dialogues, and states nothing.
                 if plain and assign_weak_label(text) != NOT_VERIFIABLE:
                     yield DialogueSentence(text, dialogue, number)
 
@@ -102,8 +102,8 @@ def _match_facts(sentences: Sequence[DialogueSentence]) -> Iterator[tuple[int, i
     vectors = weigh.fit_transform([sentence.text for sentence in sentences])
     present, rarity = (vectors > 0).astype(np.float32), weigh.idf_
     dialogues = np.array([sentence.dialogue for sentence in sentences])
-    for at in range(0, len(sentences), _AT_ONCE):
-        part = slice(at, at + _AT_ONCE)
+    for start in range(0, len(sentences), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
         cosines = (vectors[part] @ vectors.T).toarray()
         cosines[dialogues[part, None] == dialogues[None, :]] = 0
         nearest = cosines.argmax(1)
@@ -111,4 +111,4 @@ def _match_facts(sentences: Sequence[DialogueSentence]) -> Iterator[tuple[int, i
         weights = np.asarray(shared @ rarity)
         for row, other in enumerate(nearest):
             if cosines[row, other] >= SIMILAR and weights[row] >= WEIGHT:
-                yield at + row, int(other)
+                yield start + row, int(other)

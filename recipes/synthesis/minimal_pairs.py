@@ -10,7 +10,8 @@ K'        unsupported   supported
 ========  ============  ============
 
 A minimal pair is one side of this square: two responses to the same knowledge, or the same response with two
-knowledges. All sides are drawn alike, so neither the wording of a response nor that of a knowledge shows the label.
+knowledges. All sides are drawn alike, so neither the wording of a response nor the wording of a knowledge shows the
+label.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .structured_edits import ClaimEdit, EditContext, EditedSpan, draw_editor, e
 from .typed_names import NameTypes
 
 ARTICLE_SHARES = {"squad": 0.3, "text_wikipedia": 0.4, "text_fever_intros": 0.15, "text_wikitext_openings": 0.15}
-"""Of the claims about articles, by source."""
+"""Shares of the claims about articles, by source."""
 PLAIN = 0.4
 """Share of the responses that are left as the article words them; the others are in chat style."""
 REWORDED = 0.6
@@ -41,7 +42,7 @@ DROPPED = 0.08
 ATTEMPTS = 14
 """Claims that an editor is tried on before another editor is drawn."""
 _OUTRIGHT = frozenset({"number", "date", "negation"})
-"""Reasons that contradict the knowledge; another name may be true beside the one that the knowledge has."""
+"""Reasons that contradict the knowledge; another name may be true beside the knowledge's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,22 +196,22 @@ def _drop_support(
 ) -> MinimalPair | None:
     """The claim with all of its knowledge, and with one of its needed sentences left out, mostly replaced by another.
 
-    Only claims of two sentences have words that clearly rest on the one that is left out; others are unsupported as a
-    whole.
+    Only claims of two sentences have words that clearly rest on the sentence that is left out; others are unsupported
+    as a whole.
     """
     sentence = claim.passage[rng.choice(claim.needed)]
-    kept = [text for text in parts if text != sentence]
+    others = [text for text in parts if text != sentence]
     replacement = [text for text in claim.near if text not in parts and len(text.split()) <= len(sentence.split()) + 8]
     if replacement and rng.random() < 0.8:
-        kept.insert(rng.randint(0, len(kept)), rng.choice(replacement))
-    knowledge = " ".join(kept)
-    if not kept or word_coverage(styled.claim, knowledge) >= NEAR:
+        others.insert(rng.randint(0, len(others)), rng.choice(replacement))
+    knowledge = " ".join(others)
+    if not others or word_coverage(styled.claim, knowledge) >= NEAR:
         return None
     spans: tuple[EditedSpan, ...] = (EditedSpan(0, len(styled.claim), "addition"),)
     if claim.kind == "two":
         pieces = [text for text in claim.claim.split(". ") if word_coverage(text, knowledge) < NEAR]
         starts = [(styled.claim.find(text), text) for text in pieces]
-        spans = tuple(EditedSpan(at, at + len(text), "addition") for at, text in starts if at >= 0)
+        spans = tuple(EditedSpan(start, start + len(text), "addition") for start, text in starts if start >= 0)
     if not spans or claim.kind in ("bridge", "facts", "pronoun"):
         return None
     return MinimalPair(

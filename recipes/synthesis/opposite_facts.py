@@ -96,8 +96,8 @@ class OppositeFacts:
     def _keep(self, items: Sequence[Item]) -> list[Item]:
         """The items of the split; all where it has none."""
         held_out = [zlib.crc32(repr(item).encode()) % HELD_OUT == 0 for item in items]
-        kept = [item for item, left in zip(items, held_out, strict=True) if left == (self._split == "dev")]
-        return kept or list(items)
+        of_split = [item for item, left in zip(items, held_out, strict=True) if left == (self._split == "dev")]
+        return of_split or list(items)
 
     def _draw_slots(self, rng: random.Random) -> dict[str, str]:
         """A filling for every slot of a phrase."""

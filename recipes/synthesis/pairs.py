@@ -59,7 +59,7 @@ class ConsistencyPair:
 
 @dataclass(frozen=True, slots=True)
 class _SupportedResponse:
-    """A response that its window supports. ``question`` is the one that it answers, if it was made from one."""
+    """A response that its window supports. ``question`` is what it answers, if it was made from a question."""
 
     paragraph: int
     window: str
@@ -179,7 +179,7 @@ class ConsistencyPairs:
             window = context[chosen[0][0] : chosen[-1][1]].strip()
             parts = [shorten_sentence(context[a:b].strip(), window, rng) for a, b in chosen]
             rng.shuffle(parts)
-            # Shorter pieces were cut at an abbreviation.
+            # Shorter parts were cut at an abbreviation.
             if all(len(part.split()) >= 5 for part in parts):
                 return _SupportedResponse(paragraph, window, " ".join(parts[: 2 if dice > 0.88 else 1]))
 
@@ -311,8 +311,8 @@ def shorten_sentence(sentence: str, around: str, rng: random.Random) -> str:
         cuts = [match.start() for match in _CLAUSE.finditer(text) if len(text[: match.start()].split()) >= 6]
         text = text[: rng.choice(cuts)].rstrip(" ,;") + "." if cuts else text
     if rng.random() < 0.25:
-        known = word_set(around)
-        pronoun = next((p for p in ("he", "she", "they") if p in known), "it")
+        words_around = word_set(around)
+        pronoun = next((p for p in ("he", "she", "they") if p in words_around), "it")
         text = _SUBJECT.sub(f"{pronoun} ", text, count=1) if _SUBJECT.match(text) else text
     return text if len(text.split()) >= 4 else sentence
 

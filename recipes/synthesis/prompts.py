@@ -45,8 +45,8 @@ class PromptSampler:
         """
         if self._dialogues and rng.random() < 0.2:
             turns = rng.choice(self._dialogues)
-            at = rng.randrange(1, len(turns))
-            prompt = Prompt("", "\n".join(turns[max(0, at - rng.randint(1, 3)) : at]), turns[at])
+            index = rng.randrange(1, len(turns))
+            prompt = Prompt("", "\n".join(turns[max(0, index - rng.randint(1, 3)) : index]), turns[index])
             return (
                 Prompt(self.draw_other_document(rng, words=words), prompt.history, prompt.response)
                 if rng.random() < 0.5

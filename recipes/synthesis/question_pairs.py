@@ -33,7 +33,7 @@ REASONS = {"E": "entity", "#": "number", "N": "negation", "A": "relation", "X": 
 PLAIN = 0.4
 """Share of the pairs that are not in chat style."""
 MOST_CHANGED = 0.5
-"""Of the words of a changed statement; where more differ, which of them are unsupported is unclear."""
+"""Share of the words of a changed statement; where more differ, which of them are unsupported is unclear."""
 LONGEST_ANSWER = 8
 """Words."""
 LONGEST_QUESTION = 14
@@ -59,7 +59,7 @@ class Statements:
     kind: str
     context: str
     ranges: tuple[tuple[int, int], ...]
-    """Of the characters of ``context`` that both rest on."""
+    """Characters of ``context`` that both rest on."""
     reason: str
     changed: tuple[tuple[int, int], ...] | None
     """Unsupported characters of ``unsupported``; None where they are not known."""
@@ -73,7 +73,7 @@ class QuestionPair:
     supported: str
     unsupported: str
     spans: tuple[EditedSpan, ...] | None
-    """Of the unsupported response; None where they are not known."""
+    """Edited words of the unsupported response; None where they are not known."""
     kind: str
     aside: bool
     """Whether the responses hold more than the statement."""
@@ -141,7 +141,7 @@ def read_polar_statements(data: Path) -> list[str]:
 
 
 def find_changed(supported: str, unsupported: str) -> tuple[tuple[int, int], ...] | None:
-    """The characters of ``unsupported`` that its words and those of ``supported`` differ in.
+    """The characters of the words of ``unsupported`` that differ from ``supported``.
 
     Empty when the two say the same, but for spelling; None when most words differ, or when only words are missing.
 
@@ -192,18 +192,18 @@ def _state(question: str, answer: str, context: str, start: int) -> str | None:
     if not answer or len(answer.split()) > LONGEST_ANSWER:
         return None
     bare = " ".join(question.split()).rstrip(" ?.")
-    known = set(_WORD.findall(context.lower()))
-    text = declare(bare, answer, find_preposition(context, start), known) if bare else None
+    context_words = set(_WORD.findall(context.lower()))
+    text = declare(bare, answer, find_preposition(context, start), context_words) if bare else None
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else None
 
 
 def _state_unanswerable(rows: Sequence[Mapping[str, Any]], squad: Squad) -> list[Statements]:
     """The changed questions with their plausible answers, beside the questions that they were made from."""
-    known = {(squad.contexts[q.paragraph], _squeeze(q.text)): q for q in squad.questions}
+    by_question = {(squad.contexts[q.paragraph], _squeeze(q.text)): q for q in squad.questions}
     statements = []
     for row in rows:
         context, paired = row["context"], row.get("paired_question") or ""
-        question = known.get((context, _squeeze(paired)))
+        question = by_question.get((context, _squeeze(paired)))
         plausible = row.get("plausible_answer") or ""
         start = context.find(plausible)
         if question is None or start < 0:

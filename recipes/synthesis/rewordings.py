@@ -35,7 +35,7 @@ _INTEGER = re.compile(r"(?<![\w.,$£€%°-])(\d{1,3}(?:,\d{3})+|\d+)(?![\w%°]|
 _PERCENT = re.compile(r"\b(\d+(?:\.\d+)?)(%| percent| per cent)(?!\w)")
 _SHARES = {"50": "half", "25": "a quarter", "75": "three quarters", "33": "about a third", "66": "about two thirds"}
 MOST_ROUNDED = 0.08
-"""Of a number: what rounding may add or take away."""
+"""The share of a number that rounding may add or take away."""
 _COUNTED_AFTER = re.compile(r" (?!AD|BC|CE|am|pm|and|or|to|in|on|at|of|by|was|is|were|the)[a-z]{3,}")
 _IS_PERSON = re.compile(r"[A-Z][a-z]+ [A-Z][a-z]+")
 _PRONOUNS = re.compile(r"\b(?:he|she|it|they)\b", re.IGNORECASE)
@@ -205,7 +205,7 @@ class RewordingContext:
 
 
 def reword(claim: str, context: RewordingContext, rng: random.Random, most: int = 2) -> str:
-    """``claim`` with up to ``most`` rewordings, those that apply, drawn at random; unchanged where none does.
+    """``claim`` with up to ``most`` of the rewordings that apply, drawn at random; unchanged where none does.
 
     >>> reword("The museum is famous.", RewordingContext("", "", NameTypes({})), random.Random(1))
     'The museum is well-known.'
@@ -303,7 +303,7 @@ def shorten_name(claim: str, context: RewordingContext, rng: random.Random) -> s
 
 
 def use_pronoun(claim: str, context: RewordingContext, _: random.Random) -> str | None:
-    """A pronoun for the topic at the beginning of the claim: the one that the knowledge has, where it is clear."""
+    """A pronoun for the topic at the beginning of the claim: the knowledge's pronoun, where it is clear."""
     topic = re.sub(r" ?\(.*\)", "", context.topic)
     begins = next((text for text in (f"The {topic}", topic) if topic and claim.startswith(f"{text} ")), None)
     if begins is None:
@@ -318,15 +318,15 @@ def use_pronoun(claim: str, context: RewordingContext, _: random.Random) -> str 
 
 
 def use_synonym(claim: str, _: RewordingContext, rng: random.Random) -> str | None:
-    """A word or phrase replaced by one that means the same here in most sentences."""
-    known = [
+    """A word or phrase replaced by another with the same meaning here in most sentences."""
+    matches = [
         match
         for match in _WORDS.finditer(claim)
         if match.start() == 0 or match[0].islower() or match[0].startswith(("the United", "United"))
     ]
-    if not known:
+    if not matches:
         return None
-    match = rng.choice(known)
+    match = rng.choice(matches)
     new = rng.choice(_OF_WORD[match[0].lower()])
     return _replace(claim, match, f"{new[:1].upper()}{new[1:]}" if match[0][:1].isupper() else new)
 

@@ -2,7 +2,7 @@
 
 An edit is a list of replacements in the claim, so the unsupported words are known exactly. The same edit can be made in
 the knowledge (``edit_knowledge``): then the edited claim is supported and the original is not, and the wording of a
-response alone does not show its label. The reasons are those of LettuceDetect's structured edits (Kovács 2026), grouped
+response alone does not show its label. The reasons follow LettuceDetect's structured edits (Kovács 2026), grouped
 to six.
 """
 
@@ -208,8 +208,8 @@ def edit_roles(claim: str, context: EditContext, rng: random.Random) -> ClaimEdi
     names = context.names.find(claim)
     pairs = [
         (first, second)
-        for at, first in enumerate(names)
-        for second in names[at + 1 :]
+        for index, first in enumerate(names)
+        for second in names[index + 1 :]
         if first.type == second.type != "other"
         and not _share_words(first.text, second.text)
         and len(re.findall(r"\w+", claim[first.end : second.start])) >= 2

@@ -1,4 +1,4 @@
-"""Finds names in edited English text by their capitals and says of which type each is, without a model.
+"""Finds names in edited English text by their capitals and says which type each has, without a model.
 
 The type comes from lists (``common.name_lists``), from a word of the name ("River", "University"), or from a known
 first name. Names are needed by the million here, and a wrong type costs little: a person's name replaced by a city's
@@ -104,7 +104,7 @@ class NameTypes:
         return out
 
     def classify(self, name: str) -> str | None:
-        """The type of a name; None for a date, which is no name."""
+        """The type of a name; None for a date, which is not a name."""
         words = name.split()
         lowered = [word.lower() for word in words]
         if not words or lowered[0] in _DATES or (len(words) == 1 and name.isdigit()):

@@ -76,7 +76,7 @@ class VerifiabilitySentences:
         return self._style.style_sentence(fact, rng)
 
     def _draw_article_sentence(self, rng: random.Random) -> str:
-        """Draw a sentence of SQuAD's paragraphs; short pieces are mostly cut at an abbreviation, and are skipped."""
+        """Draw a sentence of SQuAD's paragraphs; short parts are mostly cut at an abbreviation, and are skipped."""
         while True:
             paragraph = rng.randrange(len(self._squad.contexts))
             start, end = rng.choice(self._squad.bounds[paragraph])
@@ -97,8 +97,8 @@ class VerifiabilitySentences:
 def read_claims(data: Path) -> dict[str, list[str]]:
     """Short facts in plain words, by source, as far as the files are there.
 
-    They are claims of FEVER and Fool Me Twice, of science and of pictures, and answers to yes/no questions, many of
-    which speak to the reader: "you can buy it on Sundays".
+    They are claims of FEVER and Fool Me Twice, of science and of pictures, and answers to yes/no questions. Many
+    answers speak to the reader: "you can buy it on Sundays".
     """
     sources = {
         "fever": ("nli_fever", ""),

@@ -1,6 +1,6 @@
 """Weak labels: rules that vote whether a sentence of chat asserts something that can be checked, or abstain.
 
-The kinds of non-verifiable responses are those of Santhanam et al. 2021, Table 1: opinion, suggestion, topic switch,
+Santhanam et al. 2021, Table 1, has the kinds of non-verifiable responses: opinion, suggestion, topic switch,
 question, personal information; thanks, greetings and bare reactions are added. A sentence gets a label only when
 at least one rule votes and no two disagree.
 """
@@ -113,7 +113,7 @@ class SentenceParts:
             begin = lead.end()
         claim = text[begin:].strip()
         cased = written[begin:].strip()
-        # What is left of "i didn't know that" or "i think so" is no claim of its own.
+        # What is left of "i didn't know that" or "i think so" does not claim anything.
         if len(claim.split()) < 3:
             claim, cased, reported = core, written[len(written) - len(core) :], False
         reports = (reported and not _ASKED.match(claim)) or _REPORTING.search(text) or _TAG.search(text)

@@ -69,10 +69,10 @@ class CapturedDecoder:
         past = [name for name in inputs if name.startswith("past.")]
         cross = [name for name in inputs if name == "cross_mask" or name.startswith(("cross.", "copied."))]
         up = [node for name, node in inputs.items() if not name.startswith(("past", "cross", "copied", "count"))]
-        kept = [name for name in TABLES if name in runnable.outputs]
+        names = [name for name in TABLES if name in runnable.outputs]
         down = [node for name, node in runnable.outputs.items() if not name.startswith(("present.", *TABLES))]
         self.up, self.down = Transfer(up, largest, device), Transfer(down, largest, device)
-        self.tables = {name: Buffer(runnable.outputs[name], device, [largest]) for name in kept}
+        self.tables = {name: Buffer(runnable.outputs[name], device, [largest]) for name in names}
         # Read from the first by steps with an even number of past tokens, from the second by the others.
         self._past = {name: [Buffer(inputs[name], device, [largest]) for _ in range(2 - self.fused)] for name in past}
         self._counts = {count: _on_host(count, np.int64) for count in list_counts(self.most)}
@@ -120,7 +120,7 @@ class CapturedDecoder:
                     self.encoder.graph.run(BatchShape(contexts * rows, width))
                     step = BatchShape(rows, width, contexts=contexts, candidates=self.count(1))
                     for past in range(PAST_TOKENS - 1):
-                        before, now = (self.count_beams(beams, at) for at in (max(0, past - 1), past))
+                        before, now = (self.count_beams(beams, position) for position in (max(0, past - 1), past))
                         self.graph.run(step._replace(past=past, beams=now, before=before))
                     self.runnable.stream.synchronize()
 

@@ -58,7 +58,7 @@ class Runnable:
     def load(cls, path: Path, profile: DeviceProfile, stream: Stream | None = None, *, urgent: bool = False) -> Self:
         """Open a graph on ``stream``, or on a new one; raises BundleError or DeviceError as ``Session.load`` does.
 
-        ``urgent`` gives the kernels of a new stream the GPU before those of others.
+        With ``urgent`` the GPU runs the kernels of a new stream before the kernels of other streams.
         """
         stream = stream or Stream(profile.device.index, urgent=urgent)
         # Every shape is captured, so the memory suffices for the largest, and no more of it is needed later.

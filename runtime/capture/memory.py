@@ -102,7 +102,7 @@ class Transfer:
     def arrays(self, sizes: Sizes) -> dict[str, Array]:
         """The values in page-locked memory, by name."""
         nodes, array = self._list_offsets(sizes), self._host.array
-        return {node.name: array(find_shape(node, sizes), TYPES[node.type], at) for node, at in nodes}
+        return {node.name: array(find_shape(node, sizes), TYPES[node.type], offset) for node, offset in nodes}
 
     def upload(self, stream: Stream, sizes: Sizes) -> None:
         """Queue the copy to the device."""

@@ -45,8 +45,8 @@ class CapturedScorer:
         past = [name for name in nodes if name.startswith("past.")]
         one_token = name_axes(BatchShape(1, 1, past=1, scored=1))
         token_bytes = sum(count_bytes(nodes[name], one_token) for name in past)
-        kept = STATE_BYTES // token_bytes if past else 0
-        self.shapes = ScoringShapes.make(role.max_tokens, vocabulary, kept, strict=strict)
+        state_tokens = STATE_BYTES // token_bytes if past else 0
+        self.shapes = ScoringShapes.make(role.max_tokens, vocabulary, state_tokens, strict=strict)
         self._runs = self.shapes.list_runs()
         largest = [name_axes(run) for run in self._runs]
         self._nodes = [node for name, node in nodes.items() if not name.startswith(("past.", "present."))]

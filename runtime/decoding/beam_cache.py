@@ -48,9 +48,9 @@ class BeamCache:
 
     def keep(self, rows: NDArray[np.int64], sources: int) -> None:
         """Keep the sources at these positions, as the first of so many."""
-        kept = self.table[rows]
-        self.table = np.zeros((sources, *kept.shape[1:]), np.int32)
-        self.table[: len(rows)] = kept
+        old_table = self.table[rows]
+        self.table = np.zeros((sources, *old_table.shape[1:]), np.int32)
+        self.table[: len(rows)] = old_table
 
 
 class StepRecord:

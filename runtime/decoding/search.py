@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .. import _native
 from ..calls import BeamSampling, BeamSearch, Decoding, DelayedBeamSearch, Greedy, Sampling
 from ..errors import InvalidRequest
-from ..numerics import softmax
+from ..ort.forward import softmax
 from ..ort.session import Array
 
 T = TypeVar("T")
@@ -398,8 +398,8 @@ def _warp_scores(
         allowed = allowed[: decoding.top_k]
     if decoding.top_p < 1 and len(allowed):
         mass = np.cumsum(softmax(warped[allowed]))
-        kept = int(np.searchsorted(mass, decoding.top_p, side="left")) + 1
-        warped[allowed[kept:]] = -np.inf
+        count = int(np.searchsorted(mass, decoding.top_p, side="left")) + 1
+        warped[allowed[count:]] = -np.inf
     return warped
 
 

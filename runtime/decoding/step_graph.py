@@ -118,9 +118,9 @@ class StepGraph:
         sources = self._mask.shape()[0] // self._contexts
         if len(rows) == sources:
             return
-        kept = np.concatenate([rows + context * sources for context in range(self._contexts)])
+        context_rows = np.concatenate([rows + context * sources for context in range(self._contexts)])
         past = {f"past.{name}": value for name, value in self._past.items()}
-        taken = self._session.take_rows({**self._cross, **past, "cross_mask": self._mask}, kept)
+        taken = self._session.take_rows({**self._cross, **past, "cross_mask": self._mask}, context_rows)
         self._mask = taken.pop("cross_mask")
         self._past = {name: taken.pop(f"past.{name}") for name in self._past}
         self._cross = taken

@@ -117,12 +117,12 @@ class Server:
                 f"{error} Put the graphs of this bundle on the server (groundwire export triton BUNDLE --out REPO), or "
                 "name its models in Endpoint(url, models=…)."
             ) from error
-        for given, expected, what in (
+        for described, expected, what in (
             (metadata.inputs, spec.inputs, "input"),
             (metadata.outputs, spec.outputs, "output"),
         ):
-            if given:
-                _compare_tensors(model, what, given, expected)
+            if described:
+                _compare_tensors(model, what, described, expected)
         response = self._send("GET", f"{path}/ready")
         if response.status_code != 200:
             raise ServerUnavailable(f"{self._describe(response, f'{path}/ready')} The model is not ready.")
@@ -154,12 +154,12 @@ class Server:
                 f"{self.endpoint.url}{path} is no answer of the Open Inference Protocol, version 2: {error}."
             ) from error
 
-    def _send(self, method: str, path: str, **given: Any) -> httpx.Response:
+    def _send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         import httpx
 
         url = f"{self.endpoint.url}{path}"
         try:
-            return self._client.request(method, path, **given)
+            return self._client.request(method, path, **arguments)
         except httpx.ConnectTimeout as error:
             raise ServerUnavailable(
                 f"{url} was not reached within {self.endpoint.connect_timeout_ms:g} ms. Check the address."
@@ -211,9 +211,9 @@ def check_backend(backend: str, url: str | Endpoint | None, **of_this_machine: o
 
 
 def _compare_tensors(
-    model: str, what: str, given: tuple[TensorDescription, ...], expected: tuple[TensorSpec, ...]
+    model: str, what: str, described: tuple[TensorDescription, ...], expected: tuple[TensorSpec, ...]
 ) -> None:
-    by_name = {tensor.name: tensor for tensor in given}
+    by_name = {tensor.name: tensor for tensor in described}
     names = {spec.name for spec in expected}
     absent = names - by_name.keys() if what == "output" else names ^ by_name.keys()
     if absent:

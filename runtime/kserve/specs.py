@@ -54,7 +54,7 @@ class TensorSpec(NamedTuple):
         """Raise ServerError unless an array of ``shape`` fits; ``sizes`` has the named dimensions so far."""
         expected = [sizes.get(size, -1) if isinstance(size, str) else size for size in self.shape]
         if len(shape) != len(expected) or any(
-            wanted not in (-1, given) for wanted, given in zip(expected, shape, strict=True)
+            wanted not in (-1, length) for wanted, length in zip(expected, shape, strict=True)
         ):
             raise ServerError(
                 f"The server's model {model} gives {self.name} the shape {list(shape)}, but its graph gives "

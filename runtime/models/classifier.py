@@ -12,13 +12,12 @@ from ..bundle import Bundle
 from ..calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError
 from ..manifest import ClassifierRole, TokenClassifierRole
-from ..numerics import softmax
+from ..ort.forward import softmax
 from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
-from ..unread import NOTHING, read_pair
-from .graphs import load_graph, prepare_graph
-from .shared_graph import SplitCall, find_output, run_heads
+from ..unread import NOTHING_UNREAD, read_pair
+from .graphs import SplitCall, find_output, load_graph, prepare_graph, run_heads
 
 _INFERENCE = ("entailment", "contradiction", "neutral")
 
@@ -34,9 +33,9 @@ class Classifier:
         self.output = find_output(session.outputs, role.output, role.graph)
         inference = _INFERENCE if set(role.labels) == set(_INFERENCE) else role.labels
         self._order = role.window_order or inference
-        for name, given in (("window_order", self._order), ("supported", role.supported)):
-            if set(given) - set(role.labels):
-                raise BundleError(f"{name} {given} names labels that the role lacks; it has {role.labels}.")
+        for name, labels in (("window_order", self._order), ("supported", role.supported)):
+            if set(labels) - set(role.labels):
+                raise BundleError(f"{name} {labels} names labels that the role lacks; it has {role.labels}.")
 
     @classmethod
     def load(
@@ -67,9 +66,9 @@ class Classifier:
     def choose_label(self, call: Classify, table: NDArray[np.float64], read: Read) -> Classified | GroundwireError:
         """The label and probabilities of the decisive window, from the probabilities [windows, labels] of all.
 
-        A detector's decisive window is the one that supports the hypothesis most. Otherwise the first label in window
-        order that any window has decides, in the window where it is most probable: one entailing passage supports a
-        hypothesis, even if the others do not.
+        The decisive window of a detector is the window that supports the hypothesis most. Otherwise the first label in
+        window order that any window has decides, in the window where it is most probable: one entailing passage
+        supports a hypothesis, even if the others do not.
         """
         if not np.isfinite(table).all():
             return ModelError(f"The classifier of {call.role!r} gave numbers that are not finite; its graph is broken.")
@@ -95,7 +94,7 @@ class Classifier:
         """One window or more for each premise; TooLong when they are more than ``max_windows``."""
         template = self._role.template
         windows: list[Window] = []
-        response = knowledge = NOTHING
+        response = knowledge = NOTHING_UNREAD
         windowed = 0 if "{premise}" in template.first else 1
         # A model of the hypothesis alone reads it once, however many passages there are.
         alone = "{premise}" not in f"{template.first}{template.second}"
@@ -186,7 +185,7 @@ class TokenClassifier:
     def split(self, call: ClassifyTokens, max_windows: int) -> SplitCall:
         """One window or more for each premise; TooLong when they are more than ``max_windows``."""
         windows: list[Window] = []
-        response = knowledge = NOTHING
+        response = knowledge = NOTHING_UNREAD
         for premise in call.premises:
             fields = {"premise": premise, "hypothesis": call.text}
             first, second = self._encoder.render(self._role.template, fields)

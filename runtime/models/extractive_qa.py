@@ -16,7 +16,7 @@ from ..manifest import ExtractiveQARole
 from ..ort.forward import forward
 from ..ort.session import Array, DeviceProfile, Graph
 from ..tokenization import TextEncoder, Window
-from ..unread import NOTHING, check_readable
+from ..unread import NOTHING_UNREAD, check_readable
 from .graphs import load_graph, prepare_graph
 
 MAX_ANSWER_TOKENS = 32
@@ -35,7 +35,7 @@ class PassageWindow(NamedTuple):
 
 
 class WindowAnswer(NamedTuple):
-    """The answer of one window: token positions, and the answer's logits minus those of "no answer"."""
+    """The answer of one window: token positions, and the answer's logits minus the logits of "no answer"."""
 
     status: Status
     start: int
@@ -104,7 +104,7 @@ class ExtractiveQA:
 
     def _split_passages(self, question: int, call: Answer, max_windows: int) -> list[PassageWindow]:
         windows: list[PassageWindow] = []
-        unread = NOTHING
+        unread = NOTHING_UNREAD
         for passage_index, passage in enumerate(call.passages):
             encoded = self._encoder.encode_windows(
                 call.question, passage, 1, self._role.stride, max_windows, len(windows)
@@ -141,7 +141,7 @@ def choose_answer(call: Answer, answers: Sequence[tuple[PassageWindow, WindowAns
 
 
 def _get_text(call: Answer, source: PassageWindow, answer: WindowAnswer) -> str:
-    """The words of a range; none when it touches a special token, as such a range is no answer."""
+    """The words of a range; none when it touches a special token, as such a range does not answer."""
     if None in source.window.sequence_ids[answer.start : answer.end + 1]:
         return ""
     return source.window.text(answer.start, answer.end, (call.question, call.passages[source.passage]))

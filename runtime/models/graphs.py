@@ -1,21 +1,29 @@
-"""Which graph of a role a device runs, and how it is opened."""
+"""Graphs of roles: which graph of a role a device runs, how it is opened, and the passes of roles that share it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ..bundle import Bundle
+from ..calls import Classify, ClassifyTokens, Read
 from ..capture.encoder import CapturedEncoder
 from ..capture.memory import Sizes
-from ..errors import BundleError, DeviceError
+from ..errors import BundleError, DeviceError, GroundwireError
 from ..manifest import EncoderRole, QuestionGeneratorRole, Role, ShapePlan, Target
 from ..ort.device import Device
+from ..ort.forward import forward
 from ..ort.remote import open_graph
 from ..ort.session import DeviceProfile, Graph
+from ..protocol import Outcome
 from ..tensorrt.engine import TensorRTEngine
+from ..tokenization import Window
 
 
 def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, DeviceProfile]:
@@ -47,7 +55,7 @@ def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, Dev
 def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Graph:
     """Open the graph of a role that ``place_role`` returned: an engine for TensorRT, else what ``open_graph`` opens.
 
-    Raises BundleError, or DeviceError when there is no engine that fits, as ``TensorRTEngine.load`` does.
+    Raises BundleError, or DeviceError when no engine fits, as ``TensorRTEngine.load`` does.
     """
     target = role.find_target("tensorrt")
     if profile.device.kind == "tensorrt" and target is not None:
@@ -88,3 +96,102 @@ def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> ShapePlan:
             "Export it again."
         )
     return target.plan
+
+
+class SplitCall(NamedTuple):
+    """A call as model inputs."""
+
+    windows: list[Window]
+    read: Read
+
+
+class GraphHead(Protocol):
+    """A role that reads one output of an encoder graph."""
+
+    @property
+    def pad_id(self) -> int:
+        """The token that fills a row."""
+        ...
+
+    @property
+    def output(self) -> int:
+        """The position of its output among the outputs of the graph."""
+        ...
+
+    def split(self, call: Any, max_windows: int) -> SplitCall:
+        """The windows of a call; raises what is wrong with its texts."""
+        ...
+
+    def conclude(self, call: Any, split: SplitCall, logits: Sequence[NDArray[Any]]) -> Outcome:
+        """The result of a call, from its output for each of its windows, padding included."""
+        ...
+
+
+class SharedGraph:
+    """The model of all roles of one graph."""
+
+    def __init__(self, session: Graph, heads: Mapping[str, GraphHead], profile: DeviceProfile) -> None:
+        if len({head.pad_id for head in heads.values()}) > 1:
+            raise BundleError(f"The roles {', '.join(heads)} share a graph and pad differently; export them again.")
+        self._session = session
+        self._heads = dict(heads)
+        self._profile = profile
+
+    def prepare(self) -> None:
+        """Capture the graph at every shape, on a GPU."""
+        prepare_graph(self._session)
+
+    def run(self, calls: Sequence[Classify | ClassifyTokens], max_windows: int) -> list[Outcome]:
+        """One result per call, in order, of whatever roles; a call that cannot be read gets its error instead."""
+        return run_heads(self._session, [(self._heads[call.role], call) for call in calls], max_windows, self._profile)
+
+
+def run_heads(
+    session: Graph, calls: Sequence[tuple[GraphHead, Any]], max_windows: int, profile: DeviceProfile
+) -> list[Outcome]:
+    """One result or error per call of a head of ``session``'s graph. Windows of equal tokens are read once."""
+    splits: list[SplitCall | GroundwireError] = []
+    for head, call in calls:
+        try:
+            splits.append(head.split(call, max_windows))
+        except GroundwireError as error:
+            splits.append(error)
+    windows = [[] if isinstance(split, GroundwireError) else split.windows for split in splits]
+    outputs = run_windows(session, windows, calls[0][0].pad_id if calls else 0, profile)
+    return [
+        split
+        if isinstance(split, GroundwireError)
+        else head.conclude(call, split, [of_window[head.output] for of_window in of_call])
+        for (head, call), split, of_call in zip(calls, splits, outputs, strict=True)
+    ]
+
+
+def run_windows(
+    session: Graph, calls: Sequence[Sequence[Window]], pad_id: int, profile: DeviceProfile
+) -> list[list[list[NDArray[Any]]]]:
+    """All outputs of the graph for each window of each call, padding included. Equal windows are read once."""
+    rows: dict[tuple[bytes, bytes], int] = {}
+    windows: list[Window] = []
+    for window in (window for of_call in calls for window in of_call):
+        if rows.setdefault(_content(window), len(windows)) == len(windows):
+            windows.append(window)
+    outputs: list[list[NDArray[Any]]] = [[] for _ in windows]
+    for batch, _, of_batch in forward(session, windows, pad_id, profile):
+        for index, row in enumerate(batch):
+            outputs[row] = [output[index] for output in of_batch]
+    return [[outputs[rows[_content(window)]] for window in of_call] for of_call in calls]
+
+
+def find_output(outputs: Sequence[str], wanted: str | None, graph: str) -> int:
+    """The position of the output ``wanted`` of a graph; None: its only one. BundleError if there is none."""
+    for index, output in enumerate(outputs):
+        if output == wanted or (wanted is None and len(outputs) == 1):
+            return index
+    raise BundleError(
+        f"{graph} has the outputs {', '.join(outputs)}, and the role reads {wanted or 'the only one'}. "
+        "Export the bundle again."
+    )
+
+
+def _content(window: Window) -> tuple[bytes, bytes]:
+    return np.asarray(window.ids, np.int32).tobytes(), np.asarray(window.type_ids, np.int32).tobytes()

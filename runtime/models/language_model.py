@@ -53,7 +53,7 @@ class LanguageModel:
         """The log-probabilities of each call's text, or its texts' lengths; a call that fails gets its error instead.
 
         TooLong when prefix and text do not fit the model's window together: they are never cut, whatever
-        ``max_windows``. InvalidRequest when there is no token to predict. ModelError when the graph's numbers are not
+        ``max_windows``. InvalidRequest when no token is to be predicted. ModelError when the graph's numbers are not
         finite.
         """
         out: dict[int, TextScored | TextLengths | GroundwireError] = {}

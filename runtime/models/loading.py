@@ -9,9 +9,8 @@ from ..errors import BundleError, GroundwireError
 from ..manifest import ClassifierRole, Role, TokenClassifierRole
 from ..ort.session import DeviceProfile, Graph
 from .classifier import Classifier, TokenClassifier
-from .graphs import load_graph
+from .graphs import GraphHead, SharedGraph, load_graph
 from .kinds import Model, kind_of
-from .shared_graph import GraphHead, SharedGraph
 
 
 def group_roles(roles: Mapping[str, tuple[Role, Bundle]]) -> list[tuple[str, ...]]:

@@ -28,9 +28,9 @@ class MaskedInput(NamedTuple):
     """A call as model inputs."""
 
     window: Window
-    """Facts and history, then the response; every word piece of a mention is the mask."""
+    """Facts and history, then the response; every token of a mention is the mask."""
     mentions: tuple[tuple[int, ...], ...]
-    """For each mention the positions of its word pieces in ``window``."""
+    """For each mention the positions of its tokens in ``window``."""
     ids: list[int]
     """The same ids without the facts and with each mention as one mask, for the causal model."""
     slots: tuple[int, ...]
@@ -67,17 +67,17 @@ def build_masked_input(encoder: TextEncoder, call: Retrieve, mask_id: int, turns
             )
     masked = [token if mention is None else mask_id for token, mention in zip(window.ids, mention_of, strict=True)]
     fact_length = len(fact_text) + len(SEPARATOR) if fact_text else 0
-    kept = [
+    read_positions = [
         position
         for position, mention in enumerate(mention_of)
         if not (window.sequence_ids[position] == 0 and window.offsets[position][0] < fact_length)
         and (mention is None or position == positions[mention][0])
     ]
-    index_of = {position: index for index, position in enumerate(kept)}
+    index_of = {position: index for index, position in enumerate(read_positions)}
     return MaskedInput(
         window._replace(ids=masked),
         tuple(map(tuple, positions)),
-        [masked[position] for position in kept],
+        [masked[position] for position in read_positions],
         tuple(index_of[pieces[0]] for pieces in positions),
         read,
     )

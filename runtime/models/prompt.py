@@ -14,7 +14,7 @@ BETWEEN_TURNS = "\n"
 
 
 class PromptContexts(NamedTuple):
-    """The pieces of both contexts, filled in."""
+    """The parts of both contexts, filled in."""
 
     grounded: list[str]
     """With the knowledge."""
@@ -26,7 +26,7 @@ def fill_prompt(prompt: Sequence[str], knowledge: Sequence[str], history: Sequen
     """Fill in ``prompt`` with and without the knowledge; blank passages and turns are skipped, and braces inside a
     passage or turn are text.
 
-    A piece whose fields are all empty is left out; ``alone`` has no piece with ``{knowledge}``.
+    A part whose fields are all empty is left out; ``alone`` has no part with ``{knowledge}``.
 
     >>> fill_prompt(("Document: {knowledge}. ", "{history}. ", "Agent:"), ["Tea is old"], [])
     PromptContexts(grounded=['Document: Tea is old. ', 'Agent:'], alone=['Agent:'])
@@ -41,7 +41,7 @@ def fill_prompt(prompt: Sequence[str], knowledge: Sequence[str], history: Sequen
 
 
 def check_prompt(prompt: Sequence[str]) -> None:
-    """Raise InvalidRequest for pieces that do not name both fields, or that name others."""
+    """Raise InvalidRequest for parts that do not name both fields, or that name others."""
     whole = "".join(prompt)
     if whole.count(KNOWLEDGE) != 1 or whole.count(HISTORY) != 1 or whole.count("{") != 2 or whole.count("}") != 2:
         raise InvalidRequest(

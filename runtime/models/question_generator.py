@@ -109,7 +109,7 @@ class QuestionGenerator:
 
 
 class CheckedStep:
-    """A step whose numbers are finite; ModelError for one that gives others."""
+    """A step whose numbers are finite; ModelError for a step with other numbers."""
 
     uses_history = False
 

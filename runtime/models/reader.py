@@ -13,13 +13,12 @@ from ..bundle import Bundle
 from ..calls import AnswerRead, ClassifiedToken, Read, ReadAnswer
 from ..errors import GroundwireError, InvalidRequest, ModelError
 from ..manifest import ReaderHead, ReaderRole
-from ..numerics import softmax
+from ..ort.forward import softmax
 from ..ort.session import Array, DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tokenization import TextEncoder, Window
 from ..unread import read_pair
-from .graphs import load_encoder, prepare_graph
-from .shared_graph import find_output, run_windows
+from .graphs import find_output, load_encoder, prepare_graph, run_windows
 
 PREMISE_END = "\n"
 """Between passages that are read together."""

@@ -69,7 +69,7 @@ class DecodingGroup(NamedTuple):
     decoding: Decoding
     contexts: int
     width: int
-    """Of the padded prompts."""
+    """Tokens of each padded prompt."""
 
 
 class ResponseGenerator:
@@ -150,8 +150,8 @@ class ResponseGenerator:
         """The best response of ``call``, part by part as it is decoded; the last part has the complete response.
 
         Every step gives a part, so that the caller can stop early; with beams all but the last are empty, because no
-        word is certain before that. Raises the errors that ``run`` returns, those of the call itself at once;
-        InvalidRequest when several sequences are to be drawn, of which the best is not known until all are complete.
+        word is certain before that. Raises the errors that ``run`` returns, and errors of the call itself at
+        once; InvalidRequest when several sequences are to be drawn, as the best is not known until all are complete.
         May be called from any thread.
         """
         if isinstance(call.decoding, Sampling) and call.decoding.num_return_sequences > 1:
@@ -323,7 +323,7 @@ class _PMIDecodeStep:
         self._first = None
         extra = {**self._settings, "banned": self._steps.host_value(self._find_banned(history))}
         scores, candidates, *values = self._run_step(tokens, parents, count, extra)
-        # -inf is a valid score here: that of a token which is ruled out.
+        # -inf is a valid score here: a token that is ruled out has it.
         broken = np.any([~(array < np.inf).all(axis=(1, 2)) for array in (scores, *values)], axis=0)
         if broken.any():
             # The search ends for this source, and goes on for the others.
@@ -339,7 +339,7 @@ class _PMIDecodeStep:
             self._settings = self._upload_settings()
 
     def _run_step(self, tokens: Array, parents: Array, count: int, extra: Mapping[str, Any]) -> list[Array]:
-        """The outputs of a step; those of sources whose search a GPU ended too early are completed here."""
+        """The outputs of a step; where a GPU ended the search of a source too early, they are completed here."""
         if "unsettled" not in self._steps.outputs:
             outputs: list[Array] = self._steps.step(tokens, parents, count, self._outputs, extra)
             return outputs

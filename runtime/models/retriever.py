@@ -1,7 +1,7 @@
 """Neural Path Hunter's entity retriever: which entity of a graph belongs at a masked mention.
 
 Three graphs and a product. A masked language model reads facts, history and the response with its mentions masked; the
-states of a mention's word pieces are pooled. From left to right, a causal language model turns each mention's state,
+states of a mention's tokens are pooled. From left to right, a causal language model turns each mention's state,
 with the entity chosen before it, into a query. The memory holds the same causal model's vector of each entity's text,
 and the score of a candidate is DistMult of anchor, query and entity over the square root of their width.
 """
@@ -31,7 +31,7 @@ from .masked_input import MaskedInput, build_masked_input, build_memory_text, gr
 MEMORY_SIZE = 16_384
 """Entities whose vectors are kept; the least recently used are dropped. 25 MB at a width of 384."""
 MENTIONS = 16
-"""Of a response whose queries are captured on a GPU; those of later mentions are launched kernel by kernel."""
+"""Mentions of a response whose queries are captured on a GPU; the queries of later ones run kernel by kernel."""
 
 Vector = NDArray[np.float32]
 RankedMentions = tuple[tuple[Retrieved, ...], ...]
@@ -53,7 +53,7 @@ class Retriever:
     def __init__(
         self, role: RetrieverRole, sessions: tuple[Graph, Graph, Graph], encoder: TextEncoder, profile: DeviceProfile
     ) -> None:
-        """``sessions`` are those of the role's encoder, query and memory graph."""
+        """``sessions`` run the role's encoder, query and memory graph."""
         self._role = role
         self._states, self._query, self._memory = sessions
         self._encoder = encoder

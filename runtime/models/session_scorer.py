@@ -27,8 +27,8 @@ MAX_PADDED_TOKENS: Mapping[DeviceKind, int] = {"cpu": 512, "cuda": 1024, "tensor
 """Padded tokens of one run, at most. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in
 float32, and on a GPU every scored position has logits over the whole vocabulary."""
 _POSITION_MULTIPLE = 8
-"""The number of scored positions is padded to a multiple of this: a float product of one row adds up in another order
-than that of several rows."""
+"""The number of scored positions is padded to a multiple of this: a float product adds up one row in another order
+than several rows."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class SessionScorer:
 
 
 def _split_values(values: NDArray[np.float32], batch: Sequence[ScoringInput]) -> Iterator[NDArray[np.float32]]:
-    """The values of each text, from those of all texts in a row."""
+    """The values of each text, from the values of all texts in a row."""
     ends = np.cumsum([len(scored.targets) for scored in batch])
     return (values[end - len(scored.targets) : end] for end, scored in zip(ends, batch, strict=True))
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..calls import FindSpans, IsPersonal, TextSpan
 from ..errors import BundleError, GroundwireError, InvalidRequest
-from ..linear_tokenizer import LinearTokenizer
-from ..memory_zone import LongZone
+from ..linear_tokenizer import LinearTokenizer, LongZone
 from ..protocol import Outcome
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ _UNUSED = {
     "spancat_singlelabel",
     "span_finder",
 }
-# What the components above are made of in spaCy's English pipelines and in those that are trained with its quickstart.
+# What the components above are made of in spaCy's English pipelines and in pipelines from its quickstart.
 # Others of spaCy's own functions read weights with PyTorch, load other packages or run code.
 _FUNCTIONS = {
     "@architectures": {
@@ -193,7 +192,7 @@ class SpanFinder:
 
 # Heads of the nominals that ClearNLP calls subject, object, object of a preposition, attribute or apposition. Temporal
 # and measure phrases without a preposition (obl:unmarked, nmod:unmarked; ClearNLP's npadvmod), modifiers of other nouns
-# and vocatives are no chunks of their own.
+# and vocatives do not make chunks of their own.
 _ARGUMENTS = {
     "nsubj",
     "nsubj:pass",
@@ -299,13 +298,13 @@ def _right_edge(head: Token, children: Sequence[Token]) -> int:
 
 def _choose_scheme(labels: Iterable[str]) -> tuple[Chunks, set[str], set[str]]:
     """Noun chunks, subject labels and possessor labels for a parser with these labels."""
-    known = set(labels)
-    if "pobj" in known or "dobj" in known:
+    names = set(labels)
+    if "pobj" in names or "dobj" in names:
         return (lambda doc: doc.noun_chunks), {"nsubj"}, {"poss"}
-    if "obl" in known or "obj" in known:
+    if "obl" in names or "obj" in names:
         return universal_noun_chunks, {"nsubj", "nsubj:outer"}, {"nmod:poss"}
     raise BundleError(
-        f"The parser has the labels {', '.join(sorted(known)) or '(none)'}: neither ClearNLP (dobj, pobj) "
+        f"The parser has the labels {', '.join(sorted(names)) or '(none)'}: neither ClearNLP (dobj, pobj) "
         "nor Universal Dependencies (obj, obl). Give an English pipeline with one of the two."
     )
 
@@ -317,11 +316,11 @@ def _text_span(span: Span, kind: str) -> TextSpan:
 def load_pipeline(path_or_name: Path | str) -> Language:
     """Load a pipeline directory, as in a bundle, or an installed pipeline by name, with weights in float32.
 
-    A directory is data from anywhere: only the listed components and functions are accepted, all of which keep their
+    A directory is data from anywhere: only the listed components and functions are accepted. All of them keep their
     weights as plain arrays, so that nothing in it is executed. An installed pipeline is a Python package that its owner
     chose to trust.
 
-    Raises BundleError when there is no such pipeline, or when it is damaged.
+    Raises BundleError when the pipeline is missing or damaged.
     """
     import spacy
 

@@ -73,8 +73,8 @@ def parse_device(choice: DeviceChoice) -> Device | None:
 def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Device:
     """The device for ``choice``, started; ``auto`` takes CUDA when it starts and no graph of the bundle is int8.
 
-    ``precisions`` are those of the graphs that CUDA would run. Raises DeviceError when the choice is unknown or cannot
-    start. ``auto`` warns when ONNX Runtime has CUDA and it does not start.
+    ``precisions`` are the precisions of the graphs that CUDA would run. Raises DeviceError when the choice is unknown
+    or cannot start. ``auto`` warns when ONNX Runtime has CUDA and it does not start.
     """
     device = parse_device(choice)
     quantized = any(precision in ("int8", "mixed") for precision in precisions)

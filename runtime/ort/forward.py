@@ -1,8 +1,9 @@
-"""Runs an encoder graph over many windows, in batches of one padded width."""
+"""Runs an encoder graph over many windows, in batches of one padded width, and reads logits as probabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -62,3 +63,9 @@ def plan_batches(
     widths = np.array(plan.widths)
     # Batches have these widths anyway.
     return _native.plan_batches(widths[np.searchsorted(widths, lengths)], plan.max_tokens, plan.max_rows)
+
+
+def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Row-wise softmax in double precision."""
+    shifted = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))

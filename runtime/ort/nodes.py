@@ -69,12 +69,12 @@ class Node(NamedTuple):
 def _drop_unused(nodes: list[Node], outputs: list[str]) -> list[Node]:
     """The nodes that ``outputs`` need, in order."""
     needed = set(outputs)
-    kept = []
+    used = []
     for node in reversed(nodes):
         if needed.intersection(node.outputs):
             needed |= node.reads
-            kept.append(node)
-    return kept[::-1]
+            used.append(node)
+    return used[::-1]
 
 
 class SerializedGraph:
@@ -98,8 +98,8 @@ class SerializedGraph:
     def write(self, nodes: list[Node], outputs: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
         """The model with other nodes, without nodes that no output needs, and with further outputs, which
         ``encode_output`` describes."""
-        kept = _drop_unused(nodes, [*self.outputs, *outputs])
-        graph = b"".join(encode_message(GRAPH_NODE, node.content) for node in kept)
+        used = _drop_unused(nodes, [*self.outputs, *outputs])
+        graph = b"".join(encode_message(GRAPH_NODE, node.content) for node in used)
         graph += b"".join(encode_message(GRAPH_OUTPUT, content) for content in outputs.values())
         graph += b"".join(encode_message(number, content) for number, content in self._parts if number != GRAPH_NODE)
         return _without_field(self._model, MODEL_GRAPH) + encode_message(MODEL_GRAPH, graph)
@@ -111,13 +111,13 @@ def _split_fields(message: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _without_field(message: bytes, number: int) -> bytes:
     """The message without its fields of that number, all others as they are."""
-    out, kept = b"", 0
+    out, copied_to = b"", 0
     for field, begin, end in iterate_fields(message, 0, len(message)):
         if field == number:
             header = len(encode_varint(number << 3 | 2)) + len(encode_varint(end - begin))
-            out += message[kept : begin - header]
-            kept = end
-    return out + message[kept:]
+            out += message[copied_to : begin - header]
+            copied_to = end
+    return out + message[copied_to:]
 
 
 def _name_of(value: bytes, field: int = 1) -> str:
@@ -131,7 +131,9 @@ def _read_int64(tensor: bytes) -> tuple[int, ...] | None:
     raw = [content for number, content in _split_fields(tensor) if number == _RAW_DATA]
     if values.get(_DATA_TYPE) != [INT64] or len(values.get(_DIMS, [])) > 1 or not raw or len(raw[0]) % 8:
         return None
-    return tuple(int.from_bytes(raw[0][at : at + 8], "little", signed=True) for at in range(0, len(raw[0]), 8))
+    return tuple(
+        int.from_bytes(raw[0][offset : offset + 8], "little", signed=True) for offset in range(0, len(raw[0]), 8)
+    )
 
 
 def encode_output(name: str, element: int, axes: tuple[str | int, ...]) -> bytes:

@@ -88,8 +88,8 @@ class _Rewriter:
         sizes: list[int | None] = []
         for part in node.inputs:
             inner = self._producer.get(part)
-            known = self._integers.get(inner.inputs[0] if inner is not None and inner.op == "Unsqueeze" else part)
-            sizes.append(known[0] if known is not None and len(known) == 1 else None)
+            integers = self._integers.get(inner.inputs[0] if inner is not None and inner.op == "Unsqueeze" else part)
+            sizes.append(integers[0] if integers is not None and len(integers) == 1 else None)
         return sizes
 
     def _find_second_search(self) -> tuple[str, str, str] | None:

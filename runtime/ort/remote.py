@@ -16,8 +16,7 @@ from ..bundle import Bundle
 from ..kserve.names import name_model
 from ..kserve.server import Server
 from ..kserve.specs import GraphSpec, read_graph_spec
-from .rows import take_host_rows
-from .session import Array, DeviceProfile, Session, ValueGraph
+from .session import Array, DeviceProfile, Session, ValueGraph, take_host_rows
 
 
 class RemoteGraph:

@@ -1,4 +1,4 @@
-"""ONNX Runtime sessions: devices, threads, and the translation of ONNX Runtime's errors."""
+"""ONNX Runtime sessions: devices, threads, rows taken where they are, and the translation of ONNX Runtime's errors."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, ModelError
 from ..kserve.server import Server
 from ..manifest import ShapePlan
+from ..protobuf import encode_field, encode_message
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
 from .gate import GATE
 from .placement import keep_on_device
 from .providers import list_providers, share_arena, share_host_arena
-from .rows import ROWS, build_row_graph, take_host_rows
 
 Array: TypeAlias = NDArray[Any]
 
@@ -31,6 +31,11 @@ REMOTE_BATCHES = 8
 """Batches that a model server gets at the same time, which it may join or spread over its instances."""
 SMALL_BUNDLE_BYTES = 128_000_000
 """Bytes of a bundle below which its graphs run on their pool's share of the threads."""
+ROWS = "rows"
+"""The input with the positions, int64 [N]; every other input is a value [B, ...] whose rows are taken."""
+_ROW_TYPES = {"tensor(float)": 1, "tensor(int8)": 3, "tensor(int64)": 7, "tensor(float16)": 10}
+"""ONNX's numbers of element types (onnx.proto)."""
+_IR_VERSION, _OPSET = 8, 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,3 +322,35 @@ def _open(
     options.enable_mem_pattern = provider_options is None
     providers = list_providers(profile.device, provider_options)
     return ort.InferenceSession(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)
+
+
+def build_row_graph(types: Mapping[str, str]) -> bytes:
+    """An ONNX graph with an input and an output of each name, ``taken.NAME``: the rows ``ROWS`` of the input.
+
+    ``types`` are the inputs' types as ONNX Runtime names them.
+    """
+    graph = encode_message(2, b"rows") + _describe(11, ROWS, _ROW_TYPES["tensor(int64)"])
+    for name, kind in types.items():
+        node = encode_message(1, name.encode()) + encode_message(1, ROWS.encode())
+        node += encode_message(2, f"taken.{name}".encode()) + encode_message(4, b"Gather")
+        graph += encode_message(1, node)
+        graph += _describe(11, name, _ROW_TYPES[kind]) + _describe(12, f"taken.{name}", _ROW_TYPES[kind])
+    return encode_field(1, _IR_VERSION) + encode_message(8, encode_field(2, _OPSET)) + encode_message(7, graph)
+
+
+def take_host_rows(
+    values: Mapping[str, ort.OrtValue], rows: NDArray[np.int64], *, share: bool = False
+) -> dict[str, ort.OrtValue]:
+    """The rows of values in host memory; with ``share``, consecutive ones are views of ``values``."""
+    consecutive = share and bool((np.diff(rows) == 1).all())
+    index = slice(rows[0], rows[0] + len(rows)) if consecutive else rows
+    return {
+        name: ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value.numpy()[index]), "cpu")
+        for name, value in values.items()
+    }
+
+
+def _describe(field: int, name: str, element: int) -> bytes:
+    """An input (11) or output (12) of the graph, of any shape."""
+    kind = encode_message(2, encode_message(1, encode_field(1, element)))
+    return encode_message(field, encode_message(1, name.encode()) + kind)

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import asdict, replace
 
 from groundwire.engine.api import Engine
-from groundwire.engine.core.core import add_timings
+from groundwire.engine.core.core import add_timings, fold_outcomes
 from groundwire.engine.core.pending import Pending, Procedure
 from groundwire.engine.core.plan import Plan
-from groundwire.engine.core.scoring import fold_outcomes
 from groundwire.engine.scheduling.jobs import Finished
 from groundwire.engine.schema.base import Count, Record, check_record
 from groundwire.engine.schema.options import Options

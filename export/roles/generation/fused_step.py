@@ -76,7 +76,7 @@ class _Residual(nn.Module):
 
 
 class _FusedLayer(nn.Module):
-    """A ``StepLayer``; the norm before its first block is that of the layer before."""
+    """A ``StepLayer``; the norm before its first block belongs to the layer before."""
 
     def __init__(self, layer: StepLayer, next_norm: nn.Module, scale: float) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class FusedStep(nn.Module):
         """Return logits [A, K, V], then every layer's keys and values [A·K, H, M, D], with one position more.
 
         ``states`` are, layer by layer, past keys, past values [A·K, H, M, D], cross keys, cross values [A, H, T, D].
-        The first ``past_sequence_length`` positions are read, those of each beam where ``cache_indirection`` says.
+        The first ``past_sequence_length`` positions are read, for each beam where ``cache_indirection`` says.
         """
         cache = CacheInputs(past_sequence_length, count_beams(tokens), cache_indirection)
         mask = nn.functional.embedding(cross_mask, self.mask).squeeze(-1)[:, None, None, :]

@@ -47,8 +47,8 @@ def _trace_decoder(step: Step) -> ir.Model:
     outputs = [("logits", ids)]
     for index in range(len(step.layers)):
         for part in ("key", "value"):
-            kept = torch.zeros(sources, before, step.heads, past, step.head_dim)
-            inputs.append((f"past.{part}.{index}", kept, {0: "sources", 1: "before", 3: "past"}))
+            states = torch.zeros(sources, before, step.heads, past, step.head_dim)
+            inputs.append((f"past.{part}.{index}", states, {0: "sources", 1: "before", 3: "past"}))
             outputs.append((f"present.{part}.{index}", {0: "sources", 1: "beams", 3: "present"}))
         for part in ("key", "value"):
             cross = torch.zeros(sources, step.heads, width, step.head_dim)
@@ -68,8 +68,8 @@ def _trace_fused(step: Step) -> ir.Model:
     outputs = [("logits", ids)]
     for index in range(len(step.layers)):
         for part in ("key", "value"):
-            kept = torch.zeros(sources * beams, step.heads, positions, step.head_dim)
-            inputs.append((f"past.{part}.{index}", kept, rows))
+            states = torch.zeros(sources * beams, step.heads, positions, step.head_dim)
+            inputs.append((f"past.{part}.{index}", states, rows))
             outputs.append((f"present.{part}.{index}", rows))
         for part in ("key", "value"):
             cross = torch.zeros(sources, step.heads, width, step.head_dim)
@@ -78,7 +78,7 @@ def _trace_fused(step: Step) -> ir.Model:
 
 
 def _describe_outputs(model: ir.Model) -> ir.Model:
-    """Give the results of ONNX Runtime's operators their type, and leave out those of norms that nothing reads."""
+    """Give the results of ONNX Runtime's operators their type, and leave out results of norms that nothing reads."""
     for node in model.graph:
         if node.domain == MICROSOFT:
             for value in node.outputs:

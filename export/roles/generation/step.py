@@ -51,8 +51,8 @@ class _Split(torch.autograd.Function):
 
 
 def _reorder(past: Tensor, parents: Tensor) -> Tensor:
-    kept: Tensor = _Reorder.apply(past, parents)  # type: ignore[no-untyped-call]
-    return kept
+    ordered: Tensor = _Reorder.apply(past, parents)  # type: ignore[no-untyped-call]
+    return ordered
 
 
 def _split(x: Tensor, rest: tuple[int, ...]) -> Tensor:
@@ -128,8 +128,8 @@ class StepAttention(nn.Module):
 
     @staticmethod
     def _append_states(past: Tensor, parents: Tensor, new: Tensor) -> Tensor:
-        kept = _reorder(past, parents)
-        return torch.cat((kept, new), dim=3)
+        ordered = _reorder(past, parents)
+        return torch.cat((ordered, new), dim=3)
 
 
 class NormedHead(nn.Module):

@@ -1,7 +1,7 @@
 """A causal decoder over prefixes that it has read already and the texts after them, the same for every family.
 
-A family (gpt2.py, bloom.py, llama.py) only maps a checkpoint's modules to the parts below. What differs from the checkpoints' own
-code saves memory traffic:
+A family (gpt2.py, bloom.py, llama.py) only maps a checkpoint's modules to the parts below. Three differences from the
+checkpoints' own code save memory traffic:
 
 - all texts after a prefix are queries of one product with the prefix's keys, which are never copied per text;
 - attention over a text's own tokens is a second product, and one softmax covers both sets of scores;

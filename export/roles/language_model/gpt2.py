@@ -45,6 +45,6 @@ class _Embed(nn.Module):
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         # Only padding can be beyond the last position.
-        known = positions.clamp(max=self.positions.num_embeddings - 1)
-        embedded: Tensor = self.words(tokens) + self.positions(known)
+        indices = positions.clamp(max=self.positions.num_embeddings - 1)
+        embedded: Tensor = self.words(tokens) + self.positions(indices)
         return embedded

@@ -32,7 +32,7 @@ class WholeModel(nn.Module):
         if self.takes_positions:
             positions["position_ids"] = (attention_mask.cumsum(1) - 1).clamp(min=0)
         seen: list[Tensor] = []
-        hook = self.model.get_output_embeddings().register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+        hook = self.model.get_output_embeddings().register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
         try:
             output = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False, **positions)
         finally:

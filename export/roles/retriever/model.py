@@ -40,13 +40,13 @@ class RetrieverConfig:
     encoder: dict[str, Any]
     """The masked language model's ``BertConfig``."""
     layers: int = 1
-    """Of the causal language model."""
+    """Layers of the causal language model."""
     inner: int = 768
     """Width of its feed-forward blocks."""
     pooling: Literal["mean", "max"] = "mean"
     """How a mention's states become one: the authors' code takes the mean, the paper says the maximum."""
     memory_pooling: Literal["mean", "max"] = "mean"
-    """The same for the word pieces of an entity."""
+    """The same for the tokens of an entity."""
     paths: bool = True
     """Remember an entity with the triples that join it to its anchor."""
     turns: int = 3
@@ -179,7 +179,7 @@ class EntityRetriever(nn.Module):
         return vectors
 
     def pool(self, hidden: Tensor, members: Tensor) -> Tensor:
-        """Return mentions [B, M, D] of states [B, T, D]: ``members`` [B, T] is k at a word piece of the k-th mention,
+        """Return mentions [B, M, D] of states [B, T, D]: ``members`` [B, T] is k at a token of the k-th mention,
         else 0.
 
         Mentions that a text lacks are zeros.
@@ -202,12 +202,12 @@ class EntityRetriever(nn.Module):
     def keep_positions(self, positions: int) -> None:
         """Keep the first ``positions`` rows of both position tables: positions beyond the window are not stored."""
         embeddings = self.encoder.embeddings
-        kept = min(positions, self.bert.max_position_embeddings)
+        count = min(positions, self.bert.max_position_embeddings)
         for owner, name in ((embeddings, "position_embeddings"), (self.causal, "positions")):
-            table = getattr(owner, name).weight.detach()[:kept]
-            setattr(owner, name, nn.Embedding(kept, self.width, _weight=table.clone()))
+            table = getattr(owner, name).weight.detach()[:count]
+            setattr(owner, name, nn.Embedding(count, self.width, _weight=table.clone()))
         for name in ("position_ids", "token_type_ids"):
-            embeddings.register_buffer(name, getattr(embeddings, name)[:, :kept], persistent=False)
+            embeddings.register_buffer(name, getattr(embeddings, name)[:, :count], persistent=False)
 
     def save(self, folder: Path) -> None:
         """Write configuration and weights."""

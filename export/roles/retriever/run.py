@@ -103,7 +103,7 @@ def _wrap_module(module: torch.nn.Module, inputs: Sequence[str]) -> Runs:
 
     @torch.inference_mode()
     def run(feeds: Mapping[str, Array]) -> list[Array]:
-        given = (torch.from_numpy(np.ascontiguousarray(feeds[name])).to(device) for name in inputs)
-        return [module(*given).float().cpu().numpy()]
+        arrays = (torch.from_numpy(np.ascontiguousarray(feeds[name])).to(device) for name in inputs)
+        return [module(*arrays).float().cpu().numpy()]
 
     return Runs(inputs, run)

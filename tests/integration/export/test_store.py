@@ -17,6 +17,7 @@ from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import ExtractiveQARole, SpansRole
 from tests.support.evaluation import CALIBRATION
+from tests.support.roles import make_role
 
 TABLE = np.random.default_rng(0).normal(size=(300, 64)).astype(np.float32)
 """76,800 bytes: large enough to leave its graph."""
@@ -37,15 +38,7 @@ def graph(*tables: np.ndarray) -> ir.Model:
 
 
 def role(name: str, *tables: np.ndarray, tokenizer: str = "{}") -> RoleFiles:
-    record = ExtractiveQARole(
-        source="test",
-        architecture="Test",
-        precision="fp32",
-        tokenizer=f"{name}.tokenizer.json",
-        max_tokens=8,
-        pad_id=0,
-        graph=f"{name}.onnx",
-    )
+    record = make_role(ExtractiveQARole, f"{name}.tokenizer.json", graph=f"{name}.onnx")
     return RoleFiles(record, {record.graph: graph(*tables)}, tokenizer)
 
 

@@ -25,6 +25,7 @@ from groundwire.runtime.ort.chunked_head import ChunkedHead, MappedTable, combin
 from groundwire.runtime.ort.session import DeviceProfile
 from tests.support import models
 from tests.support.heads import lone
+from tests.support.roles import make_role
 from tests.support.zoo import PROFILE, Zoo
 
 FAMILIES = ("bloom", "opt")
@@ -176,17 +177,10 @@ def test_pages_are_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def head_alone(graph: ir.Model) -> RoleFiles:
     """The files of a language model that consists of its head alone."""
-    made = LanguageModelRole(
-        source="test",
-        architecture="Test",
-        precision="int8",
-        tokenizer="lm.tokenizer.json",
-        max_tokens=8,
-        pad_id=0,
-        graph="lm.head.onnx",
-        head=store.describe_head("lm.head.onnx", graph),
-    )
-    return RoleFiles(made, {"lm.head.onnx": graph}, "{}")
+    name = "lm.head.onnx"
+    head_record = store.describe_head(name, graph)
+    made = make_role(LanguageModelRole, "lm.tokenizer.json", precision="int8", graph=name, head=head_record)
+    return RoleFiles(made, {name: graph}, "{}")
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -30,6 +30,7 @@ from groundwire.runtime.manifest import ReaderHead, ReaderRole
 from groundwire.runtime.models.reader import choose_supporting
 from groundwire.runtime.ort.device import Device
 from tests.support.readers import make_decided
+from tests.support.roles import make_role
 
 KNOWLEDGE = "The shop opens at nine. It is in Leeds."
 ANSWER = "It opens at ten. It is in Leeds."
@@ -186,16 +187,7 @@ def test_only_the_recipe_exports_a_reader(tmp_path: Path) -> None:
 )
 def test_a_reader_needs_its_heads(heads: dict[str, ReaderHead], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        ReaderRole(
-            source="x",
-            architecture="Reader",
-            precision="fp32",
-            tokenizer="t",
-            max_tokens=8,
-            pad_id=0,
-            graph="g",
-            heads=heads,
-        )
+        make_role(ReaderRole, graph="g", heads=heads)
 
 
 def test_the_window_that_supports_most_counts() -> None:

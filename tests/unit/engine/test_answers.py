@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundwire.engine.text.answers import answer_f1, fold_accents, match_answers, normalize_answer
+from groundwire.engine.text.normalization import answer_f1, fold_accents, match_answers, normalize_answer
 from tests.reference import text_match as reference
 
 # Any str, lone surrogates included, and many characters that the definition treats specially.

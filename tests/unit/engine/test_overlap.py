@@ -15,7 +15,7 @@ from groundwire.engine.metrics.overlap import split_words
 from groundwire.engine.schema.explanations import OverlapExplanation
 from groundwire.engine.schema.results import Request
 from groundwire.engine.text.words import words
-from groundwire.runtime import memory_zone
+from groundwire.runtime import linear_tokenizer
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.unread import is_blank
@@ -188,7 +188,7 @@ def test_threads_share_the_tokenizer() -> None:
 def test_the_tokenizer_does_not_keep_the_words_it_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     from groundwire.engine.text.words import _tokenizer
 
-    monkeypatch.setattr(memory_zone, "CHARACTERS", 500)
+    monkeypatch.setattr(linear_tokenizer, "ZONE_CHARACTERS", 500)
     words("warm " * 200)
     strings = _tokenizer()[1]._tokenizer.vocab.strings
     before = len(strings)

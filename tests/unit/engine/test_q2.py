@@ -8,8 +8,8 @@ from groundwire.engine import Engine, LoadOptions, Options, Score
 from groundwire.engine.metrics.claims import keep_overlapping
 from groundwire.engine.schema.explanations import Q2Explanation
 from groundwire.engine.schema.options import Q2Options
+from groundwire.engine.text.reading import WINDOW_SIZE, count_pieces
 from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.text.windows import WINDOW_SIZE, count_pieces
 from groundwire.generation import BeamSearch
 from groundwire.runtime.calls import (
     Answer,

@@ -10,8 +10,7 @@ import pytest
 from groundwire.engine import Engine, LoadOptions, Options, Score
 from groundwire.engine.metrics.reader import ROLE, WHOLE, cut_windows
 from groundwire.engine.schema.explanations import ReaderExplanation
-from groundwire.engine.text.reading import read_response
-from groundwire.engine.text.windows import WINDOW_SIZE, count_pieces
+from groundwire.engine.text.reading import WINDOW_SIZE, count_pieces, read_response
 from groundwire.engine.verdict.fusion import choose_fusion, features, features_of_part
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile, Scale, join_calibrations
 from groundwire.runtime.calls import AnswerRead, Classified, ClassifiedToken, Classify, Read, ReadAnswer

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Engine, Score
 from groundwire.engine.schema.tool_results import format_record
-from groundwire.engine.text.reading import cut_reading, join_readings, read_answer, read_response
+from groundwire.engine.text.reading import count_pieces, cut_reading, join_readings, read_answer, read_response
 from groundwire.engine.text.retrieval import READ_WHOLE
 from groundwire.engine.text.sentences import SentenceReader, sentences
-from groundwire.engine.text.windows import count_pieces
 from groundwire.runtime.calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.fake import FakeRuntime

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from groundwire.engine.text.reading import count_pieces, cut_text, group_texts
 from groundwire.engine.text.retrieval import EXCERPT_SIZE, PART_SIZE, KnowledgeIndex, split_passage
-from groundwire.engine.text.windows import count_pieces, cut_text, group_texts
 
 
 @pytest.mark.parametrize("context", [0, 1, 3])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import spacy
 
-from groundwire.runtime import memory_zone
-from groundwire.runtime.memory_zone import LongZone
+from groundwire.runtime import linear_tokenizer
+from groundwire.runtime.linear_tokenizer import LongZone
 
 
 def test_words_are_kept_over_texts_and_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_zone, "CHARACTERS", 1_000)
+    monkeypatch.setattr(linear_tokenizer, "ZONE_CHARACTERS", 1_000)
     nlp = spacy.blank("en")
     zone = LongZone(nlp.vocab)
     before = len(nlp.vocab.strings)

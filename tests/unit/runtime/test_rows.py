@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime as ort
 
-from groundwire.runtime.ort.rows import ROWS, build_row_graph
+from groundwire.runtime.ort.session import ROWS, build_row_graph
 
 
 def test_rows_are_those_of_numpy() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.ort.device import DeviceKind
-from groundwire.runtime.ort.rows import build_row_graph
-from groundwire.runtime.ort.session import DeviceProfile, Session
+from groundwire.runtime.ort.session import DeviceProfile, Session, build_row_graph
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Token
 from thinc.api import Linear, Model, Shim, chain
 
-from groundwire.runtime import memory_zone
+from groundwire.runtime import linear_tokenizer
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import BundleError, InvalidRequest
 from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
@@ -167,7 +167,7 @@ def test_a_text_over_the_limit_is_refused(finder: SpanFinder, monkeypatch: pytes
 
 
 def test_words_do_not_stay_in_memory(finder: SpanFinder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_zone, "CHARACTERS", 200)
+    monkeypatch.setattr(linear_tokenizer, "ZONE_CHARACTERS", 200)
     finder.find("warm up " * 30)
     known = len(finder._nlp.vocab.strings)
     for number in range(40):
