@@ -228,8 +228,12 @@ def _encode(options: Any) -> tuple[type, bytes]:
 
 def count_tokens(requests: Sequence[Request], plan: Plan) -> int:
     """Return about how many tokens models read for the metrics of these requests."""
-    texts = [text for request in requests for text in _list_texts(request)]
-    return estimate_tokens(texts, len(plan.metrics), plan.options.q2.decoding)
+    options = plan.options
+    spans = len(options.q2.spans or ())
+    texts = [text for request in requests for text in (*_list_texts(request), *[request.response] * spans)]
+    # Of the options, only the texts that may be as long as knowledge.
+    texts += options.bertscore.idf_documents
+    return estimate_tokens(texts, len(plan.metrics), options.q2.decoding)
 
 
 def _list_texts(request: Request) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
+from numbers import Real
 
 from ..metrics import Metric
 from ..scheduling.jobs import Unfinished
@@ -31,5 +33,10 @@ def _result_of(metric: Metric, outcome: object) -> MetricResult:
         kind = type(outcome).__name__
         return MetricResult(
             metric.name, "failed", message=f"The metric gave {kind} where a MetricResult belongs: a defect of its code."
+        )
+    value = outcome.value
+    if outcome.status == "scored" and (isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value)):
+        return MetricResult(
+            metric.name, "failed", message=f"The metric gave {value!r:.40} as its value: a defect of its code."
         )
     return outcome

@@ -19,6 +19,7 @@ from groundwire.runtime.errors import InvalidRequest
 
 from .json_text import MAX_TEXT
 
+
 @contextlib.contextmanager
 def open_source(path: Path) -> Iterator[io.BufferedReader[Any]]:
     """Open a file for reading, ``-`` for standard input, decompressed if it begins like gzip, whatever its name.
