@@ -79,14 +79,11 @@ class WordCount:
         """How many there are from ``begin`` on, which only grows, as ``text`` does."""
         if begin != self._begin:
             self._begin, self._at, self._count = begin, begin, 0
-        last = None
-        for last in _COUNTED.finditer(text, self._at):
-            self._count += 1
-        self._at = len(text)
-        if last is None or last.end() < len(text):
+        new = tuple(match.span() for match in _COUNTED.finditer(text, self._at))
+        self._at, self._count = len(text), self._count + len(new)
+        if not new or new[-1][1] < len(text):
             return self._count
-        self._count -= 1  # it may go on
-        self._at = last.start()
+        self._at, self._count = new[-1][0], self._count - 1  # the last may go on
         return self._count + 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite
 from numbers import Real
+from typing import Any
 
 from ..metrics import Metric
 from ..scheduling.jobs import Unfinished
@@ -34,7 +35,7 @@ def _result_of(metric: Metric, outcome: object) -> MetricResult:
         return MetricResult(
             metric.name, "failed", message=f"The metric gave {kind} where a MetricResult belongs: a defect of its code."
         )
-    value = outcome.value
+    value: Any = outcome.value  # of a metric of the caller's, whatever its type says
     if outcome.status == "scored" and (isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value)):
         return MetricResult(
             metric.name, "failed", message=f"The metric gave {value!r:.40} as its value: a defect of its code."

@@ -57,8 +57,8 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """File with further bearer tokens, one in a line."""
     tenant_tokens: dict[str, str] = msgspec.field(default_factory=dict)
     """Bearer tokens by tenant: a request with one is of that tenant. The tenant `*` is a gateway, whose requests name
-    their tenant in `options.tenant`; of all other requests that option is ignored. In the environment `a=TOKEN,b=TOKEN`;
-    not an option of the command line."""
+    their tenant in `options.tenant`; of all other requests that option is ignored. In the environment
+    `a=TOKEN,b=TOKEN`; not an option of the command line."""
     classify_label: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "HALLUCINATED"
     """Label of the spans of /classify, as the program that asks has it in its mapping."""
     ui: bool = True

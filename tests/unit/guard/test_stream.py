@@ -693,9 +693,9 @@ def test_small_pieces_cost_time_in_proportion_to_their_number(engine: Engine, sh
     run(open_stream(engine, policy), list("Warm. "))
     stream = open_stream(engine, policy, scoring=Options(max_response_chars=10**6))
     started = time.process_time()
-    for character in (shape * 20_000)[:20_000]:
+    for character in (shape * 5_000)[:5_000]:
         stream.feed(character)
-    assert time.process_time() - started < 4
+    assert time.process_time() - started < 1.5
     stream.close()
 
 

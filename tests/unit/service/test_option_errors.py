@@ -20,8 +20,8 @@ from tests.support.service import HONEY, run
 
 VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 1, 2**31 + 1, 10**30, -0.5, 0.5, 1e308, "", "x", "{document.__class__}", "{response}{response}",
-    "{history}", "all", [], [1], ["x"], [[5, 2]], [[-5, 10**11]], [[0, 1]] * 1001, [1.0, 2.0, 3.0], {}, {"type": "Greedy"},
-    {"x": 1}, {"type": "BeamSearch", "num_beams": 10**9}, ["word " * 9000] * 2,
+    "{history}", "all", [], [1], ["x"], [[5, 2]], [[-5, 10**11]], [[0, 1]] * 1001, [1.0, 2.0, 3.0], {},
+    {"type": "Greedy"}, {"x": 1}, {"type": "BeamSearch", "num_beams": 10**9}, ["word " * 9000] * 2,
 )  # fmt: skip
 """Of every kind that JSON has; those that one field or another takes are among them."""
 
