@@ -71,10 +71,10 @@ class JobHeap:
 
 
 KEPT_TENANTS = 512
-"""Tenants after which those that have nothing to do are forgotten."""
+"""Tenants from which on the idle ones are forgotten."""
 LEAST_SECONDS = 0.001
 """Seconds that every job is charged with when it is admitted, at least: the virtual time always advances."""
-PATIENCE = 16
+JOBS_PER_WAITING_TENANT = 16
 """A tenant of weight 1 that was passed over this often for each tenant that waited when it came is served next."""
 
 
@@ -144,7 +144,7 @@ class FairQueue:
         self._turn += 1
         tenant.turn = self._turn
         waiting = sum(other.queue.first() is not None for other in self._tenants.values())
-        tenant.patience = self._admitted + PATIENCE * (waiting + 1) / min(1.0, tenant.weight)
+        tenant.patience = self._admitted + JOBS_PER_WAITING_TENANT * (waiting + 1) / min(1.0, tenant.weight)
 
     def begin(self, job: Job[Any], seconds: float) -> None:
         """Charge a job that is admitted to its tenant, as far as its time is known."""

@@ -102,9 +102,9 @@ class ArrayReader:
             if self._at < len(self._text) or not self._fill():
                 return self._text[self._at : self._at + 1]
 
-    def _expect(self, sign: str) -> None:
-        if (found := self._peek()) != sign:
-            raise MalformedText(f"not JSON: {sign!r} is expected, not {found or 'the end'!r}")
+    def _expect(self, expected: str) -> None:
+        if (character := self._peek()) != expected:
+            raise MalformedText(f"not JSON: {expected!r} is expected, not {character or 'the end'!r}")
         self._at += 1
 
     def _fill(self) -> bool:

@@ -74,9 +74,9 @@ class NameSimulation:
         with suppress(Stuck):
             self.world.run_loop()
         late = [
-            f"{waiting} tenants waited, and it was number {place}"
-            for waiting, place in self.admission.waits
-            if place > waiting + 1
+            f"{waiting} tenants waited, and it was number {jobs}"
+            for waiting, jobs in self.admission.waits
+            if jobs > waiting + 1
         ]
         starved = ["the polite tenant starves"] if len(self.admission.waits) != ROUNDS else []
         return self.world.violations + late + starved

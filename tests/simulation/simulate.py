@@ -306,4 +306,6 @@ def run_seeds(seeds: range) -> list[str]:
 
 def run_names(seeds: range) -> list[str]:
     """The same for the schedules of ``names``."""
-    return [f"names, seed {seed}: {'; '.join(found)}" for seed in seeds if (found := NameSimulation(seed).run())]
+    return [
+        f"names, seed {seed}: {'; '.join(violations)}" for seed in seeds if (violations := NameSimulation(seed).run())
+    ]

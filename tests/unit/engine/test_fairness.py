@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options
-from groundwire.engine.scheduling.admission import KEPT_TENANTS, PATIENCE, Admission, FairQueue
+from groundwire.engine.scheduling.admission import KEPT_TENANTS, JOBS_PER_WAITING_TENANT, Admission, FairQueue
 from groundwire.engine.scheduling.jobs import Job, Task
 from groundwire.engine.scheduling.steps import Steps
 from tests.support.fakes import world
@@ -148,7 +148,7 @@ def test_a_tenant_far_ahead_is_not_passed_over_for_ever() -> None:
         job.admitted = 0.0
     queue.end(jobs[0], 1e6)
     queue.push(jobs[2])
-    for count in range(2 * PATIENCE + 1):
+    for count in range(2 * JOBS_PER_WAITING_TENANT + 1):
         queue.push(make_job(10 + count, f"new {count}"))
         first = queue.first()
         assert first is not None

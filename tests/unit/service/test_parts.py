@@ -81,11 +81,11 @@ def test_a_token_names_its_tenant_and_a_gateway_the_tenants_of_others() -> None:
     tenants = {"shop": "first", "*": "second"}
     settings = Settings(tokens=("third",), tenant_tokens=tenants)
     authorizer = Authorizer(read_tokens(settings), tenants)
-    found = {
+    tenant_by_token = {
         token: bound_options(Options(tenant="theirs"), settings, authorizer.check(f"Bearer {token}")).tenant
         for token in ("first", "second", "third")
     }
-    assert found == {"first": "shop", "second": "theirs", "third": ""}
+    assert tenant_by_token == {"first": "shop", "second": "theirs", "third": ""}
     assert bound_options(Options(tenant="theirs"), Settings(), Authorizer([]).check(None)).tenant == ""
 
 
