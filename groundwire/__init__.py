@@ -12,7 +12,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from groundwire.runtime.interpreter import check_interpreter
 from groundwire.runtime.version import VERSION
+
+check_interpreter()
 
 if TYPE_CHECKING:
     from groundwire.engine import (

@@ -33,6 +33,8 @@ DEQUANTIZED = "-dequantized"
 """Added to the precision of int8 graphs whose weights a GPU has as float32."""
 SPARE_REQUESTS = 8
 """Requests that leave a GPU idle most of the time."""
+MAX_THREADS = 1_024
+"""Threads of one graph run on the CPU; an operating system refuses many more, and ONNX Runtime blames the graph."""
 WARM_WINDOWS = 512
 """Windows of a warm-up call, at most: as many as a request with default options may have."""
 MISMATCHES = (LookupError, TypeError, ValueError)
@@ -97,7 +99,7 @@ class LocalRuntime:
         with ``device_memory_mb``.
         """
         if threads is not None:
-            threads = check_integer("threads", threads, 1)
+            threads = check_integer("threads", threads, 1, MAX_THREADS)
         if device_memory_mb is not None:
             device_memory_mb = check_integer("device_memory_mb", device_memory_mb, 1)
         bundles = _open_bundles(bundle, extra, precision, verify=verify)

@@ -69,6 +69,24 @@ class Held:
     pending: StartedCheck | None = None
 
 
+class WordCount:
+    """The words and punctuation marks of the end of a text that grows: each character is read about once."""
+
+    def __init__(self) -> None:
+        self._begin = self._at = self._count = 0
+
+    def count(self, text: str, begin: int) -> int:
+        """How many there are from ``begin`` on, which only grows, as ``text`` does."""
+        if begin != self._begin:
+            self._begin, self._at, self._count = begin, begin, 0
+        new = tuple(match.span() for match in _COUNTED.finditer(text, self._at))
+        self._at, self._count = len(text), self._count + len(new)
+        if not new or new[-1][1] < len(text):
+            return self._count
+        self._at, self._count = new[-1][0], self._count - 1  # the last may go on
+        return self._count + 1
+
+
 class StreamCore:
     """The state of a stream. Not thread-safe, but for ``close``."""
 
@@ -99,6 +117,9 @@ class StreamCore:
         self._waiting: deque[Held] = deque()
         self._ahead: Held | None = None
         """A sentence that has its full stop, but is not complete: its check runs while the next word is awaited."""
+        self._last_shown = -1
+        """Where the last character of the text is that is not blank."""
+        self._words = WordCount()
         self.left = 0
         """How many characters of the text have left, or were replaced."""
         self.released: list[str] = []
@@ -167,7 +188,7 @@ class StreamCore:
 
     def seconds_left(self) -> float | None:
         """Seconds until what is held, or the stream, has its time; None without a limit."""
-        if is_blank(self.text[self.left :]) or self.is_ended:
+        if self._last_shown < self.left or self.is_ended:
             return None
         return max(0.0, self._find_limit(self._fed[0][1]) - self._clock())
 
@@ -195,6 +216,9 @@ class StreamCore:
         self._half = half
         if text:
             self._fed.append((length, self._clock()))
+            shown = next((index for index in reversed(range(len(text))) if not is_blank(text[index])), None)
+            if shown is not None:
+                self._last_shown = length - len(text) + shown
             for sentence in self._reader.feed(text):
                 held = Held(sentence)
                 if self._ahead is not None and self._ahead.sentence == sentence:
@@ -211,10 +235,10 @@ class StreamCore:
 
     def _bound_held(self) -> None:
         """Do what the policy says about a sentence that is not complete if too much of it is held, or for too long."""
-        held = self.text[self.left :]
         if self.seconds_left() == 0.0:
             self._overflow(len(self.text))
-        elif sum(1 for _ in _COUNTED.finditer(held)) > self._policy.max_held_words:
+        elif self._words.count(self.text, self.left) > self._policy.max_held_words:
+            held = self.text[self.left :]
             words = held.rstrip().rsplit(None, 1)
             # The last word may go on, unless it is alone.
             goes_on = len(words) > 1 and not held[-1].isspace()

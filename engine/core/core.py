@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from math import isfinite
+from numbers import Real
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -228,8 +230,12 @@ def _encode(options: Any) -> tuple[type, bytes]:
 
 def count_tokens(requests: Sequence[Request], plan: Plan) -> int:
     """Return about how many tokens models read for the metrics of these requests."""
-    texts = [text for request in requests for text in _list_texts(request)]
-    return estimate_tokens(texts, len(plan.metrics), plan.options.q2.decoding)
+    options = plan.options
+    spans = len(options.q2.spans or ())
+    texts = [text for request in requests for text in (*_list_texts(request), *[request.response] * spans)]
+    # Of the options, only the texts that may be as long as knowledge.
+    texts += options.bertscore.idf_documents
+    return estimate_tokens(texts, len(plan.metrics), options.q2.decoding)
 
 
 def _list_texts(request: Request) -> Iterator[str]:
@@ -265,5 +271,10 @@ def _result_of(metric: Metric, outcome: object) -> MetricResult:
         kind = type(outcome).__name__
         return MetricResult(
             metric.name, "failed", message=f"The metric gave {kind} where a MetricResult belongs: a defect of its code."
+        )
+    value: Any = outcome.value  # of a metric of the caller's, whatever its type says
+    if outcome.status == "scored" and (isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value)):
+        return MetricResult(
+            metric.name, "failed", message=f"The metric gave {value!r:.40} as its value: a defect of its code."
         )
     return outcome

@@ -15,6 +15,7 @@ from ..metrics import GROUPS, Metric, select
 from ..metrics.claims import VERIFIABILITY
 from ..schema.base import check_record
 from ..schema.options import Options
+from ..schema.validation import check_texts
 from ..verdict.operating_point import find_operating_point
 from .signature import signature
 
@@ -77,6 +78,7 @@ def check_options(options: Options | None, roles: frozenset[str], calibration: C
     for decoding in (options.q2.decoding, options.feqa.decoding):
         if decoding is not None:
             check_decoding(decoding)
+    check_texts(options)
     if calibration is not None:
         for fusion in calibration.fusions:
             find_operating_point(fusion, options.profile, options.max_false_positive_rate)

@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from groundwire.runtime.calls import MeasureTexts, ScoreText, TextScored
-from groundwire.runtime.errors import InvalidRequest, TooLong, Unreadable
+from groundwire.runtime.errors import TooLong, Unreadable
 from groundwire.runtime.unread import is_blank
 
 from ..scheduling.steps import Steps
@@ -123,10 +123,6 @@ def join_sentences(chosen: Iterable[PassageSentence], settings: PmiOptions) -> s
 
 def fill_prompt(template: str, field: str, value: str) -> str:
     """``template`` with its one ``{field}`` filled in; braces in the value are text."""
-    if template.count(f"{{{field}}}") != 1:
-        raise InvalidRequest(
-            f"PmiOptions.{field} is {template!r}; it must have {{{field}}} once, where the {field} belongs."
-        )
     return template.replace(f"{{{field}}}", value)
 
 

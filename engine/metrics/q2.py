@@ -25,12 +25,13 @@ from groundwire.runtime.calls import (
     IsPersonal,
     TextSpan,
 )
-from groundwire.runtime.errors import InvalidRequest, TooLong, Unreadable
+from groundwire.runtime.errors import TooLong, Unreadable
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import Comparison, PassageRange, Q2Explanation, Reason, UnsupportedSpan
 from ..schema.options import Options, Q2Options
 from ..schema.results import MetricResult, Request
+from ..schema.validation import check_spans
 from ..text.normalization import answer_f1, match_answers
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_response
 from ..text.sentences import Sentence
@@ -110,13 +111,7 @@ def find_spans(
             position: TextSpan(span.text, *position, span.kind) for span, position in positions if position is not None
         }
         return keep_overlapping(tuple(located.values()), claims)
-    length = len(request.response)
-    for start, end in ranges:
-        if not 0 <= start < end <= length:
-            raise InvalidRequest(
-                f"Q2Options.spans has ({start}, {end}); a range must satisfy 0 <= start < end <= {length}, "
-                "the length of the response in characters."
-            )
+    check_spans(ranges, len(request.response))
     return tuple(TextSpan(request.response[start:end], start, end) for start, end in ranges)
 
 

@@ -6,7 +6,7 @@ The tokens of finished jobs per busy second say when a refused caller should try
 
 ``Admission`` chooses the jobs to work on: few at the same time, by urgency and deadline, and none that cannot finish
 in time. If all jobs advanced together, all would finish late. A bounded number of **active** jobs is worked on; the
-others are queued, by tenant (``fairness``). Jobs of a tenant rank by urgency, then by deadline, then by age (earliest
+others are queued, by tenant. Jobs of a tenant rank by urgency, then by deadline, then by age (earliest
 deadline first, which meets every deadline that can be met while the machine is not overloaded). Under overload it alone
 would go on serving the jobs that are about to be late; so a job is admitted beside others only while it can finish
 beside them, and dropped before any work when it could not even alone, or when another job can take the place that it
@@ -14,8 +14,10 @@ cannot.
 
 Tenants share the engine's time. A tenant's clock runs by the seconds that its jobs took, divided by its weight. Among
 the jobs that are next in order of their tenants, one of the highest urgency is served, and among them a job of the
-tenant with the smallest clock (start-time fair queueing, Goyal, Vin and Cheng 1996). A tenant that was idle starts
-where the others are: time that it did not use does not count. With one tenant ``rank`` alone decides the order.
+tenant with the smallest clock. A tenant that was idle starts at the virtual time, which is the latest finish of what
+was admitted (self-clocked fair queueing, Golestani 1994): time that it did not use does not count, and whoever comes
+later, under whatever name, starts no earlier. A tenant's wait is also bounded by the number of jobs admitted before it.
+With one tenant ``rank`` alone decides the order.
 """
 
 from __future__ import annotations
@@ -68,9 +70,12 @@ class JobHeap:
         return self._heap[0][1] if self._heap else None
 
 
-MAX_IDLE_TENANTS = 256
-"""Idle tenants whose clocks are kept: the clocks furthest ahead. The others may have a little more than their share
-when they come back."""
+KEPT_TENANTS = 512
+"""Tenants from which on the idle ones are forgotten."""
+LEAST_SECONDS = 0.001
+"""Seconds that every job is charged with when it is admitted, at least: the virtual time always advances."""
+JOBS_PER_WAITING_TENANT = 16
+"""A tenant of weight 1 that was passed over this often for each tenant that waited when it came is served next."""
 
 
 @dataclass(slots=True)
@@ -80,6 +85,17 @@ class Tenant:
     weight: float
     clock: float
     queue: JobHeap
+    turn: int = 0
+    """When it was served last, or began to wait, as a count of such moments."""
+    patience: float = inf
+    """Jobs that may be admitted before it from then on."""
+    active: int = 0
+    """Jobs that are admitted and not over."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has nothing queued, and nothing active."""
+        return not self.active and self.queue.first() is None
 
 
 class FairQueue:
@@ -90,7 +106,10 @@ class FairQueue:
         self._weights = weights
         self._tenants: dict[str, Tenant] = {}
         self._clock = 0.0
-        self._bound = 2 * MAX_IDLE_TENANTS
+        """The virtual time: the latest finish of what was admitted, as far as it was expected."""
+        self._turn = 0
+        self._admitted = 0
+        self._bound = KEPT_TENANTS
 
     def __iter__(self) -> Iterator[Job[Any]]:
         """The queued jobs, in no order."""
@@ -99,43 +118,50 @@ class FairQueue:
     def push(self, job: Job[Any]) -> None:
         """Queue a job."""
         tenant = self._tenants.get(job.tenant)
-        if tenant is None:
+        if tenant is None or tenant.is_idle:
             queue = JobHeap(rank, lambda job: job.over or job.admitted is not None)
             tenant = self._tenants[job.tenant] = Tenant(self._weights.get(job.tenant, 1.0), self._clock, queue)
-        elif tenant.queue.first() is None:
+        if tenant.queue.first() is None:
             tenant.clock = max(tenant.clock, self._clock)
+            self._take_turn(tenant)
         tenant.queue.push(job)
+        if len(self._tenants) > self._bound:
+            self._tenants = {name: tenant for name, tenant in self._tenants.items() if not tenant.is_idle}
+            self._bound = 2 * len(self._tenants) + KEPT_TENANTS
 
     def first(self) -> Job[Any] | None:
         """The job to admit or to drop next, or None; it stays in the queue."""
-        heads = [(tenant.clock, job) for tenant in self._tenants.values() if (job := tenant.queue.first()) is not None]
+        heads = [(job, tenant) for tenant in self._tenants.values() if (job := tenant.queue.first()) is not None]
         if not heads:
             return None
-        return min(heads, key=lambda head: (-head[1].urgency, head[0], rank(head[1])))[1]
+        return min(heads, key=lambda head: (-head[0].urgency, *self._order(head[1])))[0]
+
+    def _order(self, tenant: Tenant) -> tuple[float, int]:
+        """The smallest clock first, of equal clocks who was not served for longest; before them who lost patience."""
+        return (-inf if self._admitted >= tenant.patience else tenant.clock), tenant.turn
+
+    def _take_turn(self, tenant: Tenant) -> None:
+        self._turn += 1
+        tenant.turn = self._turn
+        waiting = sum(other.queue.first() is not None for other in self._tenants.values())
+        tenant.patience = self._admitted + JOBS_PER_WAITING_TENANT * (waiting + 1) / min(1.0, tenant.weight)
 
     def begin(self, job: Job[Any], seconds: float) -> None:
         """Charge a job that is admitted to its tenant, as far as its time is known."""
+        self._admitted += 1
         tenant = self._tenants.get(job.tenant)
         if tenant is not None:
-            self._clock = max(self._clock, tenant.clock)
-        self.charge(job, seconds)
-        if len(self._tenants) > self._bound:
-            self._forget_idle()
-
-    def charge(self, job: Job[Any], seconds: float) -> None:
-        """Add to the clock of a job's tenant; a negative value refunds."""
-        tenant = self._tenants.get(job.tenant)
-        if tenant is not None:
+            tenant.active += 1
             tenant.clock += seconds / tenant.weight
+            self._clock = max(self._clock, tenant.clock)
+            self._take_turn(tenant)
 
-    def _forget_idle(self) -> None:
-        busy = {name: tenant for name, tenant in self._tenants.items() if tenant.queue.first() is not None}
-        ahead = sorted(
-            ((name, tenant) for name, tenant in self._tenants.items() if tenant.clock > self._clock),
-            key=lambda item: -item[1].clock,
-        )
-        self._tenants = busy | dict(ahead[:MAX_IDLE_TENANTS])
-        self._bound = 2 * (MAX_IDLE_TENANTS + len(busy))
+    def end(self, job: Job[Any], seconds: float) -> None:
+        """Correct what a job was charged with, when it is over; a negative value refunds."""
+        tenant = self._tenants.get(job.tenant)
+        if tenant is not None:
+            tenant.active -= 1
+            tenant.clock += seconds / tenant.weight
 
 
 RECENT = 32
@@ -277,7 +303,7 @@ class Admission:
             return
         self._active.remove(job)
         seconds = (now - job.admitted) / (job.active_beside + 1)
-        self._queue.charge(job, seconds - job.charged)
+        self._queue.end(job, seconds - job.charged)
         if complete:
             durations = self._durations.setdefault((job.kind, job.size_class), deque(maxlen=RECENT))
             durations.append(seconds)
@@ -323,7 +349,7 @@ class Admission:
         """Make a queued job an active one."""
         job.admitted = now
         job.active_beside = len(self._active)
-        job.charged = self._known_seconds(job)
+        job.charged = max(self._known_seconds(job), LEAST_SECONDS)
         self._queue.begin(job, job.charged)
         insort(self._active, job, key=rank)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundwire.runtime.arguments import check_sequence
@@ -30,7 +30,53 @@ def make_request(
     passages = make_passages(knowledge, options) or _bound_knowledge((linearise(facts),) if facts else (), options)
     if not passages:
         raise InvalidRequest("knowledge is empty; pass the text the response should rest on, or triples.")
+    check_spans(options.q2.spans or (), len(text))
     return Request(text, passages, make_history(history, options), facts)
+
+
+MAX_SPANS = 1_000
+"""Ranges of a response that Q² may be given; each is asked about."""
+
+
+def check_spans(spans: Sequence[tuple[int, int]], length: int) -> None:
+    """Check the ranges that Q² is to ask about, of a response of so many characters."""
+    if len(spans) > MAX_SPANS:
+        raise InvalidRequest(f"Options.q2.spans has {len(spans)} ranges; allowed are {MAX_SPANS}. Ask about fewer.")
+    for start, end in spans:
+        if not 0 <= start < end <= length:
+            raise InvalidRequest(
+                f"Options.q2.spans has ({start}, {end}); a range must satisfy 0 <= start < end <= {length}, "
+                "the length of the response in characters."
+            )
+
+
+PROMPTS = ("document", "history", "response")
+MAX_PROMPT_CHARS = 10_000
+"""Characters of a prompt of PMI, and of what it puts between texts."""
+
+
+def check_texts(options: Options) -> None:
+    """Check the texts inside the options: PMI's prompts, and the documents that BERTScore weighs by.
+
+    The documents are bounded as knowledge is.
+    """
+    for name in (*PROMPTS, "between_passages", "between_turns"):
+        text = _text(f"Options.pmi.{name}", getattr(options.pmi, name))
+        if len(text) > MAX_PROMPT_CHARS:
+            raise InvalidRequest(f"Options.pmi.{name} has {len(text)} characters; allowed are {MAX_PROMPT_CHARS}.")
+        if name in PROMPTS and text.count(f"{{{name}}}") != 1:
+            raise InvalidRequest(
+                f"Options.pmi.{name} is {text!r:.200}; it must have {{{name}}} once, where the {name} belongs."
+            )
+    documents = options.bertscore.idf_documents
+    for index, document in enumerate(documents):
+        _text(f"Options.bertscore.idf_documents[{index}]", document)
+    total = sum(map(len, documents))
+    if total > options.max_knowledge_chars:
+        raise InvalidRequest(
+            f"Options.bertscore.idf_documents has {total} characters; allowed are {options.max_knowledge_chars}. Pass "
+            "fewer documents, or raise Options.max_knowledge_chars."
+        )
 
 
 def make_response(response: Any, options: Options) -> str:

@@ -183,16 +183,22 @@ class SentenceReader:
         """A sentence that has ended, and after which no letter or digit follows so far."""
         self._last_word = -1
         """Where the last letter or digit is."""
+        self._last_sign = -1
+        """Where the last character is that is not a space."""
 
     @property
     def candidate(self) -> Sentence | None:
         """The sentence that the text ends with, if it has its full stop; what follows may change it."""
-        sentence = _strip(self.text, self._bounds.begin, len(self.text))
-        return sentence if sentence.text[-1:] in _stops() and any(map(str.isalnum, sentence.text)) else None
+        begin = self._bounds.begin
+        if min(self._last_sign, self._last_word) < begin or self.text[self._last_sign] not in _stops():
+            return None
+        return _strip(self.text, begin, self._last_sign + 1)
 
     def feed(self, text: str) -> list[Sentence]:
         """Append ``text``; returns the sentences that are complete now and were not before, in order."""
         for index in reversed(range(len(text))):
+            if self._last_sign < len(self.text) and not text[index].isspace():
+                self._last_sign = len(self.text) + index
             if text[index].isalnum():
                 self._last_word = len(self.text) + index
                 break
@@ -201,7 +207,7 @@ class SentenceReader:
         for line in self.text[self._settled :].splitlines(keepends=True):
             if len(line.splitlines()[0]) < len(line):
                 self._read_line(line, complete)
-            elif self._marker >= 0 or self._lines.is_decided(line):
+            elif self._marker >= 0 or (self._last_sign >= self._settled and self._lines.is_decided(line)):
                 if self._marker < 0:
                     self._marker = self._settled + self._lines.find_marker(line)
                 self._read_settled(line, complete)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-UNSHOWABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
+UNSHOWABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
 """Controls (of terminals too), lone surrogates, invisible characters, and characters that reverse the text after
 them."""
 

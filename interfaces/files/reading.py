@@ -15,9 +15,9 @@ import msgspec
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
 
 from .columns import AmbiguousColumns, UnknownColumns, find_columns, rename_fields, suggest_columns
-from .json_text import MalformedText, decode_json
+from .json_text import MAX_TEXT, ArrayReader, MalformedText, decode_json
 from .rows import check_header, split_rows
-from .sources import MAX_LINE, open_source, read_folder, read_parquet, split_lines, strip_gzip, translate_read_errors
+from .sources import open_source, read_folder, read_parquet, split_lines, strip_gzip, translate_read_errors
 
 T = TypeVar("T")
 
@@ -143,24 +143,23 @@ def _read_json_lines(stream: io.BufferedReader[Any], columns: Mapping[str, str])
 def decode_line(number: int, text: bytes | None, columns: Mapping[str, str]) -> Line:
     """The request of a line of ``split_lines``, or its problem."""
     if text is None:
-        return Line(number, None, f"the line is longer than {MAX_LINE:,} bytes")
+        return Line(number, None, f"the line is longer than {MAX_TEXT:,} bytes")
     return _decode_row(number, columns, decode_json, text)
 
 
 def _read_array(source: Path, stream: io.BufferedReader[Any], columns: Mapping[str, str]) -> Iterator[Line]:
     try:
-        entries = decode_json(stream.read().removeprefix(b"\xef\xbb\xbf"))
+        for number, entry in enumerate(ArrayReader(stream), 1):
+            yield check_row(number, entry, columns)
     except MalformedText as error:
         raise InvalidRequest(
             f"{source} begins with '[' and is no JSON array: {error}. Fix it, or write one object per line."
         ) from error
-    for number, entry in enumerate(entries, 1):
-        yield check_row(number, entry, columns)
 
 
 def _read_table(stream: io.BufferedReader[Any], needed: Set[str], columns: Mapping[str, str]) -> Iterator[Line]:
     texts = (None if line is None else line.decode("utf-8", "surrogateescape") for line in split_lines(stream))
-    rows = split_rows(texts, max_cell=MAX_LINE)
+    rows = split_rows(texts, max_cell=MAX_TEXT)
     first = next(rows, None)
     if first is None:
         return

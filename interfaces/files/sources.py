@@ -17,8 +17,7 @@ import msgspec
 from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
-MAX_LINE = 1 << 26
-"""Bytes of a line, at most: enough for the largest knowledge that an engine reads, every character escaped."""
+from .json_text import MAX_TEXT
 
 
 @contextlib.contextmanager
@@ -61,16 +60,16 @@ def translate_read_errors(path: Path) -> Iterator[None]:
 
 
 def split_lines(stream: io.BufferedReader[Any]) -> Iterator[bytes | None]:
-    """The lines with their ends, without a byte order mark; None for a line longer than ``MAX_LINE``."""
+    """The lines with their ends, without a byte order mark; None for a line longer than ``MAX_TEXT``."""
     first = True
-    while line := stream.readline(MAX_LINE + 1):
+    while line := stream.readline(MAX_TEXT + 1):
         if first:
             line, first = line.removeprefix(codecs.BOM_UTF8), False
-        if len(line) <= MAX_LINE:
+        if len(line) <= MAX_TEXT:
             yield line
             continue
         while line and not line.endswith(b"\n"):
-            line = stream.readline(MAX_LINE)
+            line = stream.readline(MAX_TEXT)
         yield None
 
 

@@ -7,7 +7,8 @@ import hmac
 import logging
 import re
 import secrets
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -36,16 +37,20 @@ _CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
 class Authorizer:
     """Lets requests with one of the tokens in, or all requests without any tokens."""
 
-    def __init__(self, tokens: Iterable[str]) -> None:
+    def __init__(self, tokens: Iterable[str], tenants: Mapping[str, str] = MappingProxyType({})) -> None:
+        """``tenants`` are tokens by tenant; they are among ``tokens``."""
         self._digests = tuple(_digest(token) for token in tokens)
+        self._tenants = {_digest(token.strip()): tenant for tenant, token in tenants.items()}
 
-    def check(self, header: str | None) -> None:
-        """Raise Refusal ``unauthorized`` unless the value of the header ``Authorization`` has one of the tokens.
+    def check(self, header: str | None) -> str:
+        """Return the tenant of a request, empty where its token names none.
+
+        Raises Refusal ``unauthorized`` unless the value of the header ``Authorization`` has one of the tokens.
 
         Digests of equal length are compared, all of them, so that the time says nothing about any token.
         """
         if not self._digests:
-            return
+            return ""
         scheme, _, token = (header or "").partition(" ")
         given = _digest(token.strip())
         matches = [hmac.compare_digest(given, digest) for digest in self._digests]
@@ -54,6 +59,7 @@ class Authorizer:
             raise Refusal(
                 "unauthorized", f"The request has {what}; send Authorization: Bearer TOKEN.", headers=_CHALLENGE
             )
+        return self._tenants.get(given, "")
 
 
 def _digest(token: str) -> bytes:
@@ -66,7 +72,7 @@ class Front:
     def __init__(self, service: Service, router: Router) -> None:
         self._service = service
         self._router = router
-        self._authorizer = Authorizer(service.tokens)
+        self._authorizer = Authorizer(service.tokens, service.settings.tenant_tokens)
 
     @property
     def service(self) -> Service:
@@ -118,7 +124,7 @@ class Front:
         refusal: Refusal | None = None
         try:
             if path not in TOKENLESS:
-                self._authorizer.check(headers.get("authorization"))
+                context.tenant = self._authorizer.check(headers.get("authorization"))
             if path not in COLD:
                 service.readiness.begin()
                 service.readiness.check_warm()

@@ -193,12 +193,12 @@ class PolicyBody(OptionRecord, frozen=True, kw_only=True):
     max_held_words: Count = 200
     max_held_ms: Milliseconds = 30_000.0
 
-    def build(self, max_stream_ms: float) -> Policy:
-        """The engine's record."""
+    def build(self, max_stream_ms: float, max_held_words: int) -> Policy:
+        """The engine's record, within the server's limits."""
         actions = {outcome: _build(getattr(self, outcome)) for outcome in OUTCOMES}
         return Policy(
             **actions,
-            max_held_words=self.max_held_words,
+            max_held_words=min(self.max_held_words, max_held_words),
             max_held_ms=self.max_held_ms,
             deadline_ms=max_stream_ms,
         )

@@ -25,6 +25,8 @@ T = TypeVar("T")
 CLIENT_LEFT = "The client has closed the connection."
 DEADLINE_HEADER = "groundwire-deadline-ms"
 GRPC_HEADER = "grpc-timeout"
+GATEWAY = "*"
+"""The tenant whose requests name their own."""
 _GRPC = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS_MS = {"H": 3_600_000.0, "M": 60_000.0, "S": 1000.0, "m": 1.0, "u": 1e-3, "n": 1e-6}
 _PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
@@ -76,13 +78,15 @@ class ServiceRequest:
         for metrics or options that the engine does not have, Refusal ``invalid`` for a priority that is too high.
         """
         self.deadline = self.deadline.shorten(options.deadline_ms)
-        bounded = replace(bound_options(options, self.service.settings), deadline_ms=None)
+        bounded = replace(bound_options(options, self.service.settings, self.context.tenant), deadline_ms=None)
         return self.service.engine.plan(self.service.choose_metrics(metrics), bounded)
 
     def bound_options(self, options: Options) -> Options:
         """The options within the server's limits, with what is left of the deadline."""
         self.deadline = self.deadline.shorten(options.deadline_ms)
-        return replace(bound_options(options, self.service.settings), deadline_ms=self.deadline.left_ms())
+        return replace(
+            bound_options(options, self.service.settings, self.context.tenant), deadline_ms=self.deadline.left_ms()
+        )
 
     async def wait_for(self, work: Awaitable[T]) -> T:
         """The result of ``work``, which is cancelled if the client leaves; then Refusal ``client_closed``.
@@ -231,8 +235,8 @@ def _count_chars(triple: Triple | tuple[str, str, str]) -> int:
     return sum(map(len, parts))
 
 
-def bound_options(options: Options, settings: Settings) -> Options:
-    """The options of a request within the server's limits on texts.
+def bound_options(options: Options, settings: Settings, tenant: str = "") -> Options:
+    """The options of a request of a tenant within the server's limits on texts.
 
     Raises Refusal ``invalid`` for a priority that is too high.
     """
@@ -244,6 +248,7 @@ def bound_options(options: Options, settings: Settings) -> Options:
         )
     return replace(
         options,
+        tenant=options.tenant if tenant == GATEWAY else tenant,
         max_response_chars=min(options.max_response_chars, settings.max_response_chars),
         max_knowledge_chars=min(options.max_knowledge_chars, settings.max_knowledge_chars),
         max_history_chars=min(options.max_history_chars, settings.max_history_chars),

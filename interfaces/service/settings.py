@@ -55,6 +55,10 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     of the command line, where other users could read it."""
     token_file: str | None = None
     """File with further bearer tokens, one in a line."""
+    tenant_tokens: dict[str, str] = msgspec.field(default_factory=dict)
+    """Bearer tokens by tenant: a request with one is of that tenant. The tenant `*` is a gateway, whose requests name
+    their tenant in `options.tenant`; of all other requests that option is ignored. In the environment
+    `a=TOKEN,b=TOKEN`; not an option of the command line."""
     classify_label: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "HALLUCINATED"
     """Label of the spans of /classify, as the program that asks has it in its mapping."""
     ui: bool = True
@@ -77,6 +81,9 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Responses that are checked while they are written, at the same time; more is 429."""
     max_stream_ms: Milliseconds = 600_000.0
     """Milliseconds for one of these responses, from its first byte to its last."""
+    max_held_words: Count = 2_000
+    """Words and punctuation marks of a sentence that is not complete, which a policy may hold back; a higher bound of
+    a policy is brought down to this."""
     tenant_weights: dict[str, Annotated[float, msgspec.Meta(gt=0)]] = msgspec.field(default_factory=dict)
     """Shares of the engine's time that tenants (``options.tenant``) get while requests wait; others have weight 1. In
     the environment ``a=3,b=0.5``; not an option of the command line."""
@@ -100,7 +107,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Candidates of /rank."""
 
 
-NOT_OPTIONS = ("tokens", "tenant_weights")
+NOT_OPTIONS = ("tokens", "tenant_tokens", "tenant_weights")
 """Fields that the command line does not have."""
 
 
@@ -179,7 +186,7 @@ def _convert(values: dict[str, Any], source: str, *, strict: bool = True) -> dic
         try:
             converted[name] = msgspec.convert(value, HINTS[name], strict=strict)
         except msgspec.ValidationError as error:
-            shown = "(not shown)" if name == "tokens" else f"{value!r:.100}"
+            shown = "(not shown)" if name in ("tokens", "tenant_tokens") else f"{value!r:.100}"
             message = f"{name} of {source} is {shown}: {error}."
             if name == "port" and str(value).startswith("tcp://"):
                 message += " Kubernetes sets it for a Service of the name groundwire; set enableServiceLinks: false."
@@ -206,14 +213,14 @@ def plain_type(field: str) -> type:
 
 def read_tokens(settings: Settings) -> tuple[str, ...]:
     """The tokens of the settings and of their file; InvalidRequest if it cannot be read, or if a token is empty."""
-    tokens = list(settings.tokens)
+    tokens = [*settings.tokens, *settings.tenant_tokens.values()]
     if settings.token_file is not None:
         try:
             lines = Path(settings.token_file).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeError) as error:
             raise InvalidRequest(f"token_file {settings.token_file} cannot be read: {error}.") from error
         tokens += [line for line in lines if line.strip()]
-        if not tokens:
+        if not any(line.strip() for line in lines):
             raise InvalidRequest(f"token_file {settings.token_file} has no token; write one per line.")
     tokens = [token.strip() for token in tokens]
     if "" in tokens:

@@ -25,6 +25,8 @@ class RequestContext:
     """Seconds on the service's clock."""
     route: str = "other"
     """The path of its operation; ``other`` where there is none."""
+    tenant: str = ""
+    """Whom its token names; ``*`` is a gateway, whose options name the tenant."""
     status: int = 499
     """The HTTP status of the answer; 499 where the client left before it."""
     refusals: list[Code] = field(default_factory=list)

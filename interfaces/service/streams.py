@@ -69,7 +69,7 @@ def open_stream(request: ServiceRequest, body: StreamBody) -> ResponseStream:
         history=body.history,
         triples=body.triples,
         metrics=service.choose_metrics(body.metrics),
-        policy=body.policy.build(settings.max_stream_ms),
+        policy=body.policy.build(settings.max_stream_ms, settings.max_held_words),
         scoring=request.bound_options(body.options),
     )
 

@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from .simulate import run_seeds, simulate
+from .simulate import run_names, run_seeds, simulate
 
 CHUNK = 1000
 
@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10_000, help="how many, from --first on (default: 10,000)")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, help="replay this one alone")
+    parser.add_argument("--names", action="store_true", help="schedules of tenants that choose their names")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     if arguments.seed is not None:
@@ -33,7 +34,7 @@ def main() -> int:
     chunks = [range(start, min(end, start + CHUNK)) for start in range(arguments.first, end, CHUNK)]
     failed = 0
     with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
-        for chunk, failures in zip(chunks, pool.map(run_seeds, chunks), strict=True):
+        for chunk, failures in zip(chunks, pool.map(run_names if arguments.names else run_seeds, chunks), strict=True):
             failed += len(failures)
             for failure in failures:
                 print(failure)

@@ -16,6 +16,7 @@ from groundwire.engine.schema.statistics import EngineStatistics
 from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import EngineClosed, GroundwireError, Overloaded
 
+from .names import NameSimulation
 from .scenario import FaultyRuntime, TaskRecord, is_poison, is_too_long
 from .threads import Stuck, VirtualThreads
 
@@ -301,3 +302,10 @@ def run_seeds(seeds: range) -> list[str]:
         except Violation as violation:
             failures.append(str(violation))
     return failures
+
+
+def run_names(seeds: range) -> list[str]:
+    """The same for the schedules of ``names``."""
+    return [
+        f"names, seed {seed}: {'; '.join(violations)}" for seed in seeds if (violations := NameSimulation(seed).run())
+    ]

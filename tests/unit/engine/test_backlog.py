@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options, Overloaded, Request
@@ -92,7 +94,7 @@ def test_an_engine_refuses_a_request_beyond_its_tokens() -> None:
             engine.submit(request, plan)
         assert engine.statistics().unfinished_tokens == 60
         assert engine.core.score(request, plan, is_bounded=False).result().status == "scored"
-        engine.core.scheduler._backlog.remove(60, 1.0)
+        engine.core.scheduler._backlog.remove(60, time.monotonic())
         assert engine.score("a" * 400, "b", metrics=METRICS).status == "scored", "alone"
         assert engine.statistics().unfinished == 0
 

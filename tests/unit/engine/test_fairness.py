@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options
-from groundwire.engine.scheduling.admission import MAX_IDLE_TENANTS, Admission, FairQueue
+from groundwire.engine.scheduling.admission import JOBS_PER_WAITING_TENANT, KEPT_TENANTS, Admission, FairQueue
 from groundwire.engine.scheduling.jobs import Job, Task
 from groundwire.engine.scheduling.steps import Steps
 from tests.support.fakes import world
@@ -121,22 +121,42 @@ def test_what_is_expected_of_a_long_text_is_what_long_texts_took() -> None:
     assert expected == [0.0, 0.0, 1.0, 1.0, 50.0, 50.0]
 
 
-def test_idle_tenants_are_forgotten_but_for_those_that_are_furthest_ahead() -> None:
+def test_idle_tenants_are_forgotten() -> None:
     queue = FairQueue({})
     waiting = make_job(-1, "waiting")
     queue.push(waiting)
-    for number in range(10 * MAX_IDLE_TENANTS):
+    for number in range(5 * KEPT_TENANTS):
         job = make_job(number, f"tenant {number}", priority=1)
         queue.push(job)
         assert queue.first() is job
-        queue.begin(job, 0.0)
+        queue.begin(job, 0.001)
         job.admitted, job.over = 0.0, True
-        queue.charge(job, 100.0 if number == 5 else number % 3)
-        assert len(queue._tenants) <= 2 * MAX_IDLE_TENANTS + 4
-    assert {"tenant 5", "waiting"} <= queue._tenants.keys()
+        queue.end(job, number % 3)
+        assert len(queue._tenants) <= KEPT_TENANTS + 4
     assert queue.first() is waiting
-    queue.charge(make_job(-2, "unknown"), 5.0)
+    queue.end(make_job(-2, "unknown"), 5.0)
     assert "unknown" not in queue._tenants
+
+
+def test_a_tenant_far_ahead_is_not_passed_over_for_ever() -> None:
+    """It was charged for hours, with another job of it still active, while new names keep coming."""
+    queue = FairQueue({})
+    jobs = [make_job(number, "ahead") for number in range(3)]
+    for job in jobs[:2]:
+        queue.push(job)
+        queue.begin(job, 1.0)
+        job.admitted = 0.0
+    queue.end(jobs[0], 1e6)
+    queue.push(jobs[2])
+    for count in range(2 * JOBS_PER_WAITING_TENANT + 1):
+        queue.push(make_job(10 + count, f"new {count}"))
+        first = queue.first()
+        assert first is not None
+        if first is jobs[2]:
+            return
+        queue.begin(first, 0.1)
+        first.admitted = 0.0
+    raise AssertionError("it waits still")
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.01, 10.0)), min_size=1, max_size=60))

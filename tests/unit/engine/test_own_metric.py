@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -98,6 +99,21 @@ def test_the_metric_is_not_available_without_its_roles(registered: Metric) -> No
         pytest.raises(InvalidRequest, match="needs the roles nli"),
     ):
         engine.score("a", "b", metrics=["shouting"])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", True])
+def test_a_value_that_is_no_number_is_a_defect_of_the_metric(engine: Engine, value: object) -> None:
+    def give(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+        yield []
+        return MetricResult("giving", "scored", value)  # type: ignore[arg-type]
+
+    register(dataclasses.replace(METRIC, name="giving", compute=give, details=None))
+    try:
+        result = engine.score("So it is.", "So it is.", metrics=["giving"]).metrics["giving"]
+    finally:
+        del METRICS["giving"]
+    assert (result.status, result.value) == ("failed", None)
+    assert "a defect of its code" in result.message
 
 
 def test_every_metric_has_a_title_and_a_description() -> None:

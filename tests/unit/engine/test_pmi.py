@@ -7,7 +7,7 @@ import re
 import pytest
 
 from groundwire.cli.display import format_reasons
-from groundwire.engine import Engine, MetricResult, Options, Score
+from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Score
 from groundwire.engine.metrics import pmi
 from groundwire.engine.schema.explanations import REASONS, PmiExplanation
 from groundwire.engine.schema.options import PmiOptions
@@ -206,9 +206,10 @@ def test_the_threshold_of_unlikely_tokens_is_an_option() -> None:
 @pytest.mark.parametrize("template", ["nothing", "{%s} and {%s}"])
 def test_a_prompt_must_contain_its_field_once(field: str, template: str) -> None:
     given = template.replace("%s", field)
-    score = run("Elvis", "Elvis", ("Who",), PmiOptions(**{field: given}))
-    assert (score.status, score.value) == ("failed", None)
-    assert f"PmiOptions.{field} is '{given}'; it must have {{{field}}} once" in score.message
+    with pytest.raises(
+        InvalidRequest, match=re.escape(f"Options.pmi.{field} is '{given}'; it must have {{{field}}} once")
+    ):
+        run("Elvis", "Elvis", ("Who",), PmiOptions(**{field: given}))
 
 
 @pytest.mark.parametrize(

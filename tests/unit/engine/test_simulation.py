@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.simulation.defects import DEFECTS, Defect, plant
+from tests.simulation.names import NameSimulation
 from tests.simulation.simulate import Violation, simulate
 
 SEEDS = 1000
@@ -31,6 +32,11 @@ def quiet() -> Iterator[None]:
 def test_no_schedule_breaks_an_invariant() -> None:
     for seed in range(SEEDS):
         simulate(seed)
+
+
+def test_a_tenant_that_returns_is_served_after_those_that_waited_whatever_names_the_others_have() -> None:
+    for seed in range(SEEDS // 10):
+        assert NameSimulation(seed).run() == [], f"seed {seed}"
 
 
 def test_any_number_of_seeds_runs_by_hand() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import json
 import sys
+import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.files import reading, sources
+from groundwire.files import json_text, reading, sources
 from groundwire.files.columns import parse_columns
+from groundwire.files.json_text import ArrayReader, MalformedText, decode_json
 from groundwire.files.reading import Line, UntilError, read_lines
 from groundwire.files.rows import split_rows
 from groundwire.runtime.errors import InvalidRequest
@@ -60,8 +64,8 @@ def test_a_bad_line_of_json_costs_nothing_but_itself(tmp_path: Path, bad: bytes,
 
 
 def test_a_line_that_is_too_long_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "MAX_LINE", 100)
-    monkeypatch.setattr(reading, "MAX_LINE", 100)
+    monkeypatch.setattr(sources, "MAX_TEXT", 100)
+    monkeypatch.setattr(reading, "MAX_TEXT", 100)
     long = json.dumps(GOOD | {"id": "x" * 950})
     lines = read(write(tmp_path / "in.jsonl", good() + good(long) + good()))
     assert [(line.number, line.row) for line in lines] == [(1, GOOD), (2, None), (3, GOOD)]
@@ -297,3 +301,58 @@ def test_a_file_of_another_kind_is_one_message(tmp_path: Path) -> None:
         read(write(tmp_path / "README.md", text))
     lines = read(write(tmp_path / "mostly.jsonl", text + good()))
     assert [line.row is None for line in lines] == [True] * 20 + [False]
+
+
+def test_a_repeated_key_among_many_is_found_in_linear_time() -> None:
+    keys = ",".join(f'"k{index}":1' for index in range(200_000))
+    started = time.process_time()
+    with pytest.raises(MalformedText, match="'k199999' is there more than once"):
+        decode_json(f'{{{keys},"k199999":2}}')
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 65_536])
+@pytest.mark.parametrize(
+    "text",
+    ["[]", " [ ] ", '\ufeff[{"a": 1}]', '[12345, "é", {"a": [1, {"b": "]"}]}, null]\n', "[" + "7," * 5000 + "7]"],
+)
+def test_an_array_is_read_as_the_whole_of_it_would_be(text: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "_CHUNK", chunk)
+    assert list(ArrayReader(io.BytesIO(text.encode()))) == json.loads(text.removeprefix("\ufeff"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "[1] 2", "[tru", '["a', "[NaN]", '[{"a":1,"a":2}]', "[" * 100_000],
+)
+def test_what_is_no_array_is_malformed(text: str) -> None:
+    with pytest.raises(MalformedText, match=r"^entry \d+: "):
+        list(ArrayReader(io.BytesIO(text.encode())))
+
+
+def test_an_array_of_any_length_is_read_with_the_memory_of_an_entry(tmp_path: Path) -> None:
+    """85 KB of gzip become 90 MB of empty lists, which took 2.3 GB as one value."""
+    file = tmp_path / "a.json.gz"
+    with gzip.open(file, "wb", 6) as packed:
+        packed.write(b"[")
+        for _ in range(30):
+            packed.write(b"[]," * 1_000_000)
+        packed.write(b"1]")
+    with gzip.open(file) as stream:
+        reader = iter(ArrayReader(stream))  # type: ignore[arg-type]
+        tracemalloc.start()
+        count = sum(1 for _ in itertools.islice(reader, 100_000))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert count == 100_000
+    assert peak < 20_000_000
+    with pytest.raises(InvalidRequest, match="None of the first"), read_lines(file) as lines:
+        next(lines)
+
+
+def test_an_entry_of_too_many_values_or_too_many_characters_is_malformed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(MalformedText, match="more than 8,388,608 values"):
+        decode_json("[" + "1," * (1 << 23) + "1]")
+    monkeypatch.setattr(json_text, "MAX_TEXT", 1000)
+    with pytest.raises(MalformedText, match="entry 2: it is longer than 1,000 characters"):
+        list(ArrayReader(io.BytesIO(b'[1, "' + b"a" * 1_000_000 + b'"]')))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,6 +28,7 @@ from groundwire.guard import (
     Release,
     SentenceEvent,
 )
+from groundwire.guard.core import _COUNTED, WordCount
 from groundwire.guard.records import Event
 from groundwire.guard.stream import ResponseStream
 from groundwire.repair import KnowledgeGraph
@@ -682,3 +684,26 @@ def test_what_any_policy_lets_leave_does_not_depend_on_the_cuts(
             event.text == text[event.start : event.end] for event in releases if event.action in ("release", "flag")
         )
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("shape", ["\n", " ", "a", "a ", ".", "```\n", "\u200b", "a:\n", "# a\n"])
+def test_small_pieces_cost_time_in_proportion_to_their_number(engine: Engine, shape: str) -> None:
+    """8,000 line breaks took 4 s, and twice as many four times that."""
+    policy = msgspec.structs.replace(FLAG_ALL, max_held_words=10**9)
+    run(open_stream(engine, policy), list("Warm. "))
+    stream = open_stream(engine, policy, scoring=Options(max_response_chars=10**6))
+    started = time.process_time()
+    for character in (shape * 5_000)[:5_000]:
+        stream.feed(character)
+    assert time.process_time() - started < 1.5
+    stream.close()
+
+
+@given(st.lists(TEXTS | st.sampled_from(["word" * 20, " ", "_", "."]), max_size=8), st.integers(0, 3))
+def test_words_are_counted_as_in_the_whole_text(pieces: list[str], leave: int) -> None:
+    counter, text, begin = WordCount(), "", 0
+    for index, piece in enumerate(pieces):
+        text += piece
+        if index == leave:
+            begin = len(text) // 2
+        assert counter.count(text, begin) == len(_COUNTED.findall(text[begin:]))

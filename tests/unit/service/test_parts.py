@@ -77,6 +77,18 @@ def test_one_of_the_tokens_is_needed() -> None:
     Authorizer([]).check(None)
 
 
+def test_a_token_names_its_tenant_and_a_gateway_the_tenants_of_others() -> None:
+    tenants = {"shop": "first", "*": "second"}
+    settings = Settings(tokens=("third",), tenant_tokens=tenants)
+    authorizer = Authorizer(read_tokens(settings), tenants)
+    tenant_by_token = {
+        token: bound_options(Options(tenant="theirs"), settings, authorizer.check(f"Bearer {token}")).tenant
+        for token in ("first", "second", "third")
+    }
+    assert tenant_by_token == {"first": "shop", "second": "theirs", "third": ""}
+    assert bound_options(Options(tenant="theirs"), Settings(), Authorizer([]).check(None)).tenant == ""
+
+
 def test_tokens_are_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text("one\n\n two \n")
