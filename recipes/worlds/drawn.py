@@ -102,9 +102,9 @@ def _read_tables() -> _Tables:
     raw: Mapping[str, Mapping[str, Any]] = tables["family"]
 
     def collect(name: str, key: str) -> tuple[str, ...]:
-        own = _split(raw[name].get(key, ""), "\n")
+        lines = _split(raw[name].get(key, ""), "\n")
         base = raw[name].get("base")
-        return own + (collect(base, key) if base else ())
+        return lines + (collect(base, key) if base else ())
 
     families = {
         name: _Family(
@@ -135,11 +135,11 @@ def _parse_areas(text: str, kinds: Mapping[str, Sequence[str]]) -> Iterator[Area
 
 def _parse_concept(line: str, kinds: Mapping[str, Sequence[str]]) -> Concept:
     head, rest = line.split(":", 1)
-    nouns, _, own = rest.partition("=")
+    nouns, _, sentences = rest.partition("=")
     name, *numbers = head.split()
     family, spec = (name, "") if name in FEATURES else kinds[name]
     kind = read_kind(" ".join((spec, *numbers))) if spec else None
-    return Concept(family, kind, _split(nouns, "/"), _split(own, "/"))
+    return Concept(family, kind, _split(nouns, "/"), _split(sentences, "/"))
 
 
 @cache
@@ -169,7 +169,7 @@ def draw_domain(written: Sequence[Domain], unseen: bool, rng: random.Random) -> 
     serves = any(concept.family == "permit" for concept in area.concepts)
 
     def choose(wordings: Wordings) -> list[Wording]:
-        return [one for one in (wordings.all if unseen else wordings.train) if serves or not one.speaks_as_we]
+        return [line for line in (wordings.all if unseen else wordings.train) if serves or not line.speaks_as_we]
 
     for concept in _draw_concepts(area, areas, common if serves or unseen else (), unseen, rng):
         for modifier in _draw_modifiers(concept, rng):
@@ -203,7 +203,7 @@ def _draw_concepts(
     if common:
         pool += rng.sample(common, rng.randint(0, 4))
     if rng.random() < MIXED or len(pool) < number:
-        # Sentences of another area might say what those of this one do.
+        # Sentences of another area might say what the sentences of this area do.
         other = [replace(concept, sentences=()) for concept in rng.choice(areas).concepts]
         pool += rng.sample(other, min(len(other), max(3, number - len(pool))))
     nouns: set[str] = set()
@@ -216,7 +216,7 @@ def _draw_concepts(
 
 
 def _draw_modifiers(concept: Concept, rng: random.Random) -> list[str]:
-    """Draw what tells two fields of one concept apart; nothing for a single field."""
+    """Draw what distinguishes two fields of one concept; nothing for a single field."""
     choices = _read_tables().modifiers.get(concept.family, ())
     if not choices or rng.random() >= MODIFIED or any(re.search(r" (for|in|of|on) ", noun) for noun in concept.nouns):
         return [""]
@@ -224,29 +224,29 @@ def _draw_modifiers(concept: Concept, rng: random.Random) -> list[str]:
 
 
 def _draw_field(key: str, concept: Concept, modifier: str, choose: Choice, rng: random.Random) -> tuple[Field, str]:
-    """Draw the wordings of a field; the noun is that of the answers."""
+    """Draw the wordings of a field; the noun is the noun of the answers."""
     if concept.kind is None:
         return _draw_feature(key, concept, choose, rng)
     family = _read_tables().families[concept.family]
-    known = answered = rng.choice(concept.nouns) + modifier
+    shown = answered = rng.choice(concept.nouns) + modifier
     if rng.random() < REPHRASED:
         answered = rng.choice(concept.nouns) + modifier
     is_person = concept.family == "person"
-    own = (
+    sentences = (
         [] if modifier or is_person else [parse(line) for line in rng.sample(concept.sentences, len(concept.sentences))]
     )
-    half = len(own) // 2 if rng.random() < 0.5 else (len(own) + 1) // 2
-    said, replied = _list_slots(known), _list_slots(answered)
+    half = len(sentences) // 2 if rng.random() < 0.5 else (len(sentences) + 1) // 2
+    said, replied = _list_slots(shown), _list_slots(answered)
     field = Field(
         key,
         concept.kind,
-        (_capitalize(known),),
+        (_capitalize(shown),),
         f"the {answered}",
         tuple(_fill(ask, replied) for ask in rng.sample(family.asks, ASKED)),
         (),
         family.cells,
-        (*_bind(family.say, SAID, said, rng), *own[:half]),
-        Wordings((*_bind(choose(family.answers), ANSWERED, replied, rng), *own[half:] * 2), ()),
+        (*_bind(family.say, SAID, said, rng), *sentences[:half]),
+        Wordings((*_bind(choose(family.answers), ANSWERED, replied, rng), *sentences[half:] * 2), ()),
         (*concept.sentences, f"is the {answered}") if is_person else (),
     )
     return field, answered

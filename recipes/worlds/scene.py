@@ -60,7 +60,7 @@ class Scene:
 
 
 def draw_record(domain: Domain, style: Style | None, rng: random.Random) -> WorldRecord:
-    """Draw a record; ``style`` is that of the record beside it."""
+    """Draw a record; ``style`` is the style of the record beside it."""
     pronoun, name = "it", ""
     if domain.about_person:
         person = draw_person(rng)

@@ -65,8 +65,8 @@ class CausalAttention(nn.Module):
         weights = (torch.cat((before, within), dim=-1) + bias).softmax(-1)
         before, within = torch.split(weights, [past, width], dim=-1)
         mixed = self._gather(before.reshape(sources, self.heads, tokens, -1)) @ past_value
-        own = within @ self._spread(value).reshape(by_text)
-        mixed = mixed.reshape(sources, self.heads, tokens, -1) + own.reshape(sources, self.heads, tokens, -1)
+        inner = within @ self._spread(value).reshape(by_text)
+        mixed = mixed.reshape(sources, self.heads, tokens, -1) + inner.reshape(sources, self.heads, tokens, -1)
         return self.output(mixed.transpose(1, 2).reshape(sources, tokens, -1)), key, value
 
     @property
@@ -78,7 +78,7 @@ class CausalAttention(nn.Module):
         return x.reshape(x.shape[0], x.shape[1], -1, self.head_dim).transpose(1, 2)
 
     def _gather(self, x: Tensor) -> Tensor:
-        """Put the rows of the heads that share keys behind each other: [S, H, N, D] to [S, K, H/K·N, D]."""
+        """Put the rows of the heads that share keys after each other: [S, H, N, D] to [S, K, H/K·N, D]."""
         return x if self.key_heads == self.heads else x.reshape(x.shape[0], self.key_heads, -1, x.shape[3])
 
     def _spread(self, x: Tensor) -> Tensor:
