@@ -12,7 +12,7 @@ from groundwire.runtime.tokenization import TextEncoder
 from groundwire.runtime.unread import (
     LETTERS_OF_A_SCRIPT,
     MAX_UNREAD,
-    NOTHING,
+    NOTHING_UNREAD,
     WORDS_OF_A_SCRIPT,
     Unread,
     check_readable,
@@ -79,7 +79,7 @@ def test_signs_are_of_no_script() -> None:
 def test_what_is_not_read_of_two_texts_is_joined() -> None:
     joined = Unread(2, frozenset({"東", "京"})).join(Unread(3, frozenset({"京", "都"})))
     assert joined == Unread(5, frozenset({"東", "京", "都"}))
-    assert joined.join(NOTHING) == joined
+    assert joined.join(NOTHING_UNREAD) == joined
 
 
 def test_a_vocabulary_without_words_reads_all_scripts() -> None:
@@ -90,8 +90,8 @@ def test_a_vocabulary_without_words_reads_all_scripts() -> None:
 @pytest.mark.parametrize(
     ("text", "unread"),
     [
-        ("Tokyo", NOTHING),
-        ("naïve café — “Łódź”, 30 °C", NOTHING),
+        ("Tokyo", NOTHING_UNREAD),
+        ("naïve café — “Łódź”, 30 °C", NOTHING_UNREAD),
         ("도쿄 is 東京", Unread(4)),
         ("angle α", Unread(1)),
     ],
@@ -116,13 +116,13 @@ def test_an_encoder_counts_both_texts_whole_in_every_window() -> None:
     assert len(windows) > 1
     for window in windows:
         assert window.unread == (Unread(2), Unread(101 + 1 + 2, frozenset({"x" * 101})))
-    assert encoder.encode_plain("도쿄").unread == (Unread(2), NOTHING)
-    assert encoder.encode_parts("도쿄", 0)[0].window.unread == (Unread(2), NOTHING)
+    assert encoder.encode_plain("도쿄").unread == (Unread(2), NOTHING_UNREAD)
+    assert encoder.encode_parts("도쿄", 0)[0].window.unread == (Unread(2), NOTHING_UNREAD)
 
 
 def test_a_vocabulary_with_words_of_a_script_reads_it() -> None:
     encoder = make_encoder(*(f"##{chr(0xAC00 + i)}{chr(0xAC00 + i)}" for i in range(WORDS_OF_A_SCRIPT)))
-    assert encoder.encode_plain("도쿄").unread == (NOTHING, NOTHING)
+    assert encoder.encode_plain("도쿄").unread == (NOTHING_UNREAD, NOTHING_UNREAD)
 
 
 def test_too_much_is_an_error_that_counts_as_too_long() -> None:
@@ -133,7 +133,7 @@ def test_too_much_is_an_error_that_counts_as_too_long() -> None:
 
 
 def test_what_is_read_of_the_knowledge() -> None:
-    read = read_pair(NOTHING, 10, Unread(5), 100, 2)
+    read = read_pair(NOTHING_UNREAD, 10, Unread(5), 100, 2)
     assert (read.windows, read.characters, read.total) == (2, 95, 100)
 
 
