@@ -25,10 +25,15 @@ class _AutoModel:
     """Loads an encoder-decoder or a causal language model, whichever the checkpoint is."""
 
     @staticmethod
-    def from_pretrained(source: str, *, revision: str | None, **settings: Any) -> Any:
-        config = AutoConfig.from_pretrained(source, revision=revision)
+    def from_pretrained(*, torch_dtype: Any, attn_implementation: str, output_loading_info: bool, **files: Any) -> Any:
+        config = AutoConfig.from_pretrained(**files)
         auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-        return auto_class.from_pretrained(source, revision=revision, **settings)
+        return auto_class.from_pretrained(
+            torch_dtype=torch_dtype,
+            attn_implementation=attn_implementation,
+            output_loading_info=output_loading_info,
+            **files,
+        )
 
 
 def _load(options: RoleOptions) -> Checkpoint:
