@@ -329,7 +329,7 @@ class StreamCore:
     def _check(self, pending: StartedCheck) -> Procedure[Check]:
         finished = yield from self._wait_for(pending)
         results = results_of(self._plan.metrics, finished.outcomes)
-        return check_alone(pending.request.response, results, self._plan)
+        return check_alone(pending.request, results, self._plan)
 
     def _score(self, whole: Request) -> Procedure[Score]:
         pending = self._start_request(whole, None)

@@ -10,7 +10,7 @@ from groundwire.runtime.unread import looks_foreign
 from ..metrics import find
 from ..schema.explanations import CitationsExplanation, PassageRange
 from ..schema.options import Options
-from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings
+from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
 from .decision import add_spans, decide_response, keep_doubted
 from .fusion import decide_metrics
 from .marks import fit_marks
@@ -75,9 +75,7 @@ def build_score(
     verdict, decided = decide_response(
         request.response, by_name, calibration, options.profile, options.max_false_positive_rate
     )
-    spans = keep_doubted(fuse_spans(request.response, results), decided)
-    spans = fit_marks(request.response, spans, results, request.knowledge)
-    spans = type_spans(request.response, spans, results)
+    spans = mark_spans(request.response, request.knowledge, results, decided)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
         status=first.status,
@@ -93,6 +91,14 @@ def build_score(
         citations=list_citations(by_name, decided),
         warnings=warn_of_language(request),
     )
+
+
+def mark_spans(
+    text: str, knowledge: Sequence[str], results: Sequence[MetricResult], decided: Sequence[SentenceVerdict]
+) -> tuple[UnsupportedSpan, ...]:
+    """The unsupported words of a text by the evidence of its results, in the sentences that are doubted."""
+    spans = keep_doubted(fuse_spans(text, results), decided)
+    return type_spans(text, fit_marks(text, spans, results, knowledge), results)
 
 
 def warn_of_language(request: Request) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options, Score, StreamClosed
@@ -84,6 +84,7 @@ def timeless(events: list[Event]) -> list[Event]:
 
 
 @given(TEXTS.map(lambda text: text.replace("x", " blue ")) | TEXTS, CUTS)
+@example("end.Ne blue t blue  ? i.e.", [])
 def test_the_score_and_every_event_are_the_same_wherever_the_text_is_cut(
     engine: Engine, text: str, cuts: list[int]
 ) -> None:
