@@ -19,7 +19,7 @@ from groundwire.engine.schema.results import (
     Verdict,
 )
 from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.verdict.decision import STOPPED, decide_alone
+from groundwire.engine.verdict.decision import STOPPED, decide_alone, decide_without_knowledge
 from groundwire.engine.verdict.score import list_citations, mark_spans
 
 from .records import Outcome
@@ -57,13 +57,11 @@ def check_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -
     """
     options = plan.options
     by_name = {result.name: result for result in results}
-    decided = decide_alone(
-        request.response,
-        by_name,
-        plan.calibration,
-        options.profile,
-        options.max_false_positive_rate,
-    )
+    settings = plan.calibration, options.profile, options.max_false_positive_rate
+    if request.knowledge:
+        decided = decide_alone(request.response, by_name, *settings)
+    else:
+        _, decided = decide_without_knowledge(request.response, by_name, *settings)
     worst = min(decided, key=_rank).verdict
     spans = mark_spans(request.response, request.knowledge, results, decided)
     return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(by_name, decided))

@@ -17,6 +17,7 @@ from groundwire.runtime.errors import ModelError
 from groundwire.runtime.protocol import Runtime
 
 from ..metrics import METRICS, Metric
+from ..metrics.base import skip
 from ..processes.runtime import ProcessRuntime
 from ..scheduling.admission import estimate_tokens
 from ..scheduling.jobs import Finished, Job, Unfinished
@@ -119,7 +120,9 @@ class Core:
             for metric in plan.metrics:
                 options = metric.use_spare_time(options)
         for metric in plan.metrics:
-            if metric.name in names:
+            if not request.knowledge and metric.verifiability is None:
+                yield skip(metric)
+            elif metric.name in names:
                 yield _take_result(call, names.index(metric.name))
             else:
                 yield metric.compute(request, options, self.runtime.role_info)

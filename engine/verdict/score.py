@@ -11,7 +11,7 @@ from ..metrics import find
 from ..schema.explanations import CitationsExplanation, PassageRange
 from ..schema.options import Options
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
-from .decision import add_spans, decide_response, keep_doubted
+from .decision import add_spans, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import decide_metrics
 from .marks import fit_marks
 from .spans import fuse_spans, type_spans
@@ -72,9 +72,11 @@ def build_score(
     results = decide_metrics(results, calibration)
     by_name = {result.name: result for result in results}
     first = results[0]
-    verdict, decided = decide_response(
-        request.response, by_name, calibration, options.profile, options.max_false_positive_rate
-    )
+    settings = calibration, options.profile, options.max_false_positive_rate
+    if request.knowledge:
+        verdict, decided = decide_response(request.response, by_name, *settings)
+    else:
+        verdict, decided = decide_without_knowledge(request.response, by_name, *settings)
     spans = mark_spans(request.response, request.knowledge, results, decided)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
@@ -97,6 +99,10 @@ def mark_spans(
     text: str, knowledge: Sequence[str], results: Sequence[MetricResult], decided: Sequence[SentenceVerdict]
 ) -> tuple[UnsupportedSpan, ...]:
     """The unsupported words of a text by the evidence of its results, in the sentences that are doubted."""
+    if not knowledge:
+        doubted = [part for part in decided if part.verdict.label == "inconsistent"]
+        silent = [UnsupportedSpan(part.text, part.start, part.end, "no_answer") for part in doubted]
+        return type_spans(text, silent, results)
     spans = keep_doubted(fuse_spans(text, results), decided)
     return type_spans(text, fit_marks(text, spans, results, knowledge), results)
 

@@ -243,8 +243,8 @@ def test_a_response_is_corrected_by_its_knowledge() -> None:
         assert answer.json()["edits"][0]["evidence"] == {"passage": 0, "start": 15, "end": 19}
         answer = await client.post("/correct", json=body | {"max_drafts": 0})
         assert (answer.status_code, answer.json()["path"]) == (422, "$.max_drafts")
-        answer = await client.post("/correct", json=body | {"knowledge": " "})
-        assert (answer.status_code, answer.json()["path"]) == (422, "$.knowledge")
+        answer = await client.post("/correct", json=body | {"knowledge": "\0"})
+        assert (answer.status_code, answer.json()["path"]) == (422, "$.knowledge[0]")
         answer = await client.post("/correct", json=body | {"knowledge": ["a"] * 10_000})
         assert answer.status_code == 413
 

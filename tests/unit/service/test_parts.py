@@ -140,7 +140,7 @@ def test_limits_are_inclusive() -> None:
     [
         ({"response": ""}, "$.response"),
         ({"response": "a\0"}, "$.response"),
-        ({"knowledge": []}, "$.knowledge"),
+        ({"knowledge": 5}, "$.knowledge"),
         ({"knowledge": ["a", "\ud800"]}, "$.knowledge[1]"),
         ({"history": ["a", "\0"]}, "$.history[1]"),
         ({"triples": [("a", "b", "\0")]}, "$.triples[0].object"),
