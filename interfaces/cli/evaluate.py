@@ -50,7 +50,7 @@ def evaluate(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="Labelled sets: JSON Lines, a JSON array, CSV, Parquet, or the format of their authors.",
+            help="Labelled sets: JSON Lines, a JSON array, CSV or Parquet.",
             metavar="DATA",
         ),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.evaluate.datasets import FORMATS, read_dataset
+from groundwire.evaluate.datasets import list_formats, read_dataset
 from groundwire.evaluate.datasets.examples import Example, label_by_hallucination, shuffle_knowledge
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
@@ -393,7 +393,7 @@ def test_faithdial(tmp_path: Path) -> None:
 
 
 def test_every_format_is_described() -> None:
-    assert all(form.about and name == name.lower() for name, form in FORMATS.items())
+    assert all(form.about and name == name.lower() for name, form in list_formats().items())
 
 
 def test_shuffled_knowledge_is_that_of_another_example() -> None:

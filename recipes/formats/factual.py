@@ -11,8 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .examples import Example
-from .source import Format, Items, Source, convert_entries, parse_choice, parse_number, strip_texts
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.source import (
+    Format,
+    Items,
+    Source,
+    convert_entries,
+    parse_choice,
+    parse_number,
+    strip_texts,
+)
 
 CORRECTNESS, HALLUCINATION, VERIFIABLE = "Avg Factual Correctness", "Hallucination", "Verifiable"
 COLUMNS = ("model_type", "decoding", "context", "knowledge", "response", CORRECTNESS, HALLUCINATION, VERIFIABLE)
