@@ -84,8 +84,7 @@ def _describe_source(source: Source) -> str:
         return f"its first record has the fields {', '.join(source.first)}"
     if source.is_json:
         return "it begins like JSON, but its first record cannot be read"
-    columns = source.header("\t") if "\t" in source.text.split("\n", 1)[0] else source.header()
-    return f"its first line names the columns {', '.join(columns)}"[:400]
+    return f"its first line names the columns {', '.join(source.header())}"[:400]
 
 
 __all__ = ["Format", "list_formats", "read_dataset"]

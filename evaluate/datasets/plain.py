@@ -5,7 +5,7 @@ A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where 
 characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the response,
 in characters of a passage), and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line
 with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
-ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and history.
+ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and history, and reads ``messages``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from groundwire.engine.schema.explanations import PassageRange
-from groundwire.files.columns import AmbiguousColumns, find_columns, rename_fields
+from groundwire.files.columns import PROMPT, AmbiguousColumns, find_columns, rename_fields
+from groundwire.files.json_text import MalformedText
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
@@ -150,15 +151,19 @@ def read_label(value: float | bool | str | None) -> int | None:
 
 def _rename(row: dict[str, Any], source: Source) -> dict[str, Any]:
     try:
-        return rename_fields(row, source.columns)
-    except AmbiguousColumns as error:
+        renamed = rename_fields(row, source.columns)
+    except MalformedText as error:
         raise ExampleError(str(error)) from error
+    spans = row.get("labels")
+    if PROMPT in row and isinstance(spans, list):  # LettuceDetect's data: the unsupported parts of the answer
+        renamed = {"unsupported": spans, "label": int(not spans)} | renamed
+    return renamed
 
 
 def _sniff_json(source: Source) -> bool:
     try:
         first = source.first and rename_fields(source.first, source.columns)
-    except AmbiguousColumns:
+    except MalformedText:
         return True
     return (
         {"response", "knowledge"} <= set(first)
@@ -227,4 +232,4 @@ def _read_cells(number: int, cells: dict[str, Any]) -> Iterator[Example]:
 
 
 JSONL = Format("JSON Lines with response, knowledge and perhaps label, grade, history, …", _sniff_json, read_json)
-CSV = Format("the same as CSV with a header", _sniff_csv, _read_csv)
+CSV = Format("the same as a table with a header, divided by commas, semicolons or tabs", _sniff_csv, _read_csv)

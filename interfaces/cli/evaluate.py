@@ -50,7 +50,7 @@ def evaluate(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="Labelled sets: JSON Lines, a JSON array, CSV or Parquet.",
+            help="Labelled sets: JSON Lines, a JSON array, CSV, TSV or Parquet.",
             metavar="DATA",
         ),
     ],

@@ -142,8 +142,8 @@ def generate(
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="JSON Lines, a JSON array, CSV or Parquet with knowledge and history; - is standard input. Leave it "
-            "out with --knowledge and --history, which give one dialogue."
+            help="JSON Lines, a JSON array, CSV, TSV or Parquet with knowledge and history; - is standard input. Leave "
+            "it out with --knowledge and --history, which give one dialogue."
         ),
     ] = None,
     stream: Annotated[

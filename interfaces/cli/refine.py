@@ -104,7 +104,7 @@ def refine_file(
     source: Annotated[
         Path,
         typer.Argument(
-            help="JSON Lines, a JSON array, CSV or Parquet with response and, optionally, history and triples; "
+            help="JSON Lines, a JSON array, CSV, TSV or Parquet with response and, optionally, history and triples; "
             "- is standard input."
         ),
     ],

@@ -84,8 +84,8 @@ def report(
     traffic: Annotated[
         Path,
         typer.Argument(
-            help="Responses with their knowledge, or results of `groundwire score`: JSON Lines, a JSON array, CSV or "
-            "Parquet; also with .gz; - is standard input.",
+            help="Responses with their knowledge, or results of `groundwire score`: JSON Lines, a JSON array, CSV, TSV "
+            "or Parquet; also with .gz; - is standard input.",
             metavar="TRAFFIC",
         ),
     ],

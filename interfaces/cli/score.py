@@ -82,7 +82,7 @@ def score_file(
     source: Annotated[
         Path,
         typer.Argument(
-            help="JSON Lines, a JSON array, CSV or Parquet with response, knowledge and, optionally, history and id; "
+            help="JSON Lines, a JSON array, CSV, TSV or Parquet with response, knowledge and, optionally, history, id; "
             "also with .gz; - is standard input. Or a folder: a dataset that Hugging Face datasets saved, or Parquet "
             "files."
         ),

@@ -216,7 +216,7 @@ def test_without_the_recipes_the_papers_formats_are_named_as_missing(
     monkeypatch.setattr("groundwire.evaluate.datasets.find_spec", lambda name: None)
     assert list(list_formats()) == ["jsonl", "csv"]
     with pytest.raises(InvalidRequest, match="in no known format") as caught:
-        read_dataset(save(tmp_path, "b.tsv", BEGIN + "t5\twow\tRain.\tHi\tIt rains\tGeneric\n"))
+        read_dataset(save(tmp_path, "d.json", '[{"sentence1": "a", "sentence2": "b", "label": "positive"}]'))
     assert str(caught.value).endswith("The formats of the papers' sets are in groundwire-recipes.")
 
 
