@@ -1,9 +1,10 @@
 """Groundwire's own formats: JSON Lines and CSV with the fields of an Example, under these or other common names.
 
-A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not),
-``grade``, ``verifiable``, ``hallucination`` (true or false), ``unsupported`` (``[{"start": 11, "end": 14}]``,
-characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the response,
-in characters of a passage), and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line
+A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not, or
+"unverifiable"), ``grade``, ``verifiable``, ``hallucination`` (true or false), ``unsupported`` (``[{"start": 11, "end":
+14}]``, characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the
+response, in characters of a passage), and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known.
+A line
 with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
 ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and history, and reads ``messages``.
 """
@@ -73,7 +74,9 @@ def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
     """One example, or two of a pair; ExampleError when a field is missing or its value is not allowed."""
     if line.knowledge is None:
         raise ExampleError("no knowledge")
-    label = read_label(line.label)
+    unverifiable = isinstance(line.label, str) and line.label.strip().lower() == UNVERIFIABLE
+    label = None if unverifiable else read_label(line.label)
+    unverifiable = unverifiable or (line.begin_label or "").lower() == "generic"
     knowledge = (line.knowledge,) if isinstance(line.knowledge, str) else tuple(line.knowledge)
     evidence = None if line.evidence is None else tuple(_place(part, knowledge) for part in line.evidence)
     name = str(number + 1 if line.id is None else line.id)
@@ -87,7 +90,7 @@ def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
         history=tuple(line.history or ()),
         label=label,
         grade=next((value for value in grades if value is not None), None),
-        verifiable=False if (line.begin_label or "").lower() == "generic" else line.verifiable,
+        verifiable=False if unverifiable else line.verifiable,
         hallucinated=line.hallucination,
         system=line.system or JOINT.join(line.models or ()),
         context="" if context is None else str(context),
@@ -135,6 +138,8 @@ INCONSISTENT = (
     *("inconsistent", "unfaithful", "unsupported", "not supported", "ungrounded", "hallucinated", "hallucination"),
     *("non-factual", "false", "fail", "0", "0.0"),
 )
+UNVERIFIABLE = "unverifiable"
+"""A label of a response that states nothing to check: it is neither of the two, and ``verifiable`` is false."""
 LABELS = dict.fromkeys(CONSISTENT, 1) | dict.fromkeys(INCONSISTENT, 0)
 
 

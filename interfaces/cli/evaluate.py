@@ -73,7 +73,7 @@ def evaluate(
     are computed again without a model. Every figure has a 95 % interval. The first line is the verdict, by its
     probability; results.json calls it `fused`.
 
-        groundwire evaluate examples/labelled.jsonl --out runs/labelled
+        groundwire evaluate labelled.jsonl --out runs/labelled
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
     """
     common.require_extra()

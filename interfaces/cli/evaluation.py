@@ -136,6 +136,15 @@ def read_sets(paths: list[Path], columns: str | None) -> dict[str, list[Example]
                 '"label": 1 (consistent) or 0 (inconsistent), or "grade"; if a field has another name, say so: '
                 "--columns label=NAME. To score responses without labels: groundwire score."
             )
+        skipped = sum(
+            example.verifiable is False and example.label is None and example.grade is None for example in examples
+        )
+        if skipped:
+            display.error_console().print(
+                f"{display.escape_markup(name)}: {skipped} of {len(examples)} examples are labelled unverifiable; they "
+                "count as neither consistent nor inconsistent.",
+                soft_wrap=True,
+            )
     return sets
 
 

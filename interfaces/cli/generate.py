@@ -166,7 +166,7 @@ def generate(
     A line that cannot be read, or that gets no response, is reported, the others go on, and the exit code is then 3.
 
         groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
-        groundwire generate examples/dialogues.jsonl --n-candidates 4 --metrics pmi --out responses.jsonl
+        groundwire generate dialogues.jsonl --n-candidates 4 --metrics pmi --out responses.jsonl
         groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
     """
     knowledge, history, json = dialogue.knowledge, dialogue.history, input_options.json
@@ -347,7 +347,9 @@ def _format_check(response: GeneratedResponse) -> str:
     assert response.check is not None
     results = response.check.metrics.values()
     values = " ".join(f"[dim]{result.name}[/] {display.format_value(result)}" for result in results)
-    return f"{display.format_verdict(response.check)} {values}"
+    drawn = response.check.verdict
+    reason = f" {display.escape_markup(drawn.message)}" if drawn.label == "unknown" else ""
+    return f"{display.format_verdict(response.check)}{reason} {values}"
 
 
 def _colour_tokens(response: GeneratedResponse) -> Text:

@@ -139,9 +139,9 @@ def refine_file(
     the probability, 0–1, that each is hallucinated. In a pipe, each result is one JSON record. A line that cannot be
     read, or that fails, is reported, the others go on, and the exit code is then 3.
 
-        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
-        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv > repaired.jsonl
-        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv --critique
+        groundwire refine graph_dialogues.jsonl --graph films.tsv
+        groundwire refine graph_dialogues.jsonl --graph films.tsv > repaired.jsonl
+        groundwire refine graph_dialogues.jsonl --graph films.tsv --critique
     """
     if critique and feqa:
         raise typer.BadParameter("it measures a repair, which --critique does not make.", param_hint="--feqa")

@@ -112,7 +112,7 @@ def report(
     reference, what has changed, and an alert where more responses are inconsistent. The page `traffic.html` has all
     of it.
 
-        groundwire report examples/dialogues.jsonl --metrics fast
+        groundwire report dialogues.jsonl --metrics fast
         groundwire report today.jsonl --reference good_week.jsonl --out reports/today --fail-on-alert
         groundwire report traffic.jsonl.gz --rate 0.05 --metrics fast --columns system=model,time=created
     """

@@ -103,8 +103,8 @@ def score_file(
     a value, is reported, the others go on, and the exit code is then 3. If the name of `--out` ends with .parquet, it
     is written when the run is complete; until then, and to continue the run, results are in NAME.parquet.jsonl.
 
-        groundwire score examples/dialogues.jsonl
-        groundwire score examples/dialogues.jsonl --metrics q2,overlap --out q2.jsonl
+        groundwire score dialogues.jsonl
+        groundwire score dialogues.jsonl --metrics q2,overlap --out q2.jsonl
         groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
     """
     errors = display.error_console()
@@ -223,12 +223,14 @@ class _ScoreTable:
         if self._share_column:
             values = ["\n".join(self._metrics), "\n".join(values)]
         verdict = [display.format_verdict(score)] if self._has_verdict else []
+        drawn = score.verdict
         reason = display.format_reasons(score) if score.status == "scored" else Text(shown(score.message))
+        if self._has_verdict and drawn.label == "unknown" and drawn.message not in reason.plain:
+            reason = Text("\n").join((*([reason] if reason.plain else []), Text(shown(drawn.message))))
         self._table.add_row(
             str(line.number), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
         )
         self.has_values = self.has_values or bool(values)
-        drawn = score.verdict
         absent = [drawn.message] if drawn.absent and drawn.message and drawn.probability is not None else []
         for warning in (*score.warnings, *absent):
             self._warned_lines[warning].append(line.number)

@@ -74,9 +74,9 @@ def read_lines(
     the extra ``parquet``, and every other file is JSON Lines or one JSON array; standard input that does not begin like
     JSON is a table. Each may be compressed by gzip. ``needed`` are the columns that a table must have, ``columns``
     their names where these are neither Groundwire's own nor an alias. A line that cannot be read is a problem, and the
-    others go on. Raises UnknownColumns if the header of a table lacks one of these columns, or if no line among the first hundred has it;
-    and InvalidRequest, also while lines are read, if the file cannot be read, or none of its first lines;
-    ``UntilError`` puts that off.
+    others go on. Raises UnknownColumns if the header of a table lacks one of these columns, or if no line among the
+    first hundred has it; and InvalidRequest, also while lines are read, if the file cannot be read, or none of its
+    first lines; ``UntilError`` puts that off.
     """
     if strip_gzip(source) == ".parquet" or source.is_dir():
         rows = enumerate(read_folder(source) if source.is_dir() else read_parquet(source), 1)

@@ -459,3 +459,10 @@ def test_a_chat_log_and_a_table_with_semicolons_are_examples(tmp_path: Path) -> 
     assert (example.response, example.knowledge, example.label) == ("Tea is cold.", ("Tea is hot.",), 0)
     (row,) = read_dataset(save(tmp_path, "rows.csv", "response;knowledge;label\nTea is cold.;Tea, it is hot.;0\n"))
     assert (row.response, row.knowledge, row.label) == ("Tea is cold.", ("Tea, it is hot.",), 0)
+
+
+def test_unverifiable_is_a_label_of_neither_class(tmp_path: Path) -> None:
+    row = {"response": "Hm.", "knowledge": "Tea is hot."}
+    first, second = read_dataset(save(tmp_path, "a.jsonl", lines(row | {"label": " Unverifiable"}, row | {"label": 1})))
+    assert (first.label, first.verifiable) == (None, False)
+    assert (second.label, second.verifiable) == (1, None)
