@@ -124,7 +124,9 @@ def _measure_shifts(reference: Sequence[Observation], rows: Sequence[Observation
         distribution = describe_values(old)
         if distribution is not None and len(new):
             index, by_chance = measure_shift(distribution, new)
-            shifts.append(QuantityShift(name, len(new), index, by_chance, find_band(index, by_chance)))
+            shifts.append(
+                QuantityShift(name, len(new), index, by_chance, find_band(index, by_chance, min(len(old), len(new))))
+            )
     return shifts
 
 

@@ -9,6 +9,8 @@ from groundwire.engine.schema.results import Citation, UnsupportedSpan
 from groundwire.runtime.calibration import Quantity
 
 SCHEMA = 1
+MIN_RESPONSES = 30
+"""Of fewer responses, nothing is said about a shift or a drift."""
 Factor: TypeAlias = Literal["term", "response length", "knowledge length", "system", "source", "time"]
 """By what responses are grouped."""
 
@@ -21,8 +23,9 @@ class Estimate(Record, frozen=True):
     high: float
 
 
-Band: TypeAlias = Literal["alike", "shifted", "different"]
-"""``alike``: an index below 0.1, or no more than by chance; ``different``: above 0.25."""
+Band: TypeAlias = Literal["alike", "too few to tell", "shifted", "different"]
+"""``alike``: an index below 0.1, or no more than by chance; ``different``: above 0.25; ``too few to tell``: of
+fewer than ``MIN_RESPONSES`` responses."""
 
 
 class Shift(Record, frozen=True):
@@ -131,6 +134,16 @@ class Drift(Record, frozen=True):
     def alerts(self) -> tuple[Look, ...]:
         """The looks with an alert."""
         return tuple(look for look in self.looks if look.alert)
+
+    @property
+    def sizes(self) -> str:
+        """How many responses are compared with how many of the reference."""
+        return f"{sum(look.responses for look in self.looks)} against {self.responses}"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether no alert means nothing: either has fewer than ``MIN_RESPONSES`` responses."""
+        return min(self.responses, sum(look.responses for look in self.looks)) < MIN_RESPONSES
 
 
 class WorstResponse(Record, frozen=True):

@@ -15,7 +15,16 @@ from .concentration import find_groups
 from .drift import compare_with_reference
 from .observations import Observation, Observations, to_iso
 from .prevalence import correct_share, count_errors, share
-from .records import SCHEMA, CorrectedShare, Drift, Estimate, ProbabilityCounts, QuantityShift, TrafficReport
+from .records import (
+    MIN_RESPONSES,
+    SCHEMA,
+    CorrectedShare,
+    Drift,
+    Estimate,
+    ProbabilityCounts,
+    QuantityShift,
+    TrafficReport,
+)
 from .shift import QUANTITIES, find_band, measure_shift
 
 BINS = 20
@@ -75,6 +84,11 @@ def build_report(
         notes.append(
             "Whether the responses are like those of the calibration is not known. Where they are not, the verdict may "
             "err more or less often than there, and the corrected share be far off."
+        )
+    if corrected and any(shift.band == "too few to tell" for shift in like_calibration):
+        notes.append(
+            f"Fewer than {MIN_RESPONSES} responses are called consistent: too few to tell whether they are like those "
+            "of the calibration, and the corrected share may be far off."
         )
     if any(shift.band == "different" for shift in like_calibration) and corrected:
         notes.append(
@@ -182,7 +196,9 @@ def _compare_with_calibration(verdicts: Sequence[Observation], fusion: Fusion | 
         if quantity in distributions and len(numbers):
             index, by_chance = measure_shift(distributions[quantity], numbers)
             name = {str(key): name for key, name in QUANTITIES.items()}[quantity]
-            shifts.append(QuantityShift(name, len(numbers), index, by_chance, find_band(index, by_chance)))
+            shifts.append(
+                QuantityShift(name, len(numbers), index, by_chance, find_band(index, by_chance, len(numbers)))
+            )
     return tuple(shifts)
 
 

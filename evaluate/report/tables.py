@@ -329,7 +329,7 @@ def build_shifts_table(shifts: Sequence[Shift]) -> Table:
         _build_column("Responses", "consistent, with a verdict", "count", [shift.examples for shift in shifts]),
         _build_column(
             "Stability index",
-            "population stability index: below 0.1 alike, above 0.25 different",
+            "population stability index: below 0.1 alike, above 0.25 different, of fewer than 30 too few to tell",
             "number",
             [shift.index for shift in shifts],
         ),

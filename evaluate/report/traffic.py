@@ -132,7 +132,7 @@ def _build_shifts_table(shifts: Sequence[QuantityShift], caption: str) -> Table:
         Column("Responses", "that have the quantity", "count", tuple(shift.responses for shift in shifts)),
         Column(
             "Stability index",
-            "population stability index: below 0.1 alike, above 0.25 different",
+            "population stability index: below 0.1 alike, above 0.25 different, of fewer than 30 too few to tell",
             "number",
             tuple(shift.index for shift in shifts),
         ),

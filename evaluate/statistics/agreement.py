@@ -12,7 +12,7 @@ from groundwire.engine.metrics import find
 from groundwire.engine.verdict.fusion import are_consistent
 from groundwire.engine.verdict.fusion import is_probability as has_probability
 
-from ..scores.metric_values import FUSED, MetricValues
+from ..scores.metric_values import VERDICT, MetricValues
 from .estimates import Bools, Floats, areas, classification, pearson
 from .human_labels import HumanLabels
 from .results import ClassFigures, Curve, Decision, Histogram, MetricFigures, Reliability
@@ -41,7 +41,7 @@ def is_bounded(metric: str) -> bool:
 
 def is_probability(metric: str) -> bool:
     """Whether the metric's value claims to be the probability of "consistent"."""
-    return metric == FUSED or has_probability(metric)
+    return metric == VERDICT or has_probability(metric)
 
 
 def measure_agreement(

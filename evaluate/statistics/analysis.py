@@ -15,7 +15,7 @@ from groundwire.engine.verdict.fusion import HALF, rates_verifiability
 from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..datasets.examples import Example, flag_unshared_knowledge
-from ..scores.metric_values import FUSED, MetricValues, collect_metric_values
+from ..scores.metric_values import VERDICT, MetricValues, collect_metric_values
 from .agreement import Threshold, is_bounded, measure_agreement
 from .citing import measure_citing
 from .error_analysis import find_errors, list_kept_questions
@@ -170,7 +170,7 @@ def _split_by_origin(examples: Sequence[Example], notes: list[str]) -> Iterator[
 
 def _choose_leading(metrics: Mapping[str, MetricFigures]) -> str:
     areas = {name: figures.roc_auc.value for name, figures in metrics.items() if figures.roc_auc is not None}
-    return FUSED if FUSED in areas else max(areas, key=lambda name: areas[name], default="")
+    return VERDICT if VERDICT in areas else max(areas, key=lambda name: areas[name], default="")
 
 
 def _measure_verdicts(

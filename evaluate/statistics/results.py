@@ -108,7 +108,7 @@ class MetricFigures(Record, frozen=True):
     """The same of "consistent"."""
     histogram: Histogram | None = None
     reliability: Reliability | None = None
-    """Only for probabilities: ``fused``, and metrics whose value is one (``Metric.probabilities``)."""
+    """Only for probabilities: ``verdict``, and metrics whose value is one (``Metric.probabilities``)."""
     by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
     """ROC-AUC by ``Example.source`` and, where there are several systems, by ``Example.system`` (``system=NAME``)."""
 
@@ -198,13 +198,13 @@ class SetFigures(Record, frozen=True):
     labels: dict[str, int]
     """Examples by label: "consistent", "inconsistent", "none"."""
     metrics: dict[str, MetricFigures]
-    """By name; ``fused`` is the verdict's probability."""
+    """By name; ``verdict`` is the verdict's probability."""
     verdicts: tuple[VerdictFigures, ...] = ()
     questions: QuestionFigures | None = None
     errors: tuple[ErrorCase, ...] = ()
     """Those of ``leading``, the worst first."""
     leading: str = ""
-    """``fused`` where there is a calibration, else the metric with the best ROC-AUC."""
+    """``verdict`` where there is a calibration, else the metric with the best ROC-AUC."""
     verifiability: VerifiabilityFigures | None = None
     """Figures of the metric ``verifiability``, which does not score consistency and is not among ``metrics``."""
     notes: tuple[str, ...] = ()

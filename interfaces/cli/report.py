@@ -290,7 +290,8 @@ def _print_report(report: TrafficReport, page: Path | None) -> None:
     labels = ", ".join(f"{count} {label}" for label, count in report.labels.items() if count)
     console.print(f"[bold]{display.escape_markup(report.source)}[/]: {report.lines} lines, {labels}", soft_wrap=True)
     if report.share is not None:
-        console.print(f"called inconsistent: {_format_share(*_range(report.share))} of those with a verdict")
+        verdicts = report.labels["consistent"] + report.labels["inconsistent"]
+        console.print(f"called inconsistent: {_format_share(*_range(report.share))} of {verdicts} with a verdict")
     if report.corrected is not None:
         rates = report.corrected
         console.print(
@@ -321,7 +322,7 @@ def _tabulate_groups(groups: tuple[Group, ...]) -> Table:
             group.factor,
             display.escape_markup(group.name),
             str(group.responses),
-            f"{group.share.value:.1%}",
+            f"{group.share.value:.1%} [dim]{group.share.low:.0%}–{group.share.high:.0%}[/]",
             f"{group.others:.1%}",
             f"[bold]{p}[/]" if group.adjusted_p < 0.05 else f"[dim]{p}[/]",
         )
@@ -340,7 +341,10 @@ def _print_drift(drift: Drift) -> None:
         )
     for shift in drift.shifts:
         if shift.band != "alike":
-            console.print(f"[yellow]{shift.quantity}[/]: {shift.band}, stability index {shift.index:.2f}")
+            console.print(
+                f"[yellow]{shift.quantity}[/]: {shift.band}, stability index {shift.index:.2f} of {shift.responses} "
+                "responses"
+            )
     if drift.alerts:
         look = drift.alerts[0]
         console.print(
@@ -348,6 +352,8 @@ def _print_drift(drift: Drift) -> None:
             f"{look.first}–{look.last}: {look.share.value:.1%}, and {drift.share.value:.1%} in the reference)",
             soft_wrap=True,
         )
+    elif drift.is_small:
+        console.print(f"too few to tell whether the share has changed: {drift.sizes} responses with a verdict")
     else:
         looks = f"{len(drift.looks)} look{'s' if len(drift.looks) > 1 else ''}"
         console.print(f"no alert in {looks} (chance of any without a change: {drift.alert_rate:.0%})")

@@ -142,7 +142,7 @@ def test_figures_again_without_a_model(
     result = run("evaluate", *given, "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output
     results = Results.load(tmp_path / "run" / "results.json")
-    assert results.sets[0].leading == "fused"
+    assert results.sets[0].leading == "verdict"
     assert [difference.profile for difference in results.sets[0].verdicts] == ["balanced", "strict"]
     assert results.signature.endswith(f"|calibration:{CALIBRATION.digest()}")
 
@@ -227,11 +227,11 @@ def test_responses_unlike_those_of_the_calibration_are_reported(
 ) -> None:
     calibration = described(*(i / 400 for i in range(100)))
     calibration.save(tmp_path / "mine.json")
-    data = write(tmp_path / "years.jsonl", examples(22))
+    data = write(tmp_path / "years.jsonl", examples(32))
     given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
     output = " ".join(run("evaluate", data, *given).output.split())
     assert "consistent responses, compared with those of the calibration" in output
-    assert "│ probability │ 22 │" in output
+    assert "│ probability │ 32 │" in output
     note = "The consistent responses differ from those of the calibration in probability"
     assert output.count(note) == 1
     page = (tmp_path / "run" / "report.html").read_text()
@@ -249,11 +249,17 @@ def test_responses_unlike_those_of_the_calibration_are_reported(
 
 
 def test_responses_like_those_of_the_calibration_are_a_line(tmp_path: Path) -> None:
-    described(*[0.5, 0.9] * 50).save(tmp_path / "mine.json")
-    data = write(tmp_path / "years.jsonl", examples(2))  # of two responses chance gives more
-    given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
-    output = " ".join(run("evaluate", data, *given).output.split())
-    assert "The consistent responses look like those of the calibration." in output
+    described(*[0.1] * 5, *[0.2] * 95).save(tmp_path / "mine.json")
+    shown = {}
+    for count in (32, 2):
+        data = write(tmp_path / f"years{count}.jsonl", examples(count))
+        out = tmp_path / f"run{count}"
+        given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", out)
+        shown[count] = " ".join(run("evaluate", data, *given).output.split())
+    assert "The consistent responses look like those of the calibration." in shown[32]
+    assert "look like those of the calibration." not in shown[2]
+    assert "│ too few to tell │" in shown[2]
+    assert "2 consistent responses are too few to tell whether they look like those of the calibration" in shown[2]
 
 
 @pytest.mark.parametrize(("thresholds", "warns"), [((0.5, 0.5, 0.5), True), ((0.5, 0.6, 0.4), False)])

@@ -276,13 +276,13 @@ def test_verdicts_are_drawn_from_the_stored_metrics() -> None:
         verdicts.false_negative_rate.value if verdicts.false_negative_rate else None for verdicts in figures.verdicts
     ] == [0.5, 0.0]
     assert (balanced.false_positive_rate_on_unverifiable, balanced.verifiability_accuracy) == (None, None)
-    fused = figures.metrics["fused"]
+    fused = figures.metrics["verdict"]
     assert fused.statuses == {"scored": 4, "unknown": 1}
     assert fused.roc_auc is not None
     assert fused.roc_auc.value == pytest.approx(3.5 / 4)
     assert fused.reliability is not None
-    assert figures.leading == "fused"
-    assert list(figures.metrics) == ["fused", "q2"]
+    assert figures.leading == "verdict"
+    assert list(figures.metrics) == ["verdict", "q2"]
 
 
 def test_verifiability() -> None:

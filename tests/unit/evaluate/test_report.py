@@ -267,7 +267,7 @@ def test_plots_are_files_too(directory: Path, page: ET.Element) -> None:
     files = {path.name for path in (directory / "plots").iterdir()}
     stems = {Path(file).stem for file in files}
     assert files == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")}
-    for kind in ("roc", "precision-recall", "reliability", "values-fused", "values-nli"):
+    for kind in ("roc", "precision-recall", "reliability", "values-verdict", "values-nli"):
         assert {f"q2-wow-600-{kind}", f"begin-wow-test-{kind}"} <= stems
     assert len(stems) == len(list(page.iter("svg")))
     for path in (directory / "plots").glob("*.svg"):

@@ -51,7 +51,8 @@ def test_without_a_shift_the_index_is_above_its_chance_in_one_of_twenty_samples(
     ],
 )
 def test_the_bands(index: float, by_chance: float, band: str) -> None:
-    assert find_band(index, by_chance) == band
+    assert find_band(index, by_chance, 900) == band
+    assert find_band(index, by_chance, 29) == "too few to tell"
 
 
 def test_texts_are_described_by_length_and_overlap() -> None:
@@ -80,6 +81,7 @@ def test_shifts_are_those_of_the_quantities_that_both_have() -> None:
     ("bands", "text"),
     [
         (("alike", "alike"), "look like those of the calibration."),
+        (("too few to tell", "alike"), "50 consistent responses are too few to tell"),
         (("shifted", "alike"), "differ somewhat from those of the calibration in length in words:"),
         (("different", "shifted"), "differ from those of the calibration in length in words:"),
         (("different", "different"), "in length in words and word overlap with the knowledge: its bounds"),

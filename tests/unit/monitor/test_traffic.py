@@ -210,6 +210,15 @@ def test_looks_of_earlier_reports_have_spent_their_part() -> None:
     assert (first.p, first.first, first.last) == (later.p, 1, 100)
 
 
+def test_of_few_responses_nothing_is_said_about_a_drift() -> None:
+    few, many = make_rows([False] * 7), make_rows([False] * 40)
+    for reference, rows, is_small in ((many, few, True), (few, many, True), (many, many, False)):
+        drift = compare_with_reference(reference, rows, "old", alert_rate=0.05, look_size=500)
+        assert drift is not None
+        assert drift.is_small is is_small
+        assert not drift.alerts
+
+
 def test_drift_needs_verdicts_on_both_sides() -> None:
     rows = make_rows([True, False])
     assert compare_with_reference([], rows, "r", alert_rate=0.05, look_size=10) is None
