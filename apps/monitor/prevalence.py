@@ -141,6 +141,17 @@ def share(count: int, total: int, level: float = 0.95) -> Interval:
     return Interval(p, 0.0 if count == 0 else middle - half, 1.0 if count == total else middle + half)
 
 
+def count_missing(count: int, total: int, half_width: float = 0.05) -> int:
+    """How many more cases a share needs for an interval of ± ``half_width``, if it is where its interval allows most.
+
+    >>> count_missing(3, 22), count_missing(50, 1000)
+    (320, 0)
+    """
+    interval = share(count, total)
+    worst = min(max(0.5, interval.low), interval.high)
+    return max(0, math.ceil((_quantile(0.95) / half_width) ** 2 * worst * (1 - worst)) - total)
+
+
 def _share_below(record: OrderStatistics, threshold: float) -> float:
     return bisect_left(record.values, threshold) / len(record.values)
 

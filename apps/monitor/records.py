@@ -11,7 +11,9 @@ from groundwire.runtime.calibration import Quantity
 SCHEMA = 1
 MIN_RESPONSES = 30
 """Of fewer responses, nothing is said about a shift or a drift."""
-Factor: TypeAlias = Literal["term", "response length", "knowledge length", "system", "source", "time"]
+Factor: TypeAlias = Literal[
+    "term", "response length", "knowledge length", "sentences", "language", "system", "source", "time"
+]
 """By what responses are grouped."""
 
 

@@ -3,7 +3,8 @@
 A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not, or
 "unverifiable"), ``grade``, ``verifiable``, ``hallucination`` (true or false), ``unsupported`` (``[{"start": 11, "end":
 14}]``, characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the
-response, in characters of a passage), and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known.
+response, in characters of a passage), and with ``id``, ``history``, ``system``, ``context``, ``source`` and
+``language`` where known.
 A line
 with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
 ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and history, and reads ``messages``.
@@ -64,6 +65,7 @@ class ExampleLine(msgspec.Struct, frozen=True):
     """Several systems that gave the same response."""
     context: str | int | None = None
     context_id: str | int | None = None
+    language: str | None = None
     source: str | None = None
     retriever: str | None = None
     """Another name of ``source``, like ``subsets``."""
@@ -95,6 +97,7 @@ def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
         system=line.system or JOINT.join(line.models or ()),
         context="" if context is None else str(context),
         source=line.source or line.retriever or JOINT.join(line.subsets or ()),
+        language=line.language or "",
     )
     if line.response is not None:
         unsupported = _read_ranges(line.unsupported, line.response)
@@ -217,7 +220,7 @@ def _read_cells(number: int, cells: dict[str, Any]) -> Iterator[Example]:
     The cell ``history`` holds one utterance per line, oldest first, as in ``groundwire score``.
     """
     fields: dict[str, Any] = {name: cells[name] for name in NEEDED}
-    for name in ("id", "system", "context", "source"):
+    for name in ("id", "system", "context", "source", "language"):
         if value := cells.get(name, "").strip():
             fields[name] = value
     if value := cells.get("label", "").strip():

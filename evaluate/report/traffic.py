@@ -20,6 +20,8 @@ TITLES: dict[Factor, str] = {
     "term": "Terms",
     "response length": "Length of the response",
     "knowledge length": "Length of the knowledge",
+    "sentences": "Kinds of sentences",
+    "language": "Languages",
     "system": "Systems",
     "source": "Sources",
     "time": "Times",

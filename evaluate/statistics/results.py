@@ -110,7 +110,10 @@ class MetricFigures(Record, frozen=True):
     reliability: Reliability | None = None
     """Only for probabilities: ``verdict``, and metrics whose value is one (``Metric.probabilities``)."""
     by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
-    """ROC-AUC by ``Example.source`` and, where there are several systems, by ``Example.system`` (``system=NAME``)."""
+    """ROC-AUC by ``Example.source`` and, where there are several, by ``system=NAME``, ``length=WORDS``,
+    ``sentences=KIND`` and ``language=NAME``. A response with several kinds of sentences is in the part of each."""
+    part_examples: dict[str, int] = msgspec.field(default_factory=dict)
+    """How many examples each figure of ``by_source`` is of."""
 
 
 class VerdictFigures(Record, frozen=True):

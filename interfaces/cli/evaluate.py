@@ -150,6 +150,8 @@ def _print_results(results: Results, report: Path) -> None:
         labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items() if count)
         console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
         console.print(_tabulate_metrics(figures))
+        if (lead := figures.metrics.get(figures.leading)) is not None and lead.by_source:
+            console.print(_tabulate_parts(lead))
         if VERDICT in figures.metrics and not _count_scored(figures.metrics[VERDICT]):
             console.print("[dim]no verdict: it needs metrics that were not computed, or that did not score[/]")
         if figures.shifts:
@@ -196,6 +198,22 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
         name = display.escape_markup(metric.metric)
         count = f"{metric.examples} of {figures.labelled}" if figures.count_missing(metric) else str(metric.examples)
         table.add_row(name, count, *(cells[index] for cells in filled.values()))
+    return table
+
+
+def _tabulate_parts(metric: MetricFigures) -> Table:
+    """ROC-AUC of the leading metric by source, system, length, kind of sentence and language."""
+    from groundwire.evaluate.report.tables import split_part
+    from groundwire.monitor.records import MIN_RESPONSES
+
+    table = Table(title=f"ROC-AUC of {display.escape_markup(metric.metric)} by part", title_justify="left")
+    for column in ("", "part", "examples", "ROC-AUC", ""):
+        table.add_column(column, justify="right" if column in ("examples", "ROC-AUC") else "left")
+    for key, area in metric.by_source.items():
+        group, name = split_part(key)
+        count = metric.part_examples.get(key, 0)
+        note = "[yellow]too few to tell[/]" if count < MIN_RESPONSES else ""
+        table.add_row(group, display.escape_markup(name), str(count), _format_interval(area), note)
     return table
 
 

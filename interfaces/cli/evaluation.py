@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from groundwire.monitor.records import Shift
 
 RESULTS = "results.json"
-LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source")
+LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source", "language")
 """The fields of a labelled example, for --columns."""
 
 WorkersOption = Annotated[

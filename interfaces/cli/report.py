@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from groundwire.monitor.records import Drift, Group, TrafficReport
     from groundwire.monitor.summary import Reference
 
-TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "time")
+TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "language", "time")
 """The fields of a line of traffic, for --columns."""
 SHOWN_GROUPS = 8
 
@@ -106,11 +106,11 @@ def report(
     """Estimate how much of a traffic is inconsistent with its knowledge, without labels.
 
     Each line is a response with its knowledge, as for `groundwire score`, or a line that `groundwire score` or
-    `/score_many` wrote, with the texts or without; `system`, `source` and `time` are optional. The report shows the
-    share that is called inconsistent; the share that is corrected for the verdict's error rates, with an interval;
-    the terms, lengths, systems and times where inconsistent responses concentrate; the worst ones; and with a
-    reference, what has changed, and an alert where more responses are inconsistent. The page `traffic.html` has all
-    of it.
+    `/score_many` wrote, with the texts or without; `system`, `source`, `language` and `time` are optional. The report
+    shows the share that is called inconsistent; the share that is corrected for the verdict's error rates, with an
+    interval; the terms, lengths, kinds of sentences, languages, systems and times where inconsistent responses
+    concentrate; the worst ones; and with a reference, what has changed, and an alert where more responses are
+    inconsistent. The page `traffic.html` has all of it.
 
         groundwire report dialogues.jsonl --metrics fast
         groundwire report today.jsonl --reference good_week.jsonl --out reports/today --fail-on-alert

@@ -207,7 +207,7 @@ class _ScoreTable:
         self._share_column = len(metrics) > METRIC_COLUMNS
         columns = {"line": 5} | ({"verdict": 17} if has_verdict else {})
         if self._share_column:
-            columns |= {"metric": max(map(len, metrics)), "value": 6}
+            columns |= {"metric": max(map(len, metrics)), "value": 17}
         else:
             columns |= {name: max(len(name), 6) for name in metrics}
         columns |= {"response with unsupported words ⟦marked⟧": 0, "reason": 0}

@@ -209,6 +209,8 @@ def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: P
         "│ lenient │",
         "≤ 5%",
         "Power: the share of inconsistent responses that are called so.",
+        "Profile balanced of full: false positive rate",
+        "of 22 inconsistent rows. For ± 5 points label",
     ):
         assert text in shown, shown
     assert "compared with those of the calibration" not in shown

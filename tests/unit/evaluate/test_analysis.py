@@ -251,6 +251,28 @@ def test_figures_of_each_source_and_system() -> None:
     }
 
 
+def test_figures_by_length_kind_and_language_with_their_counts() -> None:
+    texts = ("He came in 1935.", "Who was he?", "Der Hund schläft nicht, und die Katze ist auch noch immer wach.")
+    examples = [
+        msgspec.structs.replace(make_example(f"{number}{label}{i}", label), response=text)
+        for i in range(3)
+        for number, text in enumerate(texts)
+        for label in (1, 0)
+    ]
+    values = [score({"q2": 0.1 if example.response == texts[1] else float(example.label or 0)}) for example in examples]
+    figures = analyse("set", examples, values, repeats=100).metrics["q2"]
+    assert {name: (area.value, figures.part_examples[name]) for name, area in figures.by_source.items()} == {
+        "length=3 words": (0.5, 6),
+        "length=4 words": (1.0, 6),
+        "length=12 words": (1.0, 6),
+        "sentences=with a number": (1.0, 6),
+        "sentences=question": (0.5, 6),
+        "sentences=with a name": (1.0, 6),
+        "language=English": (0.875, 12),
+        "language=not English": (1.0, 6),
+    }
+
+
 def test_one_source_is_no_breakdown_and_too_many_are_none() -> None:
     values = [score({"q2": 0.5})] * 40
     same = [make_example(str(i), i % 2, source="wow") for i in range(40)]

@@ -129,6 +129,19 @@ def test_groups_that_differ_are_found_and_others_are_not() -> None:
     assert min(group.responses for group in groups) >= MIN_RESPONSES
 
 
+def test_kinds_of_sentences_and_languages_are_groups() -> None:
+    rows = [
+        row._replace(kinds=("question",) if row.is_inconsistent else ("other statement",), language="English")
+        for row in make_rows([number % 2 == 0 for number in range(60)])
+    ]
+    groups = {(group.factor, group.name): group.share.value for group in find_groups(rows)}
+    assert groups["sentences", "question"] == 1.0
+    assert groups["sentences", "other statement"] == 0.0
+    assert not any(factor == "language" for factor, _ in groups)
+    mixed = [row._replace(language="English" if row.line % 3 else "not English") for row in rows]
+    assert ("language", "not English") in {(group.factor, group.name) for group in find_groups(mixed)}
+
+
 def test_by_chance_few_reports_name_any_group() -> None:
     """Of 100 traffics in which nothing matters, at most 5 % name a group; Benjamini and Yekutieli's is stricter."""
     rng = np.random.default_rng(1)
