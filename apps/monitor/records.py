@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation, UnsupportedSpan
-from groundwire.runtime.calibration import Quantity
 
 SCHEMA = 1
 MIN_RESPONSES = 30
@@ -31,14 +30,13 @@ fewer than ``MIN_RESPONSES`` responses."""
 
 
 class Shift(Record, frozen=True):
-    """How far consistent responses are from the calibration's, in one quantity (``monitor.shift``)."""
+    """How far responses are from others in one quantity: the population stability index (``monitor.shift``)."""
 
-    quantity: Quantity
-    examples: int
+    quantity: str
+    responses: int
     index: float
-    """Population stability index."""
     by_chance: float
-    """What the index is at most in 95 of 100 samples of this size without any shift."""
+    """What it is at most in 95 of 100 samples of this size without any shift."""
     band: Band
 
 
@@ -74,17 +72,6 @@ class Group(Record, frozen=True):
     there by chance, whatever the tests have to do with each other."""
 
 
-class QuantityShift(Record, frozen=True):
-    """How far responses are from others in one quantity: the population stability index (``monitor.shift``)."""
-
-    quantity: str
-    responses: int
-    index: float
-    by_chance: float
-    """What it is at most in 95 of 100 samples of this size without any shift."""
-    band: Band
-
-
 class ShareChange(Record, frozen=True):
     """A label's share of the responses, now and in the reference."""
 
@@ -117,6 +104,27 @@ class Look(Record, frozen=True):
     alert: bool
 
 
+class SampledTraffic(Record, frozen=True):
+    """What a ``Monitor`` has counted."""
+
+    offered: int
+    """Responses that were offered to it."""
+    drawn: int
+    """Responses that were drawn and accepted; those without a label yet wait."""
+    dropped: int
+    """Responses that were drawn while too many waited."""
+    invalid: int
+    """Responses whose texts are not usable."""
+    failed: int
+    """Drawn responses that could not be scored or written down."""
+    labels: dict[str, int]
+    """Scored responses by verdict."""
+    share: Estimate | None
+    """The share called inconsistent among the verdicts consistent and inconsistent; Wilson's interval."""
+    corrected: Estimate | None
+    """The same, corrected for the verdict's errors (``monitor.prevalence``); None where they are not known."""
+
+
 class Drift(Record, frozen=True):
     """The traffic compared with a reference."""
 
@@ -127,7 +135,7 @@ class Drift(Record, frozen=True):
     inconsistent: int
     share: Estimate
     changes: tuple[ShareChange, ...]
-    shifts: tuple[QuantityShift, ...]
+    shifts: tuple[Shift, ...]
     looks: tuple[Look, ...]
     alert_rate: float
     """The chance, 0–1, of any alert in any look without a change."""
@@ -200,7 +208,7 @@ class TrafficReport(Record, frozen=True):
     """The threshold of all verdicts; None where they have several."""
     groups: tuple[Group, ...]
     """Groups that differ (adjusted p below 0.05) come first, the largest difference first."""
-    like_calibration: tuple[QuantityShift, ...]
+    like_calibration: tuple[Shift, ...]
     """Responses called consistent, compared with the calibration's consistent ones."""
     drift: Drift | None
     worst: tuple[WorstResponse, ...]

@@ -99,9 +99,15 @@ def compare_responses(
     for quantity, distribution in distributions.items():
         values = np.array([response[quantity] for response in responses if quantity in response], dtype=np.float64)
         if len(values):
-            index, by_chance = measure_shift(distribution, values)
-            shifts.append(Shift(quantity, len(values), index, by_chance, find_band(index, by_chance, len(values))))
+            shifts.append(find_shift(QUANTITIES[quantity], distribution, values))
     return tuple(shifts)
+
+
+def find_shift(quantity: str, distribution: Distribution, values: Floats) -> Shift:
+    """The shift of ``values`` [N] of a quantity from a distribution."""
+    index, by_chance = measure_shift(distribution, values)
+    fewest = min(len(values), sum(distribution.counts))
+    return Shift(quantity, len(values), index, by_chance, find_band(index, by_chance, fewest))
 
 
 def _count(values: Floats, edges: Floats) -> NDArray[np.intp]:

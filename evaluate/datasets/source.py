@@ -196,19 +196,6 @@ def parse_choice(name: str, value: str, allowed: dict[str, T]) -> T:
         raise ExampleError(f"{name} is {value!r}; allowed are {', '.join(map(repr, allowed))}") from error
 
 
-def parse_number(name: str, value: str) -> float | None:
-    """A cell as a number from 0 to 1; None for an empty cell, ExampleError for anything else."""
-    if not value.strip():
-        return None
-    try:
-        parsed = float(value)
-    except ValueError as error:
-        raise ExampleError(f"{name} is {value!r}; allowed are numbers from 0 to 1") from error
-    if not 0.0 <= parsed <= 1.0:
-        raise ExampleError(f"{name} is {value}; allowed are numbers from 0 to 1")
-    return parsed
-
-
 def strip_texts(*texts: str) -> tuple[str, ...]:
     """The texts that hold a word, without the white space around them."""
     return tuple(text.strip() for text in texts if text.strip())

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.monitor.records import Estimate, Shift
-from groundwire.monitor.shift import QUANTITIES
 
 from ..statistics.results import Decision, MetricFigures, SetFigures, VerdictFigures
 
@@ -328,10 +327,10 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
     return Table("Verdicts by profile", "Profile", tuple(figures.profile for figures in profiles), _drop_empty(columns))
 
 
-def build_shifts_table(shifts: Sequence[Shift]) -> Table:
-    """How far the consistent responses are from the calibration's."""
+def build_shifts_table(shifts: Sequence[Shift], caption: str) -> Table:
+    """How far responses are from others; without columns where there are no shifts."""
     columns = [
-        _build_column("Responses", "consistent, with a verdict", "count", [shift.examples for shift in shifts]),
+        _build_column("Responses", "that have the quantity", "count", [shift.responses for shift in shifts]),
         _build_column(
             "Stability index",
             "population stability index: below 0.1 alike, above 0.25 different, of fewer than 30 too few to tell",
@@ -345,8 +344,8 @@ def build_shifts_table(shifts: Sequence[Shift]) -> Table:
             [shift.by_chance for shift in shifts],
         ),
     ]
-    rows = tuple(f"{QUANTITIES[shift.quantity]}: {shift.band}" for shift in shifts)
-    return Table("Compared with the calibration", "Quantity", rows, _drop_empty(columns))
+    rows = tuple(f"{shift.quantity}: {shift.band}" for shift in shifts)
+    return Table(caption, "Quantity", rows, _drop_empty(columns))
 
 
 MAX_COLUMNS = 10

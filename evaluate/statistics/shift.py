@@ -14,7 +14,7 @@ import numpy as np
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.fusion import choose_fusion
 from groundwire.monitor.records import MIN_RESPONSES, Band, Shift
-from groundwire.monitor.shift import QUANTITIES, compare_responses, describe_texts
+from groundwire.monitor.shift import compare_responses, describe_texts
 from groundwire.runtime.calibration import Calibration
 
 from ..datasets.examples import Example
@@ -43,9 +43,9 @@ def explain_shift(shifts: Sequence[Shift]) -> str:
     worst = max((shift.band for shift in shifts), key=get_args(Band).index)
     if worst == "alike":
         return "The consistent responses look like those of the calibration."
-    names = " and ".join(QUANTITIES[shift.quantity] for shift in shifts if shift.band == worst)
+    names = " and ".join(shift.quantity for shift in shifts if shift.band == worst)
     if worst == "too few to tell":
-        count = min(shift.examples for shift in shifts)
+        count = min(shift.responses for shift in shifts)
         return (
             f"{count} consistent responses are too few to tell whether they look like those of the calibration; it "
             f"takes {MIN_RESPONSES}."

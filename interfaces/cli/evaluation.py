@@ -178,8 +178,6 @@ def print_unscored(scored: Mapping[str, Sequence[Score]]) -> None:
 
 def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
     """One line for each quantity that is compared with the calibration's."""
-    from groundwire.monitor.shift import QUANTITIES
-
     table = Table(title="consistent responses, compared with those of the calibration", title_justify="left")
     table.add_column("quantity")
     for column in ("examples", "stability index", "by chance up to"):
@@ -187,9 +185,7 @@ def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
     table.add_column("")
     for shift in shifts:
         band = shift.band if shift.band == "alike" else f"[yellow]{shift.band}[/]"
-        table.add_row(
-            QUANTITIES[shift.quantity], str(shift.examples), f"{shift.index:.3f}", f"{shift.by_chance:.3f}", band
-        )
+        table.add_row(shift.quantity, str(shift.responses), f"{shift.index:.3f}", f"{shift.by_chance:.3f}", band)
     return table
 
 

@@ -16,11 +16,12 @@ import typer
 from rich.text import Text
 
 from groundwire.engine.api import Engine
+from groundwire.engine.schema.digest import digest_fields
 from groundwire.engine.schema.options import Options
 from groundwire.engine.text.shown import shown
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import ResultsFile
-from groundwire.files.resuming import digest_fields, is_final
+from groundwire.files.resuming import is_final
 from groundwire.generation import Generator
 from groundwire.generation.options import METHODS, GenerationOptions, Method
 from groundwire.generation.pipeline import EMBEDDED, ROLE

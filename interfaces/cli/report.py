@@ -19,12 +19,12 @@ from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.cli.score import read_request
+from groundwire.engine.schema.digest import digest_fields, digest_request, is_drawn
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.files.columns import FIELDS
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
-from groundwire.files.resuming import digest_fields, digest_request
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
@@ -250,7 +250,7 @@ class _Reader:
         else:  # of a results file without texts
             stored = line.row.get("key")
             key = stored if _is_digest(stored) else digest_fields({"id": line.row.get("id"), "line": line.number})
-        return int(key, 16) < self._rate * float(16 ** len(key))
+        return is_drawn(key, self._rate)
 
 
 def _is_digest(value: Any) -> TypeGuard[str]:

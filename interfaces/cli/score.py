@@ -12,6 +12,7 @@ import msgspec
 import typer
 from rich.text import Text
 
+from groundwire.engine.schema.digest import digest_request
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.engine.schema.validation import make_request
@@ -21,7 +22,7 @@ from groundwire.engine.verdict.operating_point import find_operating_point
 from groundwire.files.parquet import check_parquet, write_parquet
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
-from groundwire.files.resuming import digest_request, is_final
+from groundwire.files.resuming import is_final
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options

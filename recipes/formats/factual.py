@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.datasets.source import (
+    ExampleError,
     Format,
     Items,
     Source,
     convert_entries,
     parse_choice,
-    parse_number,
     strip_texts,
 )
 
@@ -55,6 +55,19 @@ def _read(source: Source) -> Items:
 def _split_turns(context: str) -> tuple[str, ...]:
     """The utterances of ``A: …<br>B: …<br>``."""
     return strip_texts(*(re.sub(r"^\s*[A-Z]:\s", "", turn) for turn in context.split("<br>")))
+
+
+def parse_number(name: str, value: str) -> float | None:
+    """A cell as a number from 0 to 1; None for an empty cell, ExampleError for anything else."""
+    if not value.strip():
+        return None
+    try:
+        parsed = float(value)
+    except ValueError as error:
+        raise ExampleError(f"{name} is {value!r}; allowed are numbers from 0 to 1") from error
+    if not 0.0 <= parsed <= 1.0:
+        raise ExampleError(f"{name} is {value}; allowed are numbers from 0 to 1")
+    return parsed
 
 
 FACTUAL = Format(

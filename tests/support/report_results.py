@@ -189,8 +189,8 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
         ),
         shifts=(
             Shift("probability", 190, 0.04, 0.13, "alike"),
-            Shift("words", 190, 0.19, 0.13, "shifted"),
-            Shift("overlap", 190, 0.42, 0.13, "different"),
+            Shift("length in words", 190, 0.19, 0.13, "shifted"),
+            Shift("word overlap with the knowledge", 190, 0.42, 0.13, "different"),
         ),
         questions=QuestionFigures(_estimate(0.86, count), 2 * count, _estimate(0.31, 2 * count)),
         errors=build_errors(),
