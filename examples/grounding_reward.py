@@ -1,8 +1,8 @@
 """A reward for trainers such as TRL's GRPOTrainer: how probable it is that the knowledge supports a completion.
 
 ``GRPOTrainer(reward_funcs=reward_grounding, …)`` passes the columns of the data set by name: give it one ``knowledge``.
-The reward is deterministic, and does not depend on the other completions of the batch. Where there is no verdict it is
-None, which TRL leaves out. Small talk has no claim to reward, so a model cannot earn anything by saying nothing.
+The reward is deterministic, and does not depend on the other completions of the batch. It is None where the engine gave
+no verdict, and TRL leaves it out. Small talk earns nothing, so that a model does not learn to say nothing.
 """
 
 from __future__ import annotations

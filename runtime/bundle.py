@@ -137,7 +137,7 @@ class Bundle:
     def select_roles(self, names: Set[str]) -> Bundle:
         """Return the bundle with these of its roles alone; nothing is written."""
         roles = {name: role for name, role in self.manifest.roles.items() if name in names}
-        canaries = {name: kept for name, kept in (self.manifest.canaries or {}).items() if name in names}
+        canaries = {name: canary for name, canary in (self.manifest.canaries or {}).items() if name in names}
         return Bundle(self.directory, msgspec.structs.replace(self.manifest, roles=roles, canaries=canaries))
 
     def verify(self) -> None:
@@ -172,7 +172,7 @@ class Bundle:
 def open_bundles(bundle: str | Path, extra: Sequence[str | Path] = ()) -> list[Bundle]:
     """Open a bundle and further ones, and the companion of the first if it is installed and shares no role with them.
 
-    Of an ``extra`` ``ROLE=BUNDLE`` this role alone is opened, in place of the role of that name in the bundles before
+    An ``extra`` ``ROLE=BUNDLE`` opens this role alone, in place of the role of that name in the bundles before
     it. Raises BundleError as ``Bundle.open`` does, and for a role that such a bundle lacks.
     """
     opened = [Bundle.open(bundle)]

@@ -71,10 +71,10 @@ def _count_groups(
     rows: Sequence[Observation], factor: Factor, names: Sequence[tuple[str, ...]], most: int = MAX_GROUPS
 ) -> Iterator[_Count]:
     """The ``most`` largest groups, of rows that have their names; empty names are none."""
-    known = [(of_row, row.is_inconsistent) for row, of_row in zip(rows, names, strict=True) if any(of_row)]
-    responses = Counter(name for of_row, _ in known for name in of_row)
-    inconsistent = Counter(name for of_row, is_inconsistent in known if is_inconsistent for name in of_row)
-    total = len(known), sum(is_inconsistent for _, is_inconsistent in known)
+    named_rows = [(of_row, row.is_inconsistent) for row, of_row in zip(rows, names, strict=True) if any(of_row)]
+    responses = Counter(name for of_row, _ in named_rows for name in of_row)
+    inconsistent = Counter(name for of_row, is_inconsistent in named_rows if is_inconsistent for name in of_row)
+    total = len(named_rows), sum(is_inconsistent for _, is_inconsistent in named_rows)
     for name, count in responses.most_common(most):
         yield _Count(factor, name, count, inconsistent[name], *total)
 

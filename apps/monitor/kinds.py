@@ -50,15 +50,15 @@ def name_lengths(lengths: Sequence[float | None], bins: int) -> list[str]:
     >>> name_lengths([3, 4, None, 20, 25, 90, 91], 3)
     ['3–4 words', '3–4 words', '', '20–25 words', '20–25 words', '90–91 words', '90–91 words']
     """
-    given = np.array([length for length in lengths if length is not None])
-    if not len(given):
+    numbers = np.array([length for length in lengths if length is not None])
+    if not len(numbers):
         return [""] * len(lengths)
-    inner = np.unique(np.quantile(given, np.arange(1, bins) / bins, method="higher"))
-    inner = inner[inner > given.min()]
-    of_length = np.searchsorted(inner, given, side="right")
+    inner = np.unique(np.quantile(numbers, np.arange(1, bins) / bins, method="higher"))
+    inner = inner[inner > numbers.min()]
+    of_length = np.searchsorted(inner, numbers, side="right")
     names = {}
     for index in np.unique(of_length):
-        low, high = given[of_length == index].min(), given[of_length == index].max()
+        low, high = numbers[of_length == index].min(), numbers[of_length == index].max()
         names[index] = f"{low:.0f} words" if low == high else f"{low:.0f}–{high:.0f} words"
-    found = iter(names[index] for index in of_length)
-    return ["" if length is None else next(found) for length in lengths]
+    of_lengths = iter(names[index] for index in of_length)
+    return ["" if length is None else next(of_lengths) for length in lengths]

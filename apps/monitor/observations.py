@@ -41,7 +41,7 @@ class Observation(NamedTuple):
     terms: tuple[str, ...]
     """Content words of the response, each once."""
     kinds: tuple[str, ...] = ()
-    """Of its sentences (``list_kinds``); empty where its text is not there."""
+    """The kinds of its sentences (``list_kinds``); empty where its text is not there."""
     language: str = ""
     """As the line says, or else ``find_language``; empty where neither is there."""
 

@@ -110,7 +110,7 @@ class SampledTraffic(Record, frozen=True):
     offered: int
     """Responses that were offered to it."""
     drawn: int
-    """Responses that were drawn and accepted; those without a label yet wait."""
+    """Responses that were drawn and accepted; a response without a label waits."""
     dropped: int
     """Responses that were drawn while too many waited."""
     invalid: int

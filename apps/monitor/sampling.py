@@ -34,7 +34,19 @@ class Monitor:
         max_waiting: int,
         on_score: Callable[[Request, Score], None] | None,
     ) -> None:
-        """Start the thread; ``monitor`` explains the arguments."""
+        """Start the thread.
+
+        Args:
+            engine: As for ``monitor``, like all arguments.
+            rate: Share of the responses.
+            metrics: Names of metrics, or a group.
+            options: Options of the requests.
+            max_waiting: Responses that wait.
+            on_score: Called with each score.
+
+        Raises:
+            InvalidRequest: As ``monitor`` raises it.
+        """
         if not 0 < rate <= 1:
             raise InvalidRequest(f"rate is {rate}; pass the share of responses to score, above 0 and at most 1.")
         if max_waiting < 1:
@@ -138,7 +150,7 @@ def monitor(
     """Score a share of a busy server's responses beside its work.
 
     Args:
-        engine: The engine, which may be the one that the server scores with.
+        engine: The engine, which may be the server's own.
         rate: Share, above 0 up to 1, of the responses that are drawn.
         metrics: As for ``Engine.score``.
         options: As for ``Engine.score``.

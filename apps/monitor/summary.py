@@ -188,8 +188,8 @@ def _compare_with_calibration(verdicts: Sequence[Observation], fusion: Fusion | 
     distributions = {} if fusion is None else {**fusion.distributions}
     distributions.pop("probability", None)
     texts = [{"words": row.words, "overlap": row.overlap} for row in verdicts if not row.is_inconsistent]
-    known = [{name: value for name, value in text.items() if value is not None} for text in texts]
-    return compare_responses(distributions, known)  # type: ignore[arg-type]
+    measured = [{name: value for name, value in text.items() if value is not None} for text in texts]
+    return compare_responses(distributions, measured)  # type: ignore[arg-type]
 
 
 def _find_drift(observations: Observations, reference: Reference | None, notes: list[str]) -> Drift | None:

@@ -39,19 +39,19 @@ def read_dataset(
     examples with the same id. The engine decides whether the texts of an example can be scored (an empty response,
     no knowledge): status ``invalid``.
     """
-    known = list_formats()
-    if format is not None and format not in known:
+    available = list_formats()
+    if format is not None and format not in available:
         raise InvalidRequest(f"Unknown format {format!r}. {_describe_formats()}")
     path = Path(path)
     source = Source(path, columns)
-    formats = OWN if columns else known
+    formats = OWN if columns else available
     name = format or next((name for name, candidate in formats.items() if candidate.sniff(source)), None)
     if name is None:
         raise InvalidRequest(f"{path} is in no known format: {_describe_source(source)}. {_describe_formats()}")
     examples: list[Example] = []
     broken: list[Broken] = []
     where: dict[str, str] = {}
-    for item in known[name].read(source):
+    for item in available[name].read(source):
         if isinstance(item, Broken):
             broken.append(item)
         elif item.example.id in where:

@@ -328,7 +328,7 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
 
 
 def build_shifts_table(shifts: Sequence[Shift], caption: str) -> Table:
-    """How far responses are from others; without columns where there are no shifts."""
+    """How far responses are from others; without columns where ``shifts`` is empty."""
     columns = [
         _build_column("Responses", "that have the quantity", "count", [shift.responses for shift in shifts]),
         _build_column(

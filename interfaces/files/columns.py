@@ -121,7 +121,7 @@ def _read_messages(messages: object) -> dict[str, Any]:
 
 
 def _join_parts(content: object) -> str:
-    """The text of a message, which is one text or a list of parts, some of which have a text."""
+    """The text of a message, which is one text or a list of parts."""
     if isinstance(content, list):
         content = "\n".join(_join_parts(part.get("text")) for part in content if isinstance(part, dict))
     return content.strip() if isinstance(content, str) else ""

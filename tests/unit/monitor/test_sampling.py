@@ -51,7 +51,7 @@ def test_the_digest_of_the_texts_draws() -> None:
     assert summary.share is None
 
 
-def test_what_finds_no_room_is_dropped_and_counted_and_nobody_waits() -> None:
+def test_what_finds_no_room_is_dropped_and_counted_and_the_server_does_not_wait() -> None:
     gate = threading.Event()
     with load() as engine:
         watch = monitor(engine, rate=1.0, metrics=["overlap"], max_waiting=2, on_score=lambda *given: gate.wait(30))
