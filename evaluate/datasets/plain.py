@@ -220,11 +220,9 @@ def _read_cells(number: int, cells: dict[str, Any]) -> Iterator[Example]:
     The cell ``history`` holds one utterance per line, oldest first, as in ``groundwire score``.
     """
     fields: dict[str, Any] = {name: cells[name] for name in NEEDED}
-    for name in ("id", "system", "context", "source", "language"):
+    for name in ("id", "label", "system", "context", "source", "language"):
         if value := cells.get(name, "").strip():
             fields[name] = value
-    if value := cells.get("label", "").strip():
-        fields["label"] = value
     if value := cells.get("grade", "").strip():
         try:
             fields["grade"] = float(value)

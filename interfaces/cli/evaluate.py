@@ -152,7 +152,7 @@ def _print_results(results: Results, report: Path) -> None:
         console.print(_tabulate_metrics(figures))
         if (lead := figures.metrics.get(figures.leading)) is not None and lead.by_source:
             console.print(_tabulate_parts(lead))
-        if VERDICT in figures.metrics and not _count_scored(figures.metrics[VERDICT]):
+        if figures.verdicts and VERDICT not in figures.metrics:
             console.print("[dim]no verdict: it needs metrics that were not computed, or that did not score[/]")
         if figures.shifts:
             console.print(common.tabulate_shifts(figures.shifts))
@@ -183,7 +183,7 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
         "system level": lambda metric: _format_value(metric.system_level.correlation if metric.system_level else None),
     }
     order = sorted(
-        (metric for metric in figures.metrics.values() if metric.metric != VERDICT or _count_scored(metric)),
+        figures.metrics.values(),
         key=lambda metric: (metric.metric != VERDICT, -(metric.roc_auc.value if metric.roc_auc else 0.0)),
     )
     filled = {title: [format_cell(metric) for metric in order] for title, format_cell in columns.items()}
@@ -215,10 +215,6 @@ def _tabulate_parts(metric: MetricFigures) -> Table:
         note = "[yellow]too few to tell[/]" if count < MIN_RESPONSES else ""
         table.add_row(group, display.escape_markup(name), str(count), _format_interval(area), note)
     return table
-
-
-def _count_scored(metric: MetricFigures) -> int:
-    return metric.statuses.get("scored", 0)
 
 
 def _format_f1(metric: MetricFigures, which: str) -> str:

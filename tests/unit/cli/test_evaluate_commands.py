@@ -105,6 +105,15 @@ def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Resul
         assert text in result.output
 
 
+def test_a_set_without_a_verdict_says_why(tmp_path: Path) -> None:
+    CALIBRATION.save(tmp_path / "mine.json")
+    data = write(tmp_path / "years.jsonl", examples(3))
+    given = ("--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
+    assert "no verdict: it needs metrics" in run("evaluate", data, "--metrics", "overlap", *given).output
+    given = (*given[:-1], tmp_path / "other")
+    assert "no verdict: it needs metrics" not in run("evaluate", data, "--metrics", "q2", *given).output
+
+
 def test_a_metric_that_did_not_score_every_example_says_on_how_many_it_was_measured() -> None:
     estimate = Estimate(0.8, 0.7, 0.9)
     metrics = {name: MetricFigures(name, count, {}, estimate) for name, count in (("q2", 383), ("pmi", 72))}
