@@ -42,9 +42,9 @@ class Ranges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Values that are beyond the limit, and so are float32 in the graph, with their magnitudes."""
 
 
-MIN_LOGIT_STD = 0.05
+MIN_LOGIT_STD = 0.02
 """Standard deviation of a checkpoint's logits from which a comparison with them means something. Trained classifiers
-have 1 and more, and random weights of a small model 0.00 to 0.02."""
+have 1 and more, vectors of length 1 and 1,024 numbers 0.03, and random weights of a small model less."""
 
 
 class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
