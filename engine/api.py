@@ -85,9 +85,10 @@ class Engine:
             device: ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
                 silently.
             threads: CPU threads, 1 or more; None takes the usable processors.
-            extra: Further bundles whose roles are added. No role may be in two of them. The fusions of the first
-                calibration count, and the other calibrations add the fusions that it lacks. With ``compact`` the bundle
-                ``reader`` loads too, where it is installed.
+            extra: Further bundles whose roles are added. No role may be in two of them; ``ROLE=BUNDLE`` takes one role,
+                in place of the role of that name in the bundles before it. The fusions of the first calibration count,
+                and the other calibrations add the fusions that it lacks. With ``compact`` the bundle ``reader`` loads
+                too, where it is installed.
             processes: Processes that compute, 1–256, each with its share of the threads and models of its own, which
                 take as much memory again. More than one raise the throughput, as only one thread of a process runs
                 Python at a time. One that ends is replaced, and what it was asked is asked again.

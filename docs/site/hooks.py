@@ -137,13 +137,13 @@ def _cells(line: str) -> list[str]:
 
 def write_quality_table(metrics: str) -> str:
     """Return a table of ROC-AUC: a row for each labelled set, a column for each metric, the verdict's last."""
-    names = [*metrics.split(), "fused"]
+    names = [*metrics.split(), "verdict"]
     figures = {name: read_quality(name) for name in names}
     missing = [name for name, by_set in figures.items() if not by_set]
     if missing:
         raise ValueError(f"docs/quality.md has no row for {', '.join(missing)}.")
-    titles = ["the verdict" if name == "fused" else f"`{name}`" for name in names]
-    rows = [[labelled_set, *(figures[name][labelled_set] for name in names)] for labelled_set in figures["fused"]]
+    titles = ["the verdict" if name == "verdict" else f"`{name}`" for name in names]
+    rows = [[labelled_set, *(figures[name][labelled_set] for name in names)] for labelled_set in figures["verdict"]]
     return _table(["ROC-AUC", *titles], rows)
 
 

@@ -17,10 +17,11 @@ import msgspec
 from groundwire.engine import LoadOptions
 from groundwire.engine.api import Engine
 from groundwire.engine.core.plan import Plan, make_plan
+from groundwire.engine.schema.digest import digest_request
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.files.results_file import ResultsFile
-from groundwire.files.resuming import digest_request, is_final
+from groundwire.files.resuming import is_final
 from groundwire.runtime.bundle import open_bundles
 from groundwire.runtime.calibration import Calibration, join_calibrations
 from groundwire.runtime.errors import InvalidRequest

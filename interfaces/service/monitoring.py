@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 from groundwire.engine import EngineStatistics, MetricResult, Score, Verdict
 from groundwire.engine.schema.results import Timings
-from groundwire.monitor.prevalence import Interval, correct_share, count_errors, share
+from groundwire.monitor.prevalence import Interval, summarize_verdicts
 from groundwire.runtime.calibration import Calibration
 
 RECENT = 1000
@@ -144,39 +144,28 @@ def render_shares(registry: CollectorRegistry, calibration: Calibration | None) 
 
 class _Shares(Collector):
     def __init__(self, families: Iterable[Metric], calibration: Calibration | None) -> None:
-        self._counts = collections.Counter[tuple[str, str, str]]()
+        self._counts = collections.Counter[tuple[str, str, float | None]]()
         for family in families:
             for sample in family.samples if family.name == COUNTS else ():
-                key = (sample.labels["label"], sample.labels["fusion"], sample.labels["threshold"])
-                self._counts[key] += int(sample.value)
+                label, fusion, threshold = (sample.labels[name] for name in LABELS)
+                self._counts[label, fusion, float(threshold) if threshold else None] += int(sample.value)
         self._calibration = calibration
 
     def collect(self) -> Iterator[Metric]:
         """The shares, each as its value and its 95 % interval."""
-        counts = {key: count for key, count in self._counts.items() if key[2] and count > 0}
-        inconsistent = sum(count for (label, _, _), count in counts.items() if label == "inconsistent")
-        total = sum(counts.values())
-        if not total:
-            return
-        yield _make_family(
-            "groundwire_inconsistent_share",
-            "Share of the recent verdicts consistent and inconsistent that are inconsistent, with its 95 % interval.",
-            share(inconsistent, total),
-        )
-        points = {(fusion, threshold) for _, fusion, threshold in counts}
-        corrected = self._correct(inconsistent, total, *points.pop()) if len(points) == 1 else None
+        called, corrected = summarize_verdicts(self._counts, self._calibration)
+        if called is not None:
+            yield _make_family(
+                "groundwire_inconsistent_share",
+                "Share of the recent verdicts consistent and inconsistent that are inconsistent, with its interval.",
+                called,
+            )
         if corrected is not None:
             yield _make_family(
                 "groundwire_inconsistent_share_corrected",
                 "The same, corrected for the error rates of the calibration.",
                 corrected,
             )
-
-    def _correct(self, inconsistent: int, total: int, fusion: str, threshold: str) -> Interval | None:
-        if self._calibration is None:
-            return None
-        rates = count_errors(self._calibration, self._calibration.fusion(fusion), float(threshold))
-        return None if rates is None else correct_share(inconsistent, total, rates)
 
 
 def _make_family(name: str, text: str, interval: Interval) -> GaugeMetricFamily:
