@@ -1,7 +1,7 @@
 """Reads computations that a response writes out, and says whether they are right: "15 + 12 = 27", "34 (2 × 15 + 4)".
 
-A response that shows how it computes can be checked without the knowledge. What has two different units is left alone,
-and so are percentages: "2 hours + 30 minutes = 150 minutes" needs more than arithmetic.
+A response that shows how it computes can be checked without the knowledge. Computations with two different units are
+left alone, and so are percentages: "2 hours + 30 minutes = 150 minutes" needs more than arithmetic.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ def read_equations(text: str) -> Iterator[Equation]:
 
 def _compute(parts: Sequence[re.Match[str]]) -> float | None:
     """The value of terms that are added, subtracted, multiplied and divided; None for a division by zero."""
-    total, product, sign = 0.0, _read(parts[0]["number"]), 1.0
+    total, product, direction = 0.0, _read(parts[0]["number"]), 1.0
     for before, part in pairwise(parts):
         number, operation = _read(part["number"]), before["sign"]
         if operation in _ADDED:
-            total, product, sign = total + sign * product, number, _ADDED[operation]
+            total, product, direction = total + direction * product, number, _ADDED[operation]
         elif operation in _DIVIDED:
             if not number:
                 return None
             product /= number
         else:
             product *= number
-    return total + sign * product
+    return total + direction * product
 
 
 def _read(number: str) -> float:
