@@ -32,7 +32,7 @@ def read_project(bundle: str | None = None) -> dict[str, Any]:
 
 def read_requirement(bundle: str) -> Requirement:
     """What a wheel of Groundwire asks of a bundle's package."""
-    (provider,) = read_project()["tool"]["dynamic-metadata"]
+    provider, _ = read_project()["tool"]["dynamic-metadata"]
     needed = map(Requirement, provider["models"])
     (requirement,) = (requirement for requirement in needed if requirement.name == f"groundwire-{bundle}")
     return requirement
