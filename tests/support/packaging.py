@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from deploy import wheels
+
 ROOT = Path(__file__).resolve().parents[2]
-BUNDLES = ("compact", "nph", "generator")
+BUNDLES = tuple(folder.name for folder in wheels.MODELS)
 IN_CHECKOUT = [
     pytest.param(
         name,
