@@ -77,7 +77,7 @@ def list_problems(manifests: str) -> list[str]:
             try:
                 kubernetes_validate.validate(manifest, version, strict=True)
             except kubernetes_validate.ValidationError as error:
-                problems.append(f"{kind}, Kubernetes {version}: {error}")
+                problems.append(f"{kind}, Kubernetes {version}: {error.message}")
     return problems
 
 
