@@ -66,6 +66,9 @@ class Monitoring:
         self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts of each worker.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
         self.refusals = count("refusals", "Requests, and lines of them, without a result.", "route", "code")
+        self.connections_closed = count(
+            "connections_closed", "Connections that the server has closed, by reason.", "reason"
+        )
         self._cache_hits = count("cache_hits", "Model calls that were answered from the cache.")
         self._cache_misses = count("cache_misses", "Model calls that were run.")
         self._cached = (0, 0)

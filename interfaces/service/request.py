@@ -141,7 +141,6 @@ def _make_too_large(limit: int) -> Refusal:
     return Refusal(
         "too_large",
         f"The body has more than {limit} bytes; send less, or start the server with a larger max_body_bytes.",
-        headers={"Connection": "close"},
     )
 
 

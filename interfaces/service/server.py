@@ -13,7 +13,9 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
+from typing import cast
 
 import uvicorn
 from prometheus_client import disable_created_metrics
@@ -23,12 +25,15 @@ from groundwire.runtime.cores import usable_cores
 
 from . import logs
 from .application import app
+from .connections import Connection, Connections
 from .front import Front
 from .monitoring import MULTIPROCESS
 from .settings import Settings
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
+ACCEPTED_AT_ONCE = 16
+"""Connections that are accepted before the limits look at them; asyncio takes this for the backlog too."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -41,6 +46,12 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._front = front
         self._delay_seconds = delay_seconds
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, with a backlog of our own."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop, on SIGTERM and SIGINT."""
@@ -117,14 +128,16 @@ def run_worker(settings: Settings, listener: socket.socket, on_listening: Callab
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with load_engine(settings) as engine:
         front = app(engine, settings)
+        connections = Connections(settings, front.service.monitoring)
         config = uvicorn.Config(
             front,
+            http=cast("type[asyncio.Protocol]", partial(Connection, connections)),
             log_config=None,
             access_log=False,
             server_header=False,
             date_header=False,
             lifespan="on",
-            backlog=BACKLOG,
+            backlog=ACCEPTED_AT_ONCE,
             timeout_graceful_shutdown=max(1, round(settings.drain_timeout_ms / 1000)),
             ws_max_size=settings.max_body_bytes,
         )
