@@ -25,6 +25,8 @@ RECENT = 1000
 """Verdicts of a worker that are counted."""
 COUNTS = "groundwire_recent_verdicts"
 LABELS = ("label", "fusion", "threshold")
+OWN = "own"
+"""Threshold of the verdicts whose request chose it with ``max_false_positive_rate``: there are thousands."""
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
@@ -127,7 +129,8 @@ class RecentVerdicts:
     def add(self, verdict: Verdict) -> None:
         """Count a verdict, and forget the oldest of more than ``RECENT``."""
         has_threshold = verdict.threshold is not None and verdict.label in ("consistent", "inconsistent")
-        key = (verdict.label, verdict.fusion, repr(verdict.threshold) if has_threshold else "")
+        threshold = OWN if verdict.profile is None else repr(verdict.threshold)
+        key = (verdict.label, verdict.fusion, threshold if has_threshold else "")
         self._recent.append(key)
         self._gauge.labels(*key).inc()
         if len(self._recent) > RECENT:
@@ -176,7 +179,7 @@ class _Shares(Collector):
             )
 
     def _correct(self, inconsistent: int, total: int, fusion: str, threshold: str) -> Interval | None:
-        if self._calibration is None:
+        if self._calibration is None or threshold == OWN:
             return None
         rates = count_errors(self._calibration, self._calibration.fusion(fusion), float(threshold))
         return None if rates is None else correct_share(inconsistent, total, rates)

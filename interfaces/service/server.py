@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import multiprocessing
 import multiprocessing.connection
 import os
+import selectors
 import shutil
 import signal
 import socket
+import struct
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 from typing import cast
@@ -36,6 +40,16 @@ ACCEPTED_AT_ONCE = 16
 """Connections that are accepted before the limits look at them; asyncio takes this for the backlog too."""
 
 
+HANDSHAKE_SECONDS = 0.1
+"""Time in which clients complete the connections that they have begun, before a stop."""
+ACCEPT_SECONDS = 2.0
+"""Time in which they are accepted, at most."""
+SETTLE_SECONDS = 0.05
+"""Time in which accepted connections come to their protocol."""
+SO_ATTACH_FILTER = 26
+"""Of Linux: sets a program that decides about each packet to a socket."""
+
+
 class DrainingServer(uvicorn.Server):
     """A server that first says that it is not ready, then stops taking connections, and finishes what it has begun.
 
@@ -53,6 +67,14 @@ class DrainingServer(uvicorn.Server):
         for listener in sockets or ():
             listener.listen(BACKLOG)
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take the connections that clients have made, no further ones, and finish."""
+        for listener in sockets or ():
+            refuse_handshakes(listener)
+        await asyncio.sleep(HANDSHAKE_SECONDS)
+        await accept_waiting(sockets or ())
+        await super().shutdown(sockets)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop, on SIGTERM and SIGINT."""
         readiness = self._front.service.readiness
@@ -65,6 +87,41 @@ class DrainingServer(uvicorn.Server):
         self._captured_signals.append(sig)
         loop = asyncio.get_running_loop()
         loop.call_soon_threadsafe(loop.call_later, self._delay_seconds, setattr, self, "should_exit", True)
+
+
+def refuse_handshakes(listener: socket.socket) -> None:
+    """Let Linux drop the packets that begin a connection, so that those who try again are refused, and never reset.
+
+    Elsewhere, and where the kernel does not take the filter, a connection that is made in the moment in which the
+    listener is closed may be reset.
+    """
+    if sys.platform != "linux":
+        return
+    flags_at, syn, syn_or_ack = 13, 0x02, 0x12
+    program = (
+        (0x30, 0, 0, flags_at),  # load a byte of the TCP header
+        (0x54, 0, 0, syn_or_ack),  # keep these bits of it
+        (0x15, 0, 1, syn),  # skip the next instruction unless SYN alone is set
+        (0x06, 0, 0, 0),  # drop the packet
+        (0x06, 0, 0, 0xFFFFFFFF),  # take all of it
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
+    with suppress(OSError):
+        listener.setsockopt(
+            socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(code))
+        )
+
+
+async def accept_waiting(listeners: Sequence[socket.socket]) -> None:
+    """Return when the event loop has accepted what waits at the listeners, or after ``ACCEPT_SECONDS``."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + ACCEPT_SECONDS
+    with selectors.DefaultSelector() as waiting:
+        for listener in listeners:
+            waiting.register(listener, selectors.EVENT_READ)
+        while loop.time() < end and waiting.select(0):
+            await asyncio.sleep(0)
+    await asyncio.sleep(SETTLE_SECONDS)
 
 
 def load_engine(settings: Settings) -> Engine:
@@ -190,6 +247,7 @@ def run_workers(settings: Settings, listener: socket.socket) -> int:
     try:
         for worker in workers:
             worker.start()
+        listener.close()  # the workers have it: where this process kept it too, it would outlive them
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
         multiprocessing.connection.wait([worker.sentinel for worker in workers])
