@@ -5,7 +5,7 @@ TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 CHECK = .venv/bin/python tests/checks/check.py
 
-.PHONY: reader demo check test test-adapters test-device test-native evaluate sbom wheels format clean
+.PHONY: reader demo check test test-adapters test-hostile test-device test-native evaluate sbom wheels format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -22,6 +22,10 @@ test: .venv/ready
 test-device: .venv/ready
 	.venv/bin/python -m tests.support.cuda_double --prepare
 	$(CHECK) device
+
+# Clients that mean harm against a running server, a minute: a part of `make test`.
+test-hostile: .venv/ready
+	$(CHECK) hostile
 
 # The adapters for other tools, with those tools: an environment of their own, because they conflict with the exporters.
 test-adapters: .venv-adapters/ready

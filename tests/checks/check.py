@@ -98,6 +98,7 @@ TESTS: dict[str, list[str]] = {
     "unit": pytest("tests/unit"),
     "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "groundwire", workers=1),
     "integration": pytest("tests/integration", "tests/adapters"),
+    "hostile": pytest("tests/hostile", workers=1),
     "recipes": pytest("tests/recipes"),
     # In a process that loads the GPU build of ONNX Runtime; it says that it is skipped where there is none.
     "device": [sys.executable, "-m", "tests.support.cuda_double", *pytest("tests/device", workers=1)[2:]],
