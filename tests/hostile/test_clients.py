@@ -140,7 +140,7 @@ def keep_sending(server: Server, head: bytes, count: int) -> Iterator[list[float
         (b"POST /score_many HTTP/1.1\r\nAuthorization: Bearer secret\r\nContent-Type: application/x-ndjson\r\n", False),
     ],
 )
-def test_bodies_in_chunks_of_a_byte_stop_nobody(
+def test_bodies_in_chunks_of_a_byte_leave_others_their_answers(
     server: Server, client: httpx.Client, head: bytes, is_refused: bool
 ) -> None:
     time_calls(make_score_call(client), 10)
@@ -324,7 +324,7 @@ def ask_until_refused(url: str, keep_alive: bool, broken: list[str]) -> int:
                 broken.append(repr(error))
 
 
-def test_a_stop_under_load_resets_nobody() -> None:
+def test_a_stop_under_load_resets_no_connection() -> None:
     broken = list[str]()
     with start_server("--metrics", "overlap") as server, ThreadPoolExecutor(16) as pool:
         server.wait_until_ready()

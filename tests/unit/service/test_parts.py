@@ -266,7 +266,7 @@ def test_a_repeated_key_is_malformed(text: str) -> None:
         ("[]", False),
     ],
 )
-def test_keys_are_told_from_texts(text: str, may: bool) -> None:
+def test_only_keys_count_as_repeated(text: str, may: bool) -> None:
     assert may_repeat_keys(text) is may
 
 
