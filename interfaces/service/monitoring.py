@@ -25,6 +25,8 @@ RECENT = 1000
 """Verdicts of a worker that are counted."""
 COUNTS = "groundwire_recent_verdicts"
 LABELS = ("label", "fusion", "threshold")
+OWN = "own"
+"""Threshold of the verdicts whose request chose it with ``max_false_positive_rate``: there are thousands."""
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
@@ -66,6 +68,9 @@ class Monitoring:
         self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts of each worker.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
         self.refusals = count("refusals", "Requests, and lines of them, without a result.", "route", "code")
+        self.connections_closed = count(
+            "connections_closed", "Connections that the server has closed, by reason.", "reason"
+        )
         self._cache_hits = count("cache_hits", "Model calls that were answered from the cache.")
         self._cache_misses = count("cache_misses", "Model calls that were run.")
         self._cached = (0, 0)
@@ -124,7 +129,8 @@ class RecentVerdicts:
     def add(self, verdict: Verdict) -> None:
         """Count a verdict, and forget the oldest of more than ``RECENT``."""
         has_threshold = verdict.threshold is not None and verdict.label in ("consistent", "inconsistent")
-        key = (verdict.label, verdict.fusion, repr(verdict.threshold) if has_threshold else "")
+        threshold = OWN if verdict.profile is None else repr(verdict.threshold)
+        key = (verdict.label, verdict.fusion, threshold if has_threshold else "")
         self._recent.append(key)
         self._gauge.labels(*key).inc()
         if len(self._recent) > RECENT:
@@ -148,7 +154,8 @@ class _Shares(Collector):
         for family in families:
             for sample in family.samples if family.name == COUNTS else ():
                 label, fusion, threshold = (sample.labels[name] for name in LABELS)
-                self._counts[label, fusion, float(threshold) if threshold else None] += int(sample.value)
+                known = None if threshold in ("", OWN) else float(threshold)
+                self._counts[label, fusion, known] += int(sample.value)
         self._calibration = calibration
 
     def collect(self) -> Iterator[Metric]:

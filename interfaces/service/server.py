@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import multiprocessing
 import multiprocessing.connection
 import os
+import selectors
 import shutil
 import signal
 import socket
+import struct
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
+from typing import cast
 
 import uvicorn
 from prometheus_client import disable_created_metrics
@@ -23,12 +29,25 @@ from groundwire.runtime.cores import usable_cores
 
 from . import logs
 from .application import app
+from .connections import Connection, Connections
 from .front import Front
 from .monitoring import MULTIPROCESS
 from .settings import Settings
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
+ACCEPTED_AT_ONCE = 16
+"""Connections that are accepted before the limits look at them; asyncio takes this for the backlog too."""
+
+
+HANDSHAKE_SECONDS = 0.1
+"""Time in which clients complete the connections that they have begun, before a stop."""
+ACCEPT_SECONDS = 2.0
+"""Time in which they are accepted, at most."""
+SETTLE_SECONDS = 0.05
+"""Time in which accepted connections come to their protocol."""
+SO_ATTACH_FILTER = 26
+"""Of Linux: sets a program that decides about each packet to a socket."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -42,6 +61,20 @@ class DrainingServer(uvicorn.Server):
         self._front = front
         self._delay_seconds = delay_seconds
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, with a backlog of our own."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take the connections that clients have made, no further ones, and finish."""
+        for listener in sockets or ():
+            refuse_handshakes(listener)
+        await asyncio.sleep(HANDSHAKE_SECONDS)
+        await accept_waiting(sockets or ())
+        await super().shutdown(sockets)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop, on SIGTERM and SIGINT."""
         readiness = self._front.service.readiness
@@ -54,6 +87,41 @@ class DrainingServer(uvicorn.Server):
         self._captured_signals.append(sig)
         loop = asyncio.get_running_loop()
         loop.call_soon_threadsafe(loop.call_later, self._delay_seconds, setattr, self, "should_exit", True)
+
+
+def refuse_handshakes(listener: socket.socket) -> None:
+    """Let Linux drop the packets that begin a connection, so that those who try again are refused, and never reset.
+
+    Elsewhere, and where the kernel does not take the filter, a connection that is made in the moment in which the
+    listener is closed may be reset.
+    """
+    if sys.platform != "linux":
+        return
+    flags_at, syn, syn_or_ack = 13, 0x02, 0x12
+    program = (
+        (0x30, 0, 0, flags_at),  # load a byte of the TCP header
+        (0x54, 0, 0, syn_or_ack),  # keep these bits of it
+        (0x15, 0, 1, syn),  # skip the next instruction unless SYN alone is set
+        (0x06, 0, 0, 0),  # drop the packet
+        (0x06, 0, 0, 0xFFFFFFFF),  # take all of it
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
+    with suppress(OSError):
+        listener.setsockopt(
+            socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(code))
+        )
+
+
+async def accept_waiting(listeners: Sequence[socket.socket]) -> None:
+    """Return when the event loop has accepted what waits at the listeners, or after ``ACCEPT_SECONDS``."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + ACCEPT_SECONDS
+    with selectors.DefaultSelector() as waiting:
+        for listener in listeners:
+            waiting.register(listener, selectors.EVENT_READ)
+        while loop.time() < end and waiting.select(0):
+            await asyncio.sleep(0)
+    await asyncio.sleep(SETTLE_SECONDS)
 
 
 def load_engine(settings: Settings) -> Engine:
@@ -117,14 +185,16 @@ def run_worker(settings: Settings, listener: socket.socket, on_listening: Callab
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with load_engine(settings) as engine:
         front = app(engine, settings)
+        connections = Connections(settings, front.service.monitoring)
         config = uvicorn.Config(
             front,
+            http=cast("type[asyncio.Protocol]", partial(Connection, connections)),
             log_config=None,
             access_log=False,
             server_header=False,
             date_header=False,
             lifespan="on",
-            backlog=BACKLOG,
+            backlog=ACCEPTED_AT_ONCE,
             timeout_graceful_shutdown=max(1, round(settings.drain_timeout_ms / 1000)),
             ws_max_size=settings.max_body_bytes,
         )
@@ -177,6 +247,7 @@ def run_workers(settings: Settings, listener: socket.socket) -> int:
     try:
         for worker in workers:
             worker.start()
+        listener.close()  # the workers have it: where this process kept it too, it would outlive them
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
         multiprocessing.connection.wait([worker.sentinel for worker in workers])

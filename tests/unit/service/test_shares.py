@@ -57,6 +57,16 @@ def test_unknown_errors_are_not_corrected(calibration: Calibration | None) -> No
     assert {name.partition(" ")[0] for name in shares} == {"inconsistent_share"}
 
 
+def test_thresholds_of_requests_make_one_series() -> None:
+    monitoring = monitor([0.9, 0.1])
+    for number in range(500):
+        monitoring.add_score(make_score(0.1, threshold=number / 1000, profile=None))
+    text = monitoring.render().decode()
+    assert text.count("recent_verdicts{") == 3
+    assert 'groundwire_recent_verdicts{fusion="full",label="inconsistent",threshold="own"} 500.0' in text
+    assert {name.partition(" ")[0] for name in read(text)} == {"inconsistent_share"}
+
+
 def test_only_the_last_verdicts_count() -> None:
     shares = read(monitor([0.1] * 50 + [0.9] * (RECENT - 10)).render().decode())
     assert shares["inconsistent_share estimate"] == 10 / RECENT
