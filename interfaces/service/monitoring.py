@@ -7,13 +7,11 @@ Prometheus asks, since shares do not add up.
 from __future__ import annotations
 
 import collections
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from groundwire.engine import EngineStatistics, MetricResult, Score, Verdict
@@ -22,15 +20,13 @@ from groundwire.monitor.prevalence import Interval, summarize_verdicts
 from groundwire.runtime.calibration import Calibration
 
 RECENT = 1000
-"""Verdicts of a worker that are counted."""
+"""Verdicts that are counted."""
 COUNTS = "groundwire_recent_verdicts"
 LABELS = ("label", "fusion", "threshold")
 OWN = "own"
 """Threshold of the verdicts whose request chose it with ``max_false_positive_rate``: there are thousands."""
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
-MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
-"""Directory in which the workers of a service keep their numbers, so that any of them can answer for all."""
 
 
 class Monitoring:
@@ -48,7 +44,7 @@ class Monitoring:
             return Histogram(f"groundwire_{name}", text, labels, registry=registry, buckets=SECONDS)
 
         def show(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(f"groundwire_{name}", text, labels, registry=registry, multiprocess_mode="livesum")
+            return Gauge(f"groundwire_{name}", text, labels, registry=registry)
 
         self.requests = count("requests", "Requests that were answered, by path and HTTP status.", "route", "status")
         self.request_seconds = time("request_duration_seconds", "Time from arrival to answer.", "route")
@@ -61,11 +57,12 @@ class Monitoring:
         self.queue_size = show("queue_size", "Requests that are accepted and not finished.")
         self.queue_tokens = show("queue_tokens", "Estimated tokens of the requests that are not finished.")
         self.active = show("active_requests", "Requests that the engine works on; the others of the queue wait.")
+        self.processes = show("processes", "Processes that compute: fewer while an ended process is replaced.")
         self.waiting_calls = show("waiting_calls", "Model calls that wait for a batch.")
         self.streams = show("streams", "Responses that are being checked while they are written.")
         self.ready = show("ready", "Workers that are ready.")
         self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
-        self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts of each worker.", *LABELS))
+        self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
         self.refusals = count("refusals", "Requests, and lines of them, without a result.", "route", "code")
         self.connections_closed = count(
@@ -104,6 +101,7 @@ class Monitoring:
         self.queue_size.set(statistics.unfinished)
         self.queue_tokens.set(statistics.unfinished_tokens)
         self.active.set(statistics.active)
+        self.processes.set(statistics.processes)
         self.waiting_calls.set(sum(statistics.waiting_calls.values()))
         hits, misses = statistics.cache_hits, statistics.cache_misses
         self._cache_hits.inc(hits - self._cached[0])
@@ -111,12 +109,8 @@ class Monitoring:
         self._cached = (hits, misses)
 
     def render(self) -> bytes:
-        """All numbers in Prometheus' text format; the sums of all workers where there are several."""
-        registry = self._registry
-        if os.environ.get(MULTIPROCESS):
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + render_shares(registry, self._calibration)
+        """All numbers in Prometheus' text format."""
+        return generate_latest(self._registry) + render_shares(self._registry, self._calibration)
 
 
 class RecentVerdicts:

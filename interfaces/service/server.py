@@ -1,20 +1,15 @@
-"""Runs the application: uvicorn in this process, or in several worker processes that share a socket."""
+"""Runs the application with uvicorn."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
 import logging
-import multiprocessing
-import multiprocessing.connection
-import os
 import selectors
-import shutil
 import signal
 import socket
 import struct
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -25,13 +20,11 @@ import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
-from groundwire.runtime.cores import usable_cores
 
 from . import logs
 from .application import app
 from .connections import Connection, Connections
 from .front import Front
-from .monitoring import MULTIPROCESS
 from .settings import Settings
 
 BACKLOG = 2048
@@ -125,15 +118,13 @@ async def accept_waiting(listeners: Sequence[socket.socket]) -> None:
 
 
 def load_engine(settings: Settings) -> Engine:
-    """The engine that the settings describe, with its share of the threads; raises what ``Engine.load`` raises."""
-    threads = settings.threads
-    if settings.workers > 1:
-        threads = max(1, (threads or usable_cores()) // settings.workers)
+    """The engine that the settings describe; raises what ``Engine.load`` raises."""
     return Engine.load(
         settings.bundle,
         settings.device,
-        threads=threads,
+        threads=settings.threads,
         extra=settings.extra,
+        processes=settings.workers,
         options=LoadOptions(
             calibration=settings.calibration,
             max_waiting_tokens=settings.max_waiting_tokens,
@@ -161,29 +152,20 @@ def listen(settings: Settings) -> socket.socket:
             "that listens there."
         ) from error
     listener.listen(BACKLOG)
-    listener.set_inheritable(True)
     return listener
 
 
 def run(settings: Settings, on_listening: Callable[[str], object] | None = None) -> int:
     """Serve until a signal ends it; the exit code is 0 after a clean stop.
 
-    ``on_listening`` is called with the address once a worker, the only one, takes connections.
+    ``on_listening`` is called with the address once the server takes connections.
 
     The port is opened before the engine is loaded, so that an address in use is said at once. Raises InvalidRequest,
     BundleError or DeviceError for settings that do not work.
     """
-    with listen(settings) as listener:
-        if settings.workers == 1:
-            return run_worker(settings, listener, on_listening)
-        return run_workers(settings, listener)
-
-
-def run_worker(settings: Settings, listener: socket.socket, on_listening: Callable[[str], object] | None = None) -> int:
-    """Load an engine and serve it on a socket, until a signal ends it; ``on_listening`` is as in ``run``."""
     logs.configure(settings.log_level)
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    with load_engine(settings) as engine:
+    with listen(settings) as listener, load_engine(settings) as engine:
         front = app(engine, settings)
         connections = Connections(settings, front.service.monitoring)
         config = uvicorn.Config(
@@ -219,48 +201,3 @@ def keep_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def run_workers(settings: Settings, listener: socket.socket) -> int:
-    """Serve in several processes until a signal, or until one of them ends: then all end, and the exit code is 1.
-
-    Whatever runs this program restarts it; a worker that is replaced again and again would hide why it fails.
-    """
-    logs.configure(settings.log_level)
-    folder = tempfile.mkdtemp(prefix="groundwire-metrics-")
-    context = multiprocessing.get_context("spawn")
-    os.environ[MULTIPROCESS] = folder  # read by prometheus_client when a worker imports it
-    workers = [
-        context.Process(target=_work, args=(settings, listener), name=f"worker {number}")
-        for number in range(settings.workers)
-    ]
-    stopped = False
-
-    def stop(sig: int, frame: FrameType | None) -> None:
-        nonlocal stopped
-        stopped = True
-        for worker in workers:
-            if worker.is_alive():
-                assert worker.pid is not None
-                os.kill(worker.pid, sig)
-
-    try:
-        for worker in workers:
-            worker.start()
-        listener.close()  # the workers have it: where this process kept it too, it would outlive them
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
-        multiprocessing.connection.wait([worker.sentinel for worker in workers])
-        if not stopped:
-            logs.write(logging.ERROR, "a worker has ended; all end")
-            stop(signal.SIGTERM, None)
-            stopped = False
-        for worker in workers:
-            worker.join()
-        return 0 if stopped and not any(worker.exitcode for worker in workers) else 1
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _work(settings: Settings, listener: socket.socket) -> None:
-    raise SystemExit(run_worker(settings, listener))

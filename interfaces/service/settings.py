@@ -32,7 +32,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     device: str = "auto"
     """auto, cpu, cuda or tensorrt; cuda:1 is the second GPU."""
     threads: Count | None = None
-    """CPU threads of all workers together. Default: all usable processors."""
+    """CPU threads of all worker processes together. Default: all usable processors."""
     calibration: str | None = None
     """File of `groundwire calibrate` to use in place of the bundle's calibration."""
     metrics: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
     """Port to listen at; 0 chooses a free one."""
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
-    """Processes, each with an engine of its own. One serves many callers: its threads share batches and models."""
+    """Processes that compute, each with models of its own, for one server. 1 computes in the server's process."""
     drain_delay_ms: Delay = 0.0
     """After SIGTERM: milliseconds in which the server is not ready but takes requests, so that a load balancer can
     turn to others."""
