@@ -42,7 +42,7 @@ class Connections:
         self.max_idle_seconds = settings.max_idle_ms / 1000
         self.max_open = max(1, min(settings.max_connections, count_descriptors() - RESERVED_DESCRIPTORS))
         self.waiting: dict[Connection, None] = {}
-        """Connections without a request whose headers are complete, the one that waits for the longest time first."""
+        """Connections without a request whose headers are complete, in the order in which they began to wait."""
         self._monitoring = monitoring
 
     def make_room(self, open_connections: int) -> bool:
@@ -221,7 +221,7 @@ class Connection(HttpToolsProtocol):
         self.cycle.keep_alive = False
         if not self._is_half_closed:
             self._is_half_closed = True
-            # Between requests that are answered in turn, or within an answer, there is no place for one.
+            # An interim response may not come within an answer, nor before the answers to earlier requests.
             is_begun = bool(self.pipeline) or self.cycle.response_started
             if not is_begun and self.cycle.scope["http_version"] != "1.0":
                 self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -148,8 +148,8 @@ class _Shares(Collector):
         for family in families:
             for sample in family.samples if family.name == COUNTS else ():
                 label, fusion, threshold = (sample.labels[name] for name in LABELS)
-                known = None if threshold in ("", OWN) else float(threshold)
-                self._counts[label, fusion, known] += int(sample.value)
+                bound = None if threshold in ("", OWN) else float(threshold)
+                self._counts[label, fusion, bound] += int(sample.value)
         self._calibration = calibration
 
     def collect(self) -> Iterator[Metric]:

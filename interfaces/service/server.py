@@ -83,7 +83,7 @@ class DrainingServer(uvicorn.Server):
 
 
 def refuse_handshakes(listener: socket.socket) -> None:
-    """Let Linux drop the packets that begin a connection, so that those who try again are refused, and never reset.
+    """Let Linux drop the packets that begin a connection, so that a client is refused when it tries again, not reset.
 
     Elsewhere, and where the kernel does not take the filter, a connection that is made in the moment in which the
     listener is closed may be reset.

@@ -79,8 +79,8 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     max_headers_ms: Milliseconds = 10_000.0
     """Milliseconds for the headers of a request, from the start of the connection or the answer before."""
     max_connections: Count = 1_000
-    """Connections of a worker, and at most 128 below its limit of file descriptors. A further one takes the place of
-    the one that has waited longest without a request, and gets 503 where none waits."""
+    """Connections, and at most 128 below its limit of file descriptors. A further connection
+    displaces the connection that has waited longest without a request; where none waits it gets 503."""
     max_waiting_tokens: Count = 100_000
     """Estimated tokens of the requests that are accepted and not finished; more is 429."""
     max_streams: Count = 64
