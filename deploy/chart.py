@@ -4,7 +4,7 @@
     python deploy/chart.py write      what `make deploy-write` runs
 
 Helm's own library lints and renders the chart. The manifests of ``VALUES`` are compared with the schemas of the oldest
-and the newest Kubernetes that the chart is for, and the default manifests with ``deploy/kubernetes.yaml``.
+and the newest Kubernetes that the chart is for. ``deploy/kubernetes.yaml`` must be the manifests of the default values.
 """
 
 from __future__ import annotations
