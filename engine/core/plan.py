@@ -11,7 +11,7 @@ from groundwire.runtime.decoding.search import check_decoding
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Identity
 
-from ..metrics import GROUPS, METRICS, Metric, select
+from ..metrics import GROUPS, Metric, available, select
 from ..metrics.claims import VERIFIABILITY
 from ..schema.base import check_record
 from ..schema.options import Options
@@ -20,7 +20,7 @@ from ..verdict.operating_point import find_operating_point
 from .signature import signature
 
 check_record(Options(), Options)  # here on one thread: its annotations are read at the first use
-DEFAULT_METRIC = "q2"
+DEFAULT_METRICS = ("q2",)
 """Without a calibration, whose metrics are the default otherwise; all metrics where the bundle lacks its roles."""
 
 
@@ -97,7 +97,7 @@ def _names(
     if metrics is None:
         if calibration is not None:
             return calibration.metrics
-        return (DEFAULT_METRIC,) if METRICS[DEFAULT_METRIC].roles <= roles else ("all",)
+        return DEFAULT_METRICS if available(roles).keys() >= set(DEFAULT_METRICS) else ("all",)
     if not isinstance(metrics, str):
         allowed = f"a list of names, or one of {', '.join(GROUPS)}"
         names = check_sequence("metrics", metrics, allowed)

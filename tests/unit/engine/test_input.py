@@ -276,7 +276,7 @@ def test_a_metric_without_its_models_is_refused() -> None:
     runtime = world()
     del runtime._answers["nli"]
     with Engine(runtime) as engine, pytest.raises(InvalidRequest, match="needs the roles nli"):
-        engine.score("a", "b")
+        engine.score("a", "b", metrics="q2")
 
 
 def test_a_value_needs_the_status_scored() -> None:
