@@ -107,11 +107,18 @@ def mark_spans(
     return type_spans(text, fit_marks(text, spans, results, knowledge), results)
 
 
+MAX_LANGUAGE_TEXTS = 1_000
+"""Passages, and turns, whose language is looked at: the rest would delay the answer beyond its deadline."""
+
+
 def warn_of_language(request: Request) -> tuple[str, ...]:
-    """A warning that names the texts of a request that do not look like English; none where all do."""
+    """A warning that names the texts of a request that do not look like English; none where all do.
+
+    Of more passages or turns than ``MAX_LANGUAGE_TEXTS``, the first count.
+    """
     passages = () if request.triples else request.knowledge  # facts have no function words to go by
     texts = {"response": (request.response,), "knowledge": passages, "history": request.history}
-    foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts))]
+    foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts[:MAX_LANGUAGE_TEXTS]))]
     if not foreign:
         return ()
     names = ", the ".join(foreign[:-1]) + f" and the {foreign[-1]} do" if len(foreign) > 1 else f"{foreign[0]} does"
