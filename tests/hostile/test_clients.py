@@ -151,7 +151,10 @@ def test_bodies_in_chunks_of_a_byte_leave_others_their_answers(
         scores = statistics.median(time_calls(make_score_call(client), 20))
         assert health[98] < 0.5
         assert scores < 3 * idle + 0.1
-        if is_refused:
+        if is_refused:  # half a second after the refusal, which may be later than these answers
+            end = time.monotonic() + SECONDS
+            while len(closed) < 8 and time.monotonic() < end:
+                time.sleep(0.05)
             assert len(closed) == 8
             assert max(closed) < 3.0
     if not is_refused:
