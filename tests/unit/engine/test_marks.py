@@ -55,6 +55,12 @@ def test_marks_are_values_and_phrases(response: str, marked: list[str], expected
     assert fit(response, marked) == expected
 
 
+def test_an_exchange_whose_names_are_not_in_the_words_has_no_mark() -> None:
+    response = "It was founded by them."
+    relation = state(response, "founded", "contradicted", "relation", normalized="ada bob")
+    assert fit(response, ["founded"], values=(relation,)) == []
+
+
 def test_a_function_word_gives_way_to_the_unsupported_value_after_it() -> None:
     response = "It spoils within two weeks."
     assert fit(response, ["within"], values=(state(response, "two weeks", "absent"),)) == ["two weeks"]

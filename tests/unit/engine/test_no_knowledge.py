@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, Request
-from groundwire.engine.verdict.decision import NO_KNOWLEDGE
+from groundwire.engine.verdict.decision import NO_KNOWLEDGE, decide_without_knowledge
 from groundwire.guard import Guard
 from groundwire.guard.records import SentenceEvent
 from tests.support.streams import METRICS, world
@@ -60,3 +60,8 @@ def test_a_stream_says_what_the_score_says(engine: Engine) -> None:
 def test_triples_are_knowledge(engine: Engine) -> None:
     score = engine.score("Honey is sweet.", [], triples=[("Honey", "taste", "sweet")], metrics=METRICS)
     assert all(sentence.verdict.message != NO_KNOWLEDGE for sentence in score.sentences)
+
+
+def test_without_a_calibration_there_is_no_verdict() -> None:
+    verdict, parts = decide_without_knowledge("Honey is sweet.", {}, None, "balanced")
+    assert (verdict.label, verdict.probability, parts) == ("unknown", None, ())

@@ -158,6 +158,13 @@ def test_contributions_of_a_sentence_add_up_to_its_logit() -> None:
     assert decide_sentence(numbers | {"verifiability": 0.0}, free, whole).label == "consistent"
 
 
+def test_a_sentence_of_which_most_evidence_says_nothing_is_unknown() -> None:
+    whole = Verdict("consistent", 0.9, "balanced", 0.5, fusion="full")
+    verdict = decide_sentence({"q2": 1.0}, CALIBRATION, whole)
+    assert (verdict.label, verdict.probability, verdict.absent) == ("unknown", None, ("nli.expected",))
+    assert verdict.message == "The metrics say too little about this sentence."
+
+
 def test_a_sentence_has_the_fusion_of_the_response_and_says_what_that_lacks() -> None:
     """q2 was not computed; that nli has no number for the sentence is no reason for a message."""
     score = make_score((0.9, 0.9, 0.1), None)
