@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import re
+import time
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -36,6 +37,8 @@ DISTINCT = 200
 METRICS = ("overlap", "overlap_precision", "values")
 SECONDS = 120.0
 """After which an answer counts as missing."""
+IDLE_S = 1.0
+"""A connection that was not used for so long is opened again: the server closes idle ones."""
 QUIET = 0.2
 """Seconds after the last answer in which none may follow."""
 COMPARED = ("status", "value", "metrics", "unsupported")
@@ -84,6 +87,7 @@ class Client:
         self._expected = expected
         self._sent = 0
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._used = 0.0
         self.fates: Counter[str] = Counter()
 
     async def run(self, requests: int) -> None:
@@ -114,11 +118,14 @@ class Client:
         return request_id, head.encode() + body
 
     async def _ask(self, body: bytes, allowed: set[int], header: str = "") -> None:
+        if self._streams is not None and time.monotonic() - self._used > IDLE_S:
+            await self.close()
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
         request_id, raw = self._frame(body, header)
         self._streams[1].write(raw)
         answer = await asyncio.wait_for(read_answer(self._streams[0]), SECONDS)
+        self._used = time.monotonic()
         check(answer.request_id == request_id, f"{request_id} was answered as {answer.request_id}")
         check(answer.status in allowed, f"{request_id} was answered {answer.status}: {answer.body[:300]!r}")
         if answer.status == 200:

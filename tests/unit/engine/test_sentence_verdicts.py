@@ -15,7 +15,7 @@ from groundwire.engine.schema.explanations import (
     VerifiabilityExplanation,
 )
 from groundwire.engine.schema.results import Timings
-from groundwire.engine.verdict.decision import decide_sentence
+from groundwire.engine.verdict.decision import decide_sentence, label_by_probability
 from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 
@@ -186,3 +186,8 @@ def test_what_the_verdict_lacks_is_what_the_response_lacks() -> None:
         (),
         "",
     )
+
+
+def test_a_verdict_without_a_probability_keeps_its_label() -> None:
+    verdict = Verdict("unverifiable", threshold=0.5)
+    assert label_by_probability(verdict) is verdict
