@@ -43,6 +43,14 @@ function numberEvidence(citations) {
   return new Map([...new Set(sorted.map(evidenceKey))].map((key, index) => [key, index + 1]));
 }
 
+/** One sentence on the first words that decided against the response, or null. */
+function explainVerdict(score) {
+  if (score.verdict.label !== "inconsistent" || !score.unsupported.length) return null;
+  const span = score.unsupported.find((candidate) => candidate.knowledge_says) || score.unsupported[0];
+  if (span.knowledge_says) return `“${span.text}”: the knowledge says “${span.knowledge_says}”.`;
+  return `“${span.text}”: ${span.reason.replaceAll("_", " ")}.`;
+}
+
 function showVerdict(score) {
   const { label, probability, threshold, message } = score.verdict;
   const parts = [make("p", { class: `verdict ${label}`, id: "verdict" }, label)];
@@ -58,6 +66,8 @@ function showVerdict(score) {
     const from = threshold === null ? "" : `; threshold ${digits(threshold)}`;
     parts.push(meter, make("p", {}, `Probability of being consistent: ${digits(probability)}${from}.`));
   }
+  const reason = explainVerdict(score);
+  if (reason) parts.splice(1, 0, make("p", { class: "reason", id: "reason" }, reason));
   const lines = [...new Set([message, score.message].filter(Boolean))];
   return [...parts, ...lines.map((line) => make("p", { class: "hint" }, line)),
     ...(score.warnings || []).map((line) => make("p", { class: "warning" }, line))];
@@ -114,7 +124,7 @@ function table(title, names, rows) {
   const body = rows.map((cells) => make("tr", {}, cells.map((cell) => (
     typeof cell === "number" ? make("td", { class: "number" }, digits(cell))
       : cell instanceof Element ? make("td", { class: "wide" }, cell) : make("td", {}, cell)))));
-  return [make("h2", {}, title), make("div", { class: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, body)))];
+  return [make("h2", {}, title), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, make("table", {}, make("thead", {}, head), make("tbody", {}, body)))];
 }
 
 const words = (name) => name.replaceAll("_", " ");
@@ -203,15 +213,59 @@ function showCorrection(correction, sent) {
     ...table("Edits", ["old", "new", "from", "the knowledge says"], sources), make("p", { class: "row" }, use)];
 }
 
+/** Buttons that write a link to this check and a labelled row; neither sends anything. */
+function offerRecords(score, sent) {
+  const link = make("button", { type: "button", id: "link", class: "second" }, "Link to this check");
+  link.addEventListener("click", async () => {
+    const check = { ...sent, metrics: field("metrics").value };
+    history.replaceState(null, "", `#check=${encodeURIComponent(JSON.stringify(check))}`);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      tell("The link is copied. It contains the texts.");
+    } catch {
+      tell("The link is in the address bar. It contains the texts.");
+    }
+  });
+  const opposite = { consistent: "inconsistent", inconsistent: "consistent" }[score.verdict.label];
+  if (!opposite) return [make("p", { class: "row" }, link)];
+  const wrong = make("button", { type: "button", id: "wrong", class: "second" }, "This verdict is wrong");
+  wrong.addEventListener("click", () => {
+    const row = { knowledge: sent.knowledge, history: sent.history, response: sent.response, label: opposite };
+    const url = URL.createObjectURL(new Blob([`${JSON.stringify(row)}\n`], { type: "application/jsonl" }));
+    make("a", { href: url, download: "labelled.jsonl" }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+    tell(`labelled.jsonl has this row with the label ${opposite}. Nothing was sent.`);
+  });
+  return [make("p", { class: "row" }, link, wrong)];
+}
+
+/** Fill the form from a link; the texts stay in the fragment, which a browser does not send. */
+function readLink() {
+  if (!location.hash.startsWith("#check=")) return;
+  try {
+    const check = JSON.parse(decodeURIComponent(location.hash.slice("#check=".length)));
+    field("knowledge").value = check.knowledge.join("\n\n");
+    field("history").value = check.history.join("\n");
+    field("response").value = check.response;
+    if (check.metrics in data.metrics) field("metrics").value = check.metrics;
+    field("profile").value = check.options.profile;
+    field("example").value = "";
+    tell("These texts come from the link. Press Check.");
+  } catch {
+    tell("The link to a check cannot be read: it is cut or changed. Copy the whole link.", true);
+  }
+}
+
 function showScore(score, sent) {
   const numbers = numberEvidence(score.citations || []);
   result.replaceChildren(
     ...showVerdict(score),
     ...showResponse(Array.from(sent.response), score, numbers),
     ...offerCorrection(score, sent),
+    ...offerRecords(score, sent),
     ...showKnowledge(sent.knowledge, numbers),
     ...showUnsupported(score), ...showSentences(score), ...showQuestions(score), ...showValues(score),
-    ...showMetrics(score), ...showTimes(score),
+    make("details", {}, make("summary", {}, "Metrics and times"), ...showMetrics(score), ...showTimes(score)),
     make("details", {}, make("summary", {}, "Raw JSON"), make("pre", {}, JSON.stringify(score, null, 2))),
   );
   result.hidden = false;
@@ -269,7 +323,8 @@ async function check(event) {
   };
   await work(field("check"), "Checking …", async (signal) => {
     showScore(await send("score", sent, signal), sent);
-    result.focus({ preventScroll: innerWidth >= 960 });
+    result.focus({ preventScroll: true });
+    if (innerWidth < 960) result.scrollIntoView({ block: "start" });
   });
 }
 
@@ -289,3 +344,5 @@ field("form").addEventListener("submit", check);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) field("form").requestSubmit();
 });
+addEventListener("hashchange", readLink);
+readLink();
