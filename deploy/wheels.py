@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 RECIPES = ROOT / "bundles" / "packaging" / "recipes"
-MODELS = tuple(ROOT / "bundles" / "packaging" / bundle for bundle in ("compact", "nph", "generator"))
+MODELS = tuple(ROOT / line for line in (ROOT / "bundles" / "packaging" / "models.txt").read_text("utf-8").split())
 TEXTS = {"Apache-2.0": "LICENSE", "BSD-3-Clause": "nanobind.txt", "MIT": "robin_map.txt"}
 """The files of groundwire's own wheel; the files of other wheels have the name of the licence."""
 

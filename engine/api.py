@@ -10,8 +10,6 @@ from typing import Never, Self, TypeAlias
 
 from groundwire.runtime.arguments import check_number
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.kserve.server import check_backend
-from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
 from groundwire.runtime.triples import Triple
@@ -21,6 +19,7 @@ from .core.many import Item, RequestWindow, ascore_in_order, check_items, score_
 from .core.pending import Pending
 from .core.plan import Plan
 from .core.ranking import start_ranking
+from .processes.opening import open_runtime
 from .scheduling.scheduler import Scheduler
 from .schema.load_options import LoadOptions, check_load_options
 from .schema.options import Options
@@ -75,6 +74,7 @@ class Engine:
         *,
         threads: int | None = None,
         extra: Sequence[str | Path] = (),
+        processes: int = 1,
         options: LoadOptions | None = None,
     ) -> Engine:
         """Open a bundle. In asyncio, ``await asyncio.to_thread(Engine.load)`` keeps the event loop going.
@@ -85,9 +85,13 @@ class Engine:
             device: ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
                 silently.
             threads: CPU threads, 1 or more; None takes the usable processors.
-            extra: Further bundles whose roles are added. No role may be in two of them. The fusions of the first
-                calibration count, and the other calibrations add the fusions that it lacks. With ``compact`` the bundle
-                ``reader`` loads too, where it is installed.
+            extra: Further bundles whose roles are added. No role may be in two of them; ``ROLE=BUNDLE`` takes one role,
+                in place of the role of that name in the bundles before it. The fusions of the first calibration count,
+                and the other calibrations add the fusions that it lacks. With ``compact`` the bundle ``reader`` loads
+                too, where it is installed.
+            processes: Processes that compute, 1–256, each with its share of the threads and models of its own, which
+                take as much memory again. More than one raise the throughput, as only one thread of a process runs
+                Python at a time. One that ends is replaced, and what it was asked is asked again.
             options: Everything else; None takes the defaults.
 
         Returns:
@@ -96,28 +100,12 @@ class Engine:
         Raises:
             BundleError: A bundle is missing, damaged, of a newer schema or of another precision.
             DeviceError: The device is missing, or its libraries are.
+            ModelError: A worker process ended while it loaded.
             InvalidRequest: An argument is out of range.
             ServerError: A model server does not answer as the protocol says.
         """
         options = check_load_options(options)
-        memory, strict = options.device_memory_mb, options.strict
-        runtime: Runtime
-        if endpoint := check_backend(
-            options.backend, options.url, threads=threads, device_memory_mb=memory, strict=strict or None
-        ):
-            runtime = LocalRuntime.connect(bundle, endpoint, device, options.precision, extra, verify=options.verify)
-        else:
-            runtime = LocalRuntime.load(
-                bundle,
-                device,
-                options.precision,
-                threads,
-                extra,
-                verify=options.verify,
-                device_memory_mb=memory,
-                strict=strict,
-            )
-        return cls(runtime, options)
+        return cls(open_runtime(bundle, device, threads, extra, processes, options), options)
 
     def score(
         self,
@@ -289,7 +277,7 @@ class Engine:
 
     def statistics(self) -> EngineStatistics:
         """Return what the engine is doing now, and what it has done since it was loaded."""
-        return self._core.scheduler.statistics()
+        return self._core.statistics()
 
     def warmup(self) -> None:
         """Run every model once, so that the first request pays for nothing but itself.

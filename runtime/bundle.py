@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -134,6 +134,12 @@ class Bundle:
             ) from error
         return Bundle(self.directory, manifest)
 
+    def select_roles(self, names: Set[str]) -> Bundle:
+        """Return the bundle with these of its roles alone; nothing is written."""
+        roles = {name: role for name, role in self.manifest.roles.items() if name in names}
+        canaries = {name: canary for name, canary in (self.manifest.canaries or {}).items() if name in names}
+        return Bundle(self.directory, msgspec.structs.replace(self.manifest, roles=roles, canaries=canaries))
+
     def verify(self) -> None:
         """Compare every file with its digest, and look for files that the manifest does not list.
 
@@ -166,15 +172,37 @@ class Bundle:
 def open_bundles(bundle: str | Path, extra: Sequence[str | Path] = ()) -> list[Bundle]:
     """Open a bundle and further ones, and the companion of the first if it is installed and shares no role with them.
 
-    Raises BundleError as ``Bundle.open`` does.
+    An ``extra`` ``ROLE=BUNDLE`` opens this role alone, in place of the role of that name in the bundles before
+    it. Raises BundleError as ``Bundle.open`` does, and for a role that such a bundle lacks.
     """
-    opened = [Bundle.open(where) for where in (bundle, *extra)]
+    opened = [Bundle.open(bundle)]
+    for name in extra:
+        role, where = split_role(name)
+        added = Bundle.open(where)
+        if role:
+            if role not in added.manifest.roles:
+                has = ", ".join(added.manifest.roles)
+                raise BundleError(f"{added.directory} has no role {role!r}; name one of {has}.")
+            opened = [other.select_roles(other.manifest.roles.keys() - {role}) for other in opened]
+            added = added.select_roles({role})
+        opened.append(added)
     companion = COMPANIONS.get(bundle) if isinstance(bundle, str) else None
     if companion in embedded():
         added = Bundle.open(str(companion))
         if not any(added.manifest.roles.keys() & other.manifest.roles.keys() for other in opened):
             opened.append(added)
     return opened
+
+
+def split_role(extra: str | Path) -> tuple[str, str | Path]:
+    """The role, empty for all of them, and the bundle that an ``extra`` names.
+
+    >>> split_role("nli=my-bundle"), split_role("my-bundle")
+    (('nli', 'my-bundle'), ('', 'my-bundle'))
+    """
+    role, equals, where = extra.partition("=") if isinstance(extra, str) else ("", "", "")
+    is_pair = role and equals and "/" not in role and not Path(extra).exists()
+    return (role, where) if is_pair else ("", extra)
 
 
 def embedded() -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from .arguments import OptionRecord
 from .triples import Triple
 
 AnswerRule: TypeAlias = Literal["independent", "joint"]
+PROCESSES = "processes"
+"""The role of ``Compute``: it has no model; the worker processes of an engine answer it."""
 
 
 class TextSpan(msgspec.Struct, frozen=True):
@@ -260,6 +262,17 @@ class Generate(msgspec.Struct, frozen=True):
     probability; at least one, and all of them at 1."""
 
 
+class Compute(msgspec.Struct, frozen=True):
+    """Compute metrics of a request in another process, whole."""
+
+    request: bytes
+    """The request, its metrics' names and its options, as the engine encodes them."""
+    metrics: tuple[str, ...]
+    options: bytes
+    whole: bool = False
+    """Whether the result is the score, with its verdict, instead of the metrics."""
+
+
 class GeneratedQuestion(msgspec.Struct, frozen=True):
     """One generated sequence."""
 
@@ -433,6 +446,12 @@ class Retrieved(msgspec.Struct, frozen=True):
     """How much of triples and history the model read; less than all where they did not fit its window."""
 
 
+class Computed(msgspec.Struct, frozen=True):
+    """What became of the metrics of ``Compute``, in their order, as the engine's scheduler has it; or the score."""
+
+    outcomes: tuple[object, ...]
+
+
 Call: TypeAlias = (
     FindSpans
     | IsPersonal
@@ -447,6 +466,7 @@ Call: TypeAlias = (
     | ReadAnswer
     | Retrieve
     | Generate
+    | Compute
 )
 Result: TypeAlias = (
     tuple[TextSpan, ...]
@@ -462,6 +482,7 @@ Result: TypeAlias = (
     | AnswerRead
     | tuple[tuple[Retrieved, ...], ...]
     | tuple[GeneratedSequence, ...]
+    | Computed
 )
 
 
@@ -484,6 +505,8 @@ def role_of(call: Call) -> str:
             return "retriever"
         case Classify() | ClassifyTokens() | ReadAnswer():
             return call.role
+        case Compute():
+            return PROCESSES
 
 
 def shared_text(call: Call) -> str | None:

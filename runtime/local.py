@@ -401,7 +401,8 @@ def merge_roles(bundles: Sequence[Bundle]) -> dict[str, tuple[Role, Bundle]]:
             if name in roles:
                 raise BundleError(
                     f"Both {roles[name][1].directory} and {bundle.directory} have the role {name!r}. "
-                    "Load bundles that share no role, or export the roles you want into one bundle."
+                    f"Name the bundle that gives it, as in extra {name}={bundle.directory}, or load bundles that share "
+                    "no role."
                 )
             roles[name] = role, bundle
     return roles

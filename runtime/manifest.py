@@ -42,6 +42,11 @@ class Ranges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Values that are beyond the limit, and so are float32 in the graph, with their magnitudes."""
 
 
+MIN_LOGIT_STD = 0.02
+"""Standard deviation of a checkpoint's logits from which a comparison with them means something. Trained classifiers
+have 1 and more, vectors of length 1 and 1,024 numbers 0.03, and random weights of a small model less."""
+
+
 class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a graph is from its PyTorch checkpoint on a fixed text set."""
 
@@ -62,6 +67,13 @@ class Parity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranges: Ranges | msgspec.UnsetType = msgspec.UNSET
     """Of graphs with float16 values, which are compared with each result rounded to float16; unset and not None, so
     that older manifests keep their digest."""
+
+    @property
+    def explanation(self) -> str:
+        """Why passing the gate says nothing about these graphs; empty where it does."""
+        if self.logit_std >= MIN_LOGIT_STD:
+            return ""
+        return "nothing to compare: the checkpoint gives every text almost the same logits, as an untrained model does"
 
 
 class ShapeProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,11 +9,18 @@ import msgspec
 
 from groundwire.engine.core.plan import Plan
 from groundwire.engine.metrics.base import within
-from groundwire.engine.schema.results import Citation, MetricResult, Score, SentenceVerdict, UnsupportedSpan, Verdict
+from groundwire.engine.schema.results import (
+    Citation,
+    MetricResult,
+    Request,
+    Score,
+    SentenceVerdict,
+    UnsupportedSpan,
+    Verdict,
+)
 from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.verdict.decision import STOPPED, decide_alone, keep_doubted
-from groundwire.engine.verdict.score import list_citations
-from groundwire.engine.verdict.spans import fuse_spans, type_spans
+from groundwire.engine.verdict.decision import STOPPED, decide_alone, decide_without_knowledge
+from groundwire.engine.verdict.score import list_citations, mark_spans
 
 from .records import Outcome
 
@@ -43,22 +50,20 @@ class Check(NamedTuple):
         )
 
 
-def check_alone(text: str, results: Sequence[MetricResult], plan: Plan) -> Check:
-    """What the ``results`` of a text that was scored by itself say about it as a sentence of a response.
+def check_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -> Check:
+    """What the ``results`` of a response that was scored by itself say about it as a sentence of another.
 
     If one of the metrics was stopped, the check has no verdict.
     """
     options = plan.options
     by_name = {result.name: result for result in results}
-    decided = decide_alone(
-        text,
-        by_name,
-        plan.calibration,
-        options.profile,
-        options.max_false_positive_rate,
-    )
+    settings = plan.calibration, options.profile, options.max_false_positive_rate
+    if request.knowledge:
+        decided = decide_alone(request.response, by_name, *settings)
+    else:
+        _, decided = decide_without_knowledge(request.response, by_name, *settings)
     worst = min(decided, key=_rank).verdict
-    spans = type_spans(text, keep_doubted(fuse_spans(text, results), decided), results)
+    spans = mark_spans(request.response, request.knowledge, results, decided)
     return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(by_name, decided))
 
 

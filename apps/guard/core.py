@@ -51,6 +51,9 @@ Repair: TypeAlias = Callable[[str, Refine | Correct], str | None]
 """Refines or corrects a sentence; None where none is possible."""
 AT_ONCE = 8
 """Sentences of a stream that are checked at the same time, if so many come at once."""
+AHEAD_CHARACTERS, AHEAD_SHARE = 4_000, 4
+"""Checks ahead read so many characters of a stream, and so many for each character that was fed: in "A. A. A. A." every
+full stop may end the sentence, and to check it at each of them would take quadratic time."""
 _COUNTED = re.compile(r"\w{1,16}|[^\w\s]")
 
 
@@ -117,6 +120,8 @@ class StreamCore:
         self._waiting: deque[Held] = deque()
         self._ahead: Held | None = None
         """A sentence that has its full stop, but is not complete: its check runs while the next word is awaited."""
+        self._read_ahead = 0
+        """How many characters the checks ahead have read."""
         self._last_shown = -1
         """Where the last character of the text is that is not blank."""
         self._words = WordCount()
@@ -308,6 +313,10 @@ class StreamCore:
         if self._ahead is not None and self._ahead.sentence == candidate:
             return
         self._drop_ahead()
+        length = candidate.end - candidate.start
+        if self._read_ahead + length > AHEAD_CHARACTERS + AHEAD_SHARE * len(self.text):
+            return
+        self._read_ahead += length
         with suppress(Overloaded, EngineClosed):  # the next call says so if the sentence has to be checked
             self._ahead = self._start_check(Held(candidate))
 
@@ -329,7 +338,7 @@ class StreamCore:
     def _check(self, pending: StartedCheck) -> Procedure[Check]:
         finished = yield from self._wait_for(pending)
         results = results_of(self._plan.metrics, finished.outcomes)
-        return check_alone(pending.request.response, results, self._plan)
+        return check_alone(pending.request, results, self._plan)
 
     def _score(self, whole: Request) -> Procedure[Score]:
         pending = self._start_request(whole, None)

@@ -10,7 +10,8 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from .prevalence import ErrorRates, Interval, correct_share, count_errors, share
-from .records import Drift, Estimate, Shift, TrafficReport
+from .records import Drift, Estimate, SampledTraffic, Shift, TrafficReport
+from .sampling import Monitor, monitor
 
 if TYPE_CHECKING:
     from .observations import Observations
@@ -21,13 +22,16 @@ __all__ = [
     "ErrorRates",
     "Estimate",
     "Interval",
+    "Monitor",
     "Observations",
     "Reference",
+    "SampledTraffic",
     "Shift",
     "TrafficReport",
     "build_report",
     "correct_share",
     "count_errors",
+    "monitor",
     "share",
 ]
 

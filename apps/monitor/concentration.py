@@ -9,12 +9,12 @@ other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 from scipy.stats import false_discovery_control, fisher_exact
 
+from .kinds import name_lengths
 from .observations import Observation
 from .prevalence import share
 from .records import Estimate, Factor, Group
@@ -47,12 +47,14 @@ class _Count(NamedTuple):
 def find_groups(rows: Sequence[Observation]) -> tuple[Group, ...]:
     """The groups of responses with a verdict; groups that differ come first, the largest difference first."""
     counts = [
-        *_count_terms(rows),
-        *_count_lengths(rows, "response length", lambda row: row.words),
-        *_count_lengths(rows, "knowledge length", lambda row: row.knowledge_words),
-        *_count_names(rows, "system", lambda row: row.system),
-        *_count_names(rows, "source", lambda row: row.source),
-        *_count_names(rows, "time", _make_clock(rows)),
+        *_count_groups(rows, "term", [row.terms for row in rows], MAX_TERMS),
+        *_count_groups(rows, "response length", _name_lengths([row.words for row in rows])),
+        *_count_groups(rows, "knowledge length", _name_lengths([row.knowledge_words for row in rows])),
+        *_count_groups(rows, "sentences", [row.kinds for row in rows]),
+        *_count_groups(rows, "language", [(row.language,) for row in rows]),
+        *_count_groups(rows, "system", [(row.system,) for row in rows]),
+        *_count_groups(rows, "source", [(row.source,) for row in rows]),
+        *_count_groups(rows, "time", _name_times(rows)),
     ]
     tested = [count for count in counts if MIN_RESPONSES <= count.responses < count.total]
     if not tested:
@@ -65,46 +67,26 @@ def find_groups(rows: Sequence[Observation]) -> tuple[Group, ...]:
     return tuple(group for group in groups if group not in others)
 
 
-def _count_terms(rows: Sequence[Observation]) -> Iterator[_Count]:
-    rows_with_terms = [row for row in rows if row.terms]
-    responses = Counter(term for row in rows_with_terms for term in row.terms)
-    inconsistent = Counter(term for row in rows_with_terms if row.is_inconsistent for term in row.terms)
-    total = len(rows_with_terms), sum(row.is_inconsistent for row in rows_with_terms)
-    for term, count in responses.most_common(MAX_TERMS):
-        yield _Count("term", term, count, inconsistent[term], *total)
-
-
-def _count_names(rows: Sequence[Observation], factor: Factor, read: Callable[[Observation], str]) -> Iterator[_Count]:
-    labelled = [(name, row.is_inconsistent) for row in rows if (name := read(row))]
-    responses = Counter(name for name, _ in labelled)
-    inconsistent = Counter(name for name, is_inconsistent in labelled if is_inconsistent)
-    for name, count in responses.most_common(MAX_GROUPS):
-        yield _Count(factor, name, count, inconsistent[name], len(labelled), inconsistent.total())
-
-
-def _count_lengths(
-    rows: Sequence[Observation], factor: Factor, read: Callable[[Observation], float | None]
+def _count_groups(
+    rows: Sequence[Observation], factor: Factor, names: Sequence[tuple[str, ...]], most: int = MAX_GROUPS
 ) -> Iterator[_Count]:
-    labelled = [(length, row.is_inconsistent) for row in rows if (length := read(row)) is not None]
-    if not labelled:
-        return
-    lengths, inconsistent = np.array([length for length, _ in labelled]), np.array([flag for _, flag in labelled])
-    inner = np.unique(np.quantile(lengths, np.arange(1, BINS) / BINS, method="higher"))
-    inner = inner[inner > lengths.min()]
-    bins = np.searchsorted(inner, lengths, side="right")
-    for index in range(len(inner) + 1):
-        inside = bins == index
-        low, high = lengths[inside].min(), lengths[inside].max()
-        name = f"{low:.0f} words" if low == high else f"{low:.0f}–{high:.0f} words"
-        yield _Count(
-            factor, name, int(inside.sum()), int(inconsistent[inside].sum()), len(labelled), int(inconsistent.sum())
-        )
+    """The ``most`` largest groups, of rows that have their names; empty names are none."""
+    named_rows = [(of_row, row.is_inconsistent) for row, of_row in zip(rows, names, strict=True) if any(of_row)]
+    responses = Counter(name for of_row, _ in named_rows for name in of_row)
+    inconsistent = Counter(name for of_row, is_inconsistent in named_rows if is_inconsistent for name in of_row)
+    total = len(named_rows), sum(is_inconsistent for _, is_inconsistent in named_rows)
+    for name, count in responses.most_common(most):
+        yield _Count(factor, name, count, inconsistent[name], *total)
 
 
-def _make_clock(rows: Sequence[Observation]) -> Callable[[Observation], str]:
+def _name_lengths(lengths: Sequence[float | None]) -> list[tuple[str, ...]]:
+    return [(name,) for name in name_lengths(lengths, BINS)]
+
+
+def _name_times(rows: Sequence[Observation]) -> list[tuple[str, ...]]:
     times = [row.time for row in rows if row.time is not None]
     pattern = "%Y-%m-%d" if times and (max(times) - min(times)).days >= DAYS else "%Y-%m-%d %H:00"
-    return lambda row: "" if row.time is None else row.time.strftime(pattern)
+    return [() if row.time is None else (row.time.strftime(pattern),) for row in rows]
 
 
 def _test(count: _Count) -> float:

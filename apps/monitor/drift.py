@@ -18,8 +18,8 @@ from scipy.stats import fisher_exact
 
 from .observations import Observation
 from .prevalence import Interval, share
-from .records import Drift, Estimate, Look, QuantityShift, ShareChange
-from .shift import describe_values, find_band, measure_shift
+from .records import Drift, Estimate, Look, ShareChange, Shift
+from .shift import describe_values, find_shift
 
 QUANTITIES: dict[str, Callable[[Observation], float | None]] = {
     "probability": lambda row: row.probability,
@@ -115,7 +115,7 @@ def _count_label(rows: Sequence[Observation], label: str) -> tuple[int, int]:
     return sum(row.label == label for row in counted), len(counted)
 
 
-def _measure_shifts(reference: Sequence[Observation], rows: Sequence[Observation]) -> list[QuantityShift]:
+def _measure_shifts(reference: Sequence[Observation], rows: Sequence[Observation]) -> list[Shift]:
     shifts = []
     for name, read in QUANTITIES.items():
         old, new = (
@@ -123,8 +123,7 @@ def _measure_shifts(reference: Sequence[Observation], rows: Sequence[Observation
         )
         distribution = describe_values(old)
         if distribution is not None and len(new):
-            index, by_chance = measure_shift(distribution, new)
-            shifts.append(QuantityShift(name, len(new), index, by_chance, find_band(index, by_chance)))
+            shifts.append(find_shift(name, distribution, new))
     return shifts
 
 

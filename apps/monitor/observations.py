@@ -13,6 +13,7 @@ from groundwire.engine.schema.results import Request, Score
 from groundwire.engine.text.words import words
 from groundwire.runtime.errors import InvalidRequest
 
+from .kinds import find_language, list_kinds
 from .records import WorstResponse
 from .shift import describe_texts
 
@@ -39,6 +40,10 @@ class Observation(NamedTuple):
     time: datetime | None
     terms: tuple[str, ...]
     """Content words of the response, each once."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of its sentences (``list_kinds``); empty where its text is not there."""
+    language: str = ""
+    """As the line says, or else ``find_language``; empty where neither is there."""
 
     @property
     def is_inconsistent(self) -> bool:
@@ -94,7 +99,7 @@ class Observations:
 
         Args:
             line: Number of the line in the input, from 1.
-            row: The line's fields; ``time``, ``system``, ``source`` and ``id`` are read where they are present.
+            row: The line's fields; ``time``, ``system``, ``source``, ``language`` and ``id`` are read where present.
             score: The score of the line.
             request: The line's texts; None where it has none.
 
@@ -115,6 +120,8 @@ class Observations:
             _read_name(row.get("source")),
             time,
             _list_terms(request.response) if request else (),
+            list_kinds(request.response) if request else (),
+            _read_name(row.get("language")) or (find_language(request.response) if request else ""),
         )
         self.rows.append(observation)
         self.labels[verdict.label] += 1

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Mapping
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -139,6 +140,42 @@ def share(count: int, total: int, level: float = 0.95) -> Interval:
     half = z * math.sqrt(p * (1 - p) / total + z**2 / (4 * total**2)) / scale
     # Exact at both ends, where rounding would leave 1e-17.
     return Interval(p, 0.0 if count == 0 else middle - half, 1.0 if count == total else middle + half)
+
+
+def summarize_verdicts(
+    counts: Mapping[tuple[str, str, float | None], int], calibration: Calibration | None
+) -> tuple[Interval | None, Interval | None]:
+    """Return the share of inconsistent verdicts, and the share that is corrected for their errors.
+
+    Args:
+        counts: Verdicts by label, fusion and threshold; only ``consistent`` and ``inconsistent`` are in the shares.
+        calibration: The calibration that drew them; None corrects nothing.
+
+    Returns:
+        Both shares. The first is None without such a verdict; the second also where verdicts are by several fusions or
+        thresholds, or the calibration does not know the errors.
+    """
+    decided = {key: count for key, count in counts.items() if key[0] in ("consistent", "inconsistent") and count > 0}
+    total = sum(decided.values())
+    if not total:
+        return None, None
+    inconsistent = sum(count for (label, _, _), count in decided.items() if label == "inconsistent")
+    (fusion, threshold), *others = {(fusion, threshold) for _, fusion, threshold in decided}
+    rates = None
+    if calibration is not None and threshold is not None and not others:
+        rates = count_errors(calibration, calibration.fusion(fusion), threshold)
+    return share(inconsistent, total), None if rates is None else correct_share(inconsistent, total, rates)
+
+
+def count_missing(count: int, total: int, half_width: float = 0.05) -> int:
+    """How many more cases a share needs for an interval of ± ``half_width``, if it is where its interval allows most.
+
+    >>> count_missing(3, 22), count_missing(50, 1000)
+    (320, 0)
+    """
+    interval = share(count, total)
+    worst = min(max(0.5, interval.low), interval.high)
+    return max(0, math.ceil((_quantile(0.95) / half_width) ** 2 * worst * (1 - worst)) - total)
 
 
 def _share_below(record: OrderStatistics, threshold: float) -> float:

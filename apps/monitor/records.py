@@ -6,10 +6,13 @@ from typing import Literal, TypeAlias
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation, UnsupportedSpan
-from groundwire.runtime.calibration import Quantity
 
 SCHEMA = 1
-Factor: TypeAlias = Literal["term", "response length", "knowledge length", "system", "source", "time"]
+MIN_RESPONSES = 30
+"""Of fewer responses, nothing is said about a shift or a drift."""
+Factor: TypeAlias = Literal[
+    "term", "response length", "knowledge length", "sentences", "language", "system", "source", "time"
+]
 """By what responses are grouped."""
 
 
@@ -21,19 +24,19 @@ class Estimate(Record, frozen=True):
     high: float
 
 
-Band: TypeAlias = Literal["alike", "shifted", "different"]
-"""``alike``: an index below 0.1, or no more than by chance; ``different``: above 0.25."""
+Band: TypeAlias = Literal["alike", "too few to tell", "shifted", "different"]
+"""``alike``: an index below 0.1, or no more than by chance; ``different``: above 0.25; ``too few to tell``: of
+fewer than ``MIN_RESPONSES`` responses."""
 
 
 class Shift(Record, frozen=True):
-    """How far consistent responses are from the calibration's, in one quantity (``monitor.shift``)."""
+    """How far responses are from others in one quantity: the population stability index (``monitor.shift``)."""
 
-    quantity: Quantity
-    examples: int
+    quantity: str
+    responses: int
     index: float
-    """Population stability index."""
     by_chance: float
-    """What the index is at most in 95 of 100 samples of this size without any shift."""
+    """What it is at most in 95 of 100 samples of this size without any shift."""
     band: Band
 
 
@@ -69,17 +72,6 @@ class Group(Record, frozen=True):
     there by chance, whatever the tests have to do with each other."""
 
 
-class QuantityShift(Record, frozen=True):
-    """How far responses are from others in one quantity: the population stability index (``monitor.shift``)."""
-
-    quantity: str
-    responses: int
-    index: float
-    by_chance: float
-    """What it is at most in 95 of 100 samples of this size without any shift."""
-    band: Band
-
-
 class ShareChange(Record, frozen=True):
     """A label's share of the responses, now and in the reference."""
 
@@ -112,6 +104,27 @@ class Look(Record, frozen=True):
     alert: bool
 
 
+class SampledTraffic(Record, frozen=True):
+    """What a ``Monitor`` has counted."""
+
+    offered: int
+    """Responses that were offered to it."""
+    drawn: int
+    """Responses that were drawn and accepted; a response without a label waits."""
+    dropped: int
+    """Responses that were drawn while too many waited."""
+    invalid: int
+    """Responses whose texts are not usable."""
+    failed: int
+    """Drawn responses that could not be scored or written down."""
+    labels: dict[str, int]
+    """Scored responses by verdict."""
+    share: Estimate | None
+    """The share called inconsistent among the verdicts consistent and inconsistent; Wilson's interval."""
+    corrected: Estimate | None
+    """The same, corrected for the verdict's errors (``monitor.prevalence``); None where they are not known."""
+
+
 class Drift(Record, frozen=True):
     """The traffic compared with a reference."""
 
@@ -122,7 +135,7 @@ class Drift(Record, frozen=True):
     inconsistent: int
     share: Estimate
     changes: tuple[ShareChange, ...]
-    shifts: tuple[QuantityShift, ...]
+    shifts: tuple[Shift, ...]
     looks: tuple[Look, ...]
     alert_rate: float
     """The chance, 0–1, of any alert in any look without a change."""
@@ -131,6 +144,16 @@ class Drift(Record, frozen=True):
     def alerts(self) -> tuple[Look, ...]:
         """The looks with an alert."""
         return tuple(look for look in self.looks if look.alert)
+
+    @property
+    def sizes(self) -> str:
+        """How many responses are compared with how many of the reference."""
+        return f"{sum(look.responses for look in self.looks)} against {self.responses}"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether no alert means nothing: either has fewer than ``MIN_RESPONSES`` responses."""
+        return min(self.responses, sum(look.responses for look in self.looks)) < MIN_RESPONSES
 
 
 class WorstResponse(Record, frozen=True):
@@ -185,7 +208,7 @@ class TrafficReport(Record, frozen=True):
     """The threshold of all verdicts; None where they have several."""
     groups: tuple[Group, ...]
     """Groups that differ (adjusted p below 0.05) come first, the largest difference first."""
-    like_calibration: tuple[QuantityShift, ...]
+    like_calibration: tuple[Shift, ...]
     """Responses called consistent, compared with the calibration's consistent ones."""
     drift: Drift | None
     worst: tuple[WorstResponse, ...]

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 from groundwire.engine.metrics.overlap import split_words
 from groundwire.runtime.calibration import Distribution, Quantity
 
-from .records import Band, Shift
+from .records import MIN_RESPONSES, Band, Shift
 
 Floats: TypeAlias = NDArray[np.float64]
 BINS = 10
@@ -78,12 +78,14 @@ def measure_shift(distribution: Distribution, values: Floats) -> tuple[float, fl
     return float(((p - q) * np.log(p / q)).sum()), float(by_chance)
 
 
-def find_band(index: float, by_chance: float) -> Band:
-    """What a population stability index says.
+def find_band(index: float, by_chance: float, responses: int) -> Band:
+    """What a population stability index of so many responses says.
 
-    >>> find_band(0.3, 0.02), find_band(0.3, 0.4), find_band(0.1, 0.02), find_band(0.09, 0.02)
-    ('different', 'alike', 'shifted', 'alike')
+    >>> find_band(0.3, 0.02, 900), find_band(0.3, 0.4, 50), find_band(0.1, 0.02, 900), find_band(1.1, 2.4, 7)
+    ('different', 'alike', 'shifted', 'too few to tell')
     """
+    if responses < MIN_RESPONSES:
+        return "too few to tell"
     if index < SHIFTED or index <= by_chance:
         return "alike"
     return "shifted" if index <= DIFFERENT else "different"
@@ -97,9 +99,15 @@ def compare_responses(
     for quantity, distribution in distributions.items():
         values = np.array([response[quantity] for response in responses if quantity in response], dtype=np.float64)
         if len(values):
-            index, by_chance = measure_shift(distribution, values)
-            shifts.append(Shift(quantity, len(values), index, by_chance, find_band(index, by_chance)))
+            shifts.append(find_shift(QUANTITIES[quantity], distribution, values))
     return tuple(shifts)
+
+
+def find_shift(quantity: str, distribution: Distribution, values: Floats) -> Shift:
+    """The shift of ``values`` [N] of a quantity from a distribution."""
+    index, by_chance = measure_shift(distribution, values)
+    fewest = min(len(values), sum(distribution.counts))
+    return Shift(quantity, len(values), index, by_chance, find_band(index, by_chance, fewest))
 
 
 def _count(values: Floats, edges: Floats) -> NDArray[np.intp]:

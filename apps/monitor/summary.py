@@ -8,15 +8,24 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from groundwire.engine.schema.results import Label
-from groundwire.runtime.calibration import Calibration, Distribution, Fusion
+from groundwire.runtime.calibration import Calibration, Fusion
 from groundwire.runtime.errors import InvalidRequest
 
 from .concentration import find_groups
 from .drift import compare_with_reference
 from .observations import Observation, Observations, to_iso
 from .prevalence import correct_share, count_errors, share
-from .records import SCHEMA, CorrectedShare, Drift, Estimate, ProbabilityCounts, QuantityShift, TrafficReport
-from .shift import QUANTITIES, find_band, measure_shift
+from .records import (
+    MIN_RESPONSES,
+    SCHEMA,
+    CorrectedShare,
+    Drift,
+    Estimate,
+    ProbabilityCounts,
+    Shift,
+    TrafficReport,
+)
+from .shift import compare_responses
 
 BINS = 20
 
@@ -75,6 +84,11 @@ def build_report(
         notes.append(
             "Whether the responses are like those of the calibration is not known. Where they are not, the verdict may "
             "err more or less often than there, and the corrected share be far off."
+        )
+    if corrected and any(shift.band == "too few to tell" for shift in like_calibration):
+        notes.append(
+            f"Fewer than {MIN_RESPONSES} responses are called consistent: too few to tell whether they are like those "
+            "of the calibration, and the corrected share may be far off."
         )
     if any(shift.band == "different" for shift in like_calibration) and corrected:
         notes.append(
@@ -168,22 +182,14 @@ def _correct(
     )
 
 
-def _compare_with_calibration(verdicts: Sequence[Observation], fusion: Fusion | None) -> tuple[QuantityShift, ...]:
+def _compare_with_calibration(verdicts: Sequence[Observation], fusion: Fusion | None) -> tuple[Shift, ...]:
     """Lengths and overlap of the responses called consistent. Their probabilities are above the threshold, so they
     cannot be compared."""
-    distributions: dict[str, Distribution] = {} if fusion is None else dict(fusion.distributions)  # type: ignore[arg-type]
-    consistent = [row for row in verdicts if not row.is_inconsistent]
-    shifts = []
-    for quantity, values in (
-        ("words", [row.words for row in consistent]),
-        ("overlap", [row.overlap for row in consistent]),
-    ):
-        numbers = np.array([value for value in values if value is not None])
-        if quantity in distributions and len(numbers):
-            index, by_chance = measure_shift(distributions[quantity], numbers)
-            name = {str(key): name for key, name in QUANTITIES.items()}[quantity]
-            shifts.append(QuantityShift(name, len(numbers), index, by_chance, find_band(index, by_chance)))
-    return tuple(shifts)
+    distributions = {} if fusion is None else {**fusion.distributions}
+    distributions.pop("probability", None)
+    texts = [{"words": row.words, "overlap": row.overlap} for row in verdicts if not row.is_inconsistent]
+    measured = [{name: value for name, value in text.items() if value is not None} for text in texts]
+    return compare_responses(distributions, measured)  # type: ignore[arg-type]
 
 
 def _find_drift(observations: Observations, reference: Reference | None, notes: list[str]) -> Drift | None:

@@ -234,7 +234,7 @@ def _write_page(
     if scored.calibration is not None:
         read_by = ", ".join(f"`{feature.name}`" for feature in scored.calibration.fusions[0].features)
         yield ""
-        yield f"`fused` is the verdict's probability, fitted on {', '.join(scored.calibration.fitted_on)}"
+        yield f"`verdict` is the verdict's probability, fitted on {', '.join(scored.calibration.fitted_on)}"
         yield f"({scored.calibration.rows} examples), from {read_by}. No example of a set below was used for it."
     absent = [name for name in TESTS if name not in figures]
     if absent:
@@ -288,7 +288,7 @@ def _write_decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
     yield "| set | examples | ROC-AUC | F1 | accuracy | false positive rate | false negative rate |"
     yield "|---|---|---|---|---|---|---|"
     for name, set_figures in figures.items():
-        fused = set_figures.metrics.get("fused")
+        fused = set_figures.metrics.get("verdict")
         if fused is None or fused.roc_auc is None:
             continue
         tuned = next((d for d in fused.decisions if d.origin == "begin_wow_dev"), None)
@@ -320,7 +320,7 @@ def _write_families(others: Mapping[str, LeftOutAreas]) -> Iterator[str]:
     yield "(the better of `overlap` and `overlap_precision`). In the first column, the left-out family does not"
     yield "affect the penalty either. In the second, all weights are equal, so no set affects any weight."
     yield ""
-    yield "| set | fused, family left out | with equal weights | overlap |"
+    yield "| set | verdict, family left out | with equal weights | overlap |"
     yield "|---|---|---|---|"
     for name, areas in others.items():
         chosen, equal = (

@@ -24,10 +24,10 @@ from groundwire.runtime.calibration import Calibration
 LABELS = Path(__file__).resolve().parent / "labels" / "q2_wow_unsupported.jsonl"
 """Unsupported words of 300 responses of q2_wow; ``labels/README.md`` says who marked them, and how."""
 AREAS = (
-    *(("q2_wow_600", "q2", "0.80"), ("q2_wow_600", "detector.consistency", "0.84"), ("q2_wow_600", "fused", "0.86")),
+    *(("q2_wow_600", "q2", "0.80"), ("q2_wow_600", "detector.consistency", "0.84"), ("q2_wow_600", "verdict", "0.86")),
     *(("fever_symmetric_test", "detector.consistency", "0.85"), ("begin_wow_test", "detector.consistency", "0.92")),
-    *(("begin_wow_test", "fused", "0.96"), ("begin_cmu_dev", "fused", "0.97"), ("begin_tc_dev", "fused", "0.94")),
-    *(("factual_crowd_knn", "fused", "0.83"), ("factual_crowd_dpr", "fused", "0.76")),
+    *(("begin_wow_test", "verdict", "0.96"), ("begin_cmu_dev", "verdict", "0.97"), ("begin_tc_dev", "verdict", "0.94")),
+    *(("factual_crowd_knn", "verdict", "0.83"), ("factual_crowd_dpr", "verdict", "0.76")),
 )
 """Wanted ROC-AUC, by set and metric."""
 FAST_LOSS = 0.015
@@ -81,11 +81,11 @@ def write_targets(measured: Measured) -> Iterator[str]:
         if marking is not None:
             yield f"| {name} | F1 of marked runs of words | {wanted} | {format_interval(marking.spans.f1)} |"
             yield f"| {name} | F1 of marked words | – | {format_interval(marking.words.f1)} |"
-    for name in dict.fromkeys(name for name, metric, _ in AREAS if metric == "fused"):
+    for name in dict.fromkeys(name for name, metric, _ in AREAS if metric == "verdict"):
         both = measure_fast(measured, name)
         if both is not None:
             loss = both[0] - both[1]
-            yield f"| {name} | `fused` ROC-AUC lost by the group fast | ≤ {FAST_LOSS} | {loss:+.3f} ({both[1]:.3f}) |"
+            yield f"| {name} | `verdict` ROC-AUC lost by the group fast | ≤ {FAST_LOSS} | {loss:+.3f} ({both[1]:.3f}) |"
     for name in ("begin_tc_dev", "begin_cmu_dev"):
         measured_pmi = find_metric(figures, name, "pmi")
         if measured_pmi is not None:

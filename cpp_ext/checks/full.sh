@@ -35,6 +35,16 @@ else
   echo "== libFuzzer: left out, there is no clang++ 16 or later (set CLANGXX to its path)"
 fi
 
+if python -c "import atheris" 2>/dev/null; then
+  for target in json_lines gzip csv parquet manifest calibration graph; do
+    echo "== readers of files, $target, $seconds s"
+    python -m tests.fuzz.readers "$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 \
+      -print_final_stats=1 -artifact_prefix="build/$target-" 2>&1 | grep -v '^#.*\(NEW\|REDUCE\|pulse\) '
+  done
+else
+  echo "== readers of files: left out, atheris is not installed (pip install atheris)"
+fi
+
 echo "== module and tests, ASan and UBSan"
 module="$(build_module build/asan-module address,undefined)"
 # Python itself leaks on purpose, and libstdc++ must be there when ASan looks for its exceptions.

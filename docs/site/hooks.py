@@ -137,13 +137,13 @@ def _cells(line: str) -> list[str]:
 
 def write_quality_table(metrics: str) -> str:
     """Return a table of ROC-AUC: a row for each labelled set, a column for each metric, the verdict's last."""
-    names = [*metrics.split(), "fused"]
+    names = [*metrics.split(), "verdict"]
     figures = {name: read_quality(name) for name in names}
     missing = [name for name, by_set in figures.items() if not by_set]
     if missing:
         raise ValueError(f"docs/quality.md has no row for {', '.join(missing)}.")
-    titles = ["the verdict" if name == "fused" else f"`{name}`" for name in names]
-    rows = [[labelled_set, *(figures[name][labelled_set] for name in names)] for labelled_set in figures["fused"]]
+    titles = ["the verdict" if name == "verdict" else f"`{name}`" for name in names]
+    rows = [[labelled_set, *(figures[name][labelled_set] for name in names)] for labelled_set in figures["verdict"]]
     return _table(["ROC-AUC", *titles], rows)
 
 
@@ -336,6 +336,16 @@ def write_scaling() -> str:
     return _table(["work", "sizes", "processor ms", "exponent"], rows)
 
 
+def write_processes() -> str:
+    """Return the throughput of one process and of two."""
+    rows = [
+        [kind, str(each["processes"]), f"{each['per_second']:.1f}", f"{each['own_ms']:.2f}"]
+        for kind, name in (("no models", "processes"), ("models", "processes_models"))
+        for each in load_results(name)["results"]["measured"]
+    ]
+    return _table(["models", "processes", "responses a second", "processor ms of the engine's own process, each"], rows)
+
+
 def write_start() -> str:
     """Return load time and memory of fresh processes."""
     rows = []
@@ -462,6 +472,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "q2_time": write_q2_time,
     "quality": write_quality_table,
     "roles": write_role_times,
+    "processes": write_processes,
     "scaling": write_scaling,
     "serving": write_serving,
     "start": write_start,

@@ -12,17 +12,20 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from groundwire.runtime.calibration import Calibration
-from groundwire.runtime.calls import Call
+from groundwire.runtime.calls import Call, Compute
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.protocol import Runtime
 
 from ..metrics import METRICS, Metric
+from ..metrics.base import skip
+from ..processes.runtime import ProcessRuntime
 from ..scheduling.admission import estimate_tokens
 from ..scheduling.jobs import Finished, Job, Unfinished
 from ..scheduling.scheduler import ObserveBatch, Scheduler
 from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Timings
+from ..schema.statistics import EngineStatistics
 from ..verdict.score import build_score
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
@@ -103,15 +106,31 @@ class Core:
             Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
             EngineClosed: The engine is closed.
         """
-        options = plan.options
-        if self.scheduler.unfinished < self.runtime.spare_requests:
+        tasks = [task for request in requests for task in self._make_tasks(request, plan)]
+        size = count_tokens(requests, plan)
+        return self.run(tasks, plan.options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
+
+    def _make_tasks(self, request: Request, plan: Plan) -> Iterator[Steps[MetricResult]]:
+        """The generators of a plan's metrics, in order."""
+        options, names = plan.options, []
+        if isinstance(self.runtime, ProcessRuntime):
+            names = [name for name in plan.names if self.runtime.computes(name)]
+            call = self.runtime.make_call(request, names, options)
+        elif self.scheduler.unfinished < self.runtime.spare_requests:
             for metric in plan.metrics:
                 options = metric.use_spare_time(options)
-        tasks = [
-            metric.compute(request, options, self.runtime.role_info) for request in requests for metric in plan.metrics
-        ]
-        size = count_tokens(requests, plan)
-        return self.run(tasks, options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
+        for metric in plan.metrics:
+            if not request.knowledge and metric.verifiability is None:
+                yield skip(metric)
+            elif metric.name in names:
+                yield _take_result(call, names.index(metric.name))
+            else:
+                yield metric.compute(request, options, self.runtime.role_info)
+
+    def statistics(self) -> EngineStatistics:
+        """Return what the scheduler does and has done, with the batches of worker processes, if there are any."""
+        statistics = self.scheduler.statistics()
+        return self.runtime.complete(statistics) if isinstance(self.runtime, ProcessRuntime) else statistics
 
     def run(
         self,
@@ -158,6 +177,11 @@ class Core:
         is_bounded: bool = True,
     ) -> Pending[Score]:
         """Start one request; the handle's result is its score. ``start`` describes the arguments."""
+        if isinstance(self.runtime, ProcessRuntime) and all(map(self.runtime.computes, plan.names)):
+            call = self.runtime.make_call(request, plan.names, plan.options, whole=True)
+            size, tasks = count_tokens([request], plan), [_take_result(call, 0)]
+            whole = self.run(tasks, plan.options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
+            return self.drive(_take_score(request, plan, whole), on_threads=False)
         job = self.start([request], plan, deadline_ms, is_bulk=is_bulk, is_bounded=is_bounded)
         return self.drive(_fold(request, plan, job), on_threads=False)
 
@@ -190,6 +214,15 @@ class Core:
 def _fold(request: Request, plan: Plan, job: Job[MetricResult]) -> Procedure[Score]:
     finished: Finished[MetricResult] = yield job
     return fold_outcomes(request, finished.outcomes, finished.timings, plan)
+
+
+def _take_score(request: Request, plan: Plan, job: Job[Score]) -> Procedure[Score]:
+    """The score of a worker process with the times of this one; without it, every metric has the same reason."""
+    finished: Finished[Score] = yield job
+    (outcome,) = finished.outcomes
+    if isinstance(outcome, Unfinished):
+        return fold_outcomes(request, [outcome] * len(plan.metrics), finished.timings, plan)
+    return msgspec.structs.replace(outcome, timings=finished.timings)
 
 
 def _fold_all(requests: Sequence[Request], plan: Plan, job: Job[MetricResult]) -> Procedure[tuple[Score, ...]]:
@@ -244,6 +277,12 @@ def _list_texts(request: Request) -> Iterator[str]:
     yield from request.history
     for triple in request.triples:
         yield from (triple.subject, triple.predicate, triple.object)
+
+
+def _take_result(call: Compute, index: int) -> Steps[Any]:
+    """Ask a worker process for all metrics of a request, once for all of them, and return one outcome."""
+    (computed,) = yield [call]
+    return computed.outcomes[index]
 
 
 def _ask(call: Call) -> Steps[bool]:

@@ -11,7 +11,7 @@ from groundwire.runtime.decoding.search import check_decoding
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Identity
 
-from ..metrics import GROUPS, Metric, select
+from ..metrics import GROUPS, Metric, available, select
 from ..metrics.claims import VERIFIABILITY
 from ..schema.base import check_record
 from ..schema.options import Options
@@ -21,7 +21,7 @@ from .signature import signature
 
 check_record(Options(), Options)  # here on one thread: its annotations are read at the first use
 DEFAULT_METRICS = ("q2",)
-"""Without a calibration, whose metrics are the default otherwise."""
+"""Without a calibration, whose metrics are the default otherwise; all metrics where the bundle lacks its roles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ def make_plan(
         roles: Roles of the bundle.
         identity: The bundle and runtime that run the models, for the signature.
         calibration: How values are read; None where none was fitted.
-        metrics: Names of metrics or groups; None takes the metrics of the calibration.
+        metrics: Names of metrics or groups; None takes the metrics of the calibration; without one, ``q2`` if the roles
+            suffice, else all metrics for which they do.
         options: Options of the requests; None takes the defaults.
         calibration_digest: ``calibration.digest()``, where it is known; computing it takes half a millisecond.
 
@@ -64,7 +65,7 @@ def make_plan(
     """
     roles = frozenset(roles)
     options = check_options(options, roles, calibration)
-    selected = select(_names(metrics, calibration), roles)
+    selected = select(_names(metrics, calibration, roles), roles)
     names = tuple(metric.name for metric in selected)
     if calibration is not None and calibration_digest is None:
         calibration_digest = calibration.digest()
@@ -90,9 +91,13 @@ def check_options(options: Options | None, roles: frozenset[str], calibration: C
     return options
 
 
-def _names(metrics: Sequence[str] | str | None, calibration: Calibration | None) -> Sequence[str]:
+def _names(
+    metrics: Sequence[str] | str | None, calibration: Calibration | None, roles: frozenset[str]
+) -> Sequence[str]:
     if metrics is None:
-        return calibration.metrics if calibration else DEFAULT_METRICS
+        if calibration is not None:
+            return calibration.metrics
+        return DEFAULT_METRICS if available(roles).keys() >= set(DEFAULT_METRICS) else ("all",)
     if not isinstance(metrics, str):
         allowed = f"a list of names, or one of {', '.join(GROUPS)}"
         names = check_sequence("metrics", metrics, allowed)

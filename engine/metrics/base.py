@@ -192,6 +192,12 @@ def within(items: Iterable[Ranged], start: int, end: int) -> tuple[Ranged, ...]:
     return tuple(item for item in items if start <= item.start and item.end <= end)
 
 
+def skip(metric: Metric) -> Steps[MetricResult]:
+    """The result of a metric that compares with knowledge, of a request without any; it asks no model."""
+    message = "No knowledge was given, so there is nothing to compare with."
+    return without_calls(lambda: MetricResult(metric.name, "nothing_to_verify", message=message))
+
+
 def without_calls(build: Callable[[], MetricResult]) -> Steps[MetricResult]:
     """Return the steps of a metric that asks no model.
 

@@ -364,8 +364,9 @@ class Admission:
 
     def _known_seconds(self, job: Job[Any]) -> float:
         """By jobs with texts of about the same length, or else by the longest known that are shorter: a lower bound."""
+        kind = job.kind
         for size_class in range(job.size_class, -1, -1):
-            durations = self._durations.get((job.kind, size_class))
+            durations = self._durations.get((kind, size_class))
             if durations:
                 return sorted(durations)[len(durations) * 3 // 4]
         return 0.0

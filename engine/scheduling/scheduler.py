@@ -432,15 +432,15 @@ class Scheduler:
             if job.over:
                 continue
             job.stages_ms[stage] = job.stages_ms.get(stage, 0.0) + elapsed_ms
+        before = self._stages.get(stage, StageStatistics())
+        self._stages[stage] = StageStatistics(
+            before.batches + 1, before.calls + len(batch.keys), before.ms + elapsed_ms
+        )
         tasks = dict.fromkeys(waiter.task for call in waiters for waiter in call)
         for job in jobs:
             ready = [task for task in job.unfinished_tasks() if task in tasks and not task.missing]
             if ready:
                 self._advance(job, ready)
-        before = self._stages.get(stage, StageStatistics())
-        self._stages[stage] = StageStatistics(
-            before.batches + 1, before.calls + len(batch.keys), before.ms + elapsed_ms
-        )
         if self.observe_batch is not None:
             self.observe_batch(stage, len(batch.keys), elapsed_ms)
 

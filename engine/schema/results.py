@@ -28,7 +28,8 @@ class Request(Record, frozen=True):
 
     response: str
     knowledge: tuple[str, ...]
-    """One or more passages; where only triples were given, these as one text."""
+    """Passages; where only triples were given, these as one text. Without any, as where a search found nothing, a
+    response is ``unverifiable`` if it states nothing, and ``inconsistent`` otherwise."""
     history: tuple[str, ...] = ()
     """Utterances, oldest first."""
     triples: tuple[Triple, ...] = ()

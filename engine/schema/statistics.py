@@ -41,3 +41,7 @@ class EngineStatistics(Record, frozen=True):
     """Model calls that were answered from the cache, since loading."""
     cache_misses: int
     """Model calls that were not, since loading."""
+    processes: int = 1
+    """Processes that compute now; fewer than ``Engine.load`` was asked for while an ended process is replaced."""
+    restarts: int = 0
+    """Worker processes that were started in place of others, since loading."""

@@ -22,14 +22,12 @@ def make_request(
 
     ``knowledge`` is one string or an iterable of passages; passages without words are left out as long as one remains.
     ``triples`` are records or (subject, predicate, object); without knowledge they are the knowledge, as one text, for
-    the metrics that read text.
+    the metrics that read text. Without both nothing supports the response (``decide_without_knowledge``).
     """
     options = options or Options()
     text = make_response(response, options)
     facts = make_triples(triples)
     passages = make_passages(knowledge, options) or _bound_knowledge((linearise(facts),) if facts else (), options)
-    if not passages:
-        raise InvalidRequest("knowledge is empty; pass the text the response should rest on, or triples.")
     check_spans(options.q2.spans or (), len(text))
     return Request(text, passages, make_history(history, options), facts)
 

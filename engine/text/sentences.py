@@ -52,13 +52,12 @@ class LineReader:
         self._in_table = False
         self._carrying = False
 
-    def is_decided(self, line: str) -> bool:
-        """Whether what is there of an unfinished line says where its sentences end."""
-        unsplit = self._fence or _FENCE.match(line) or line.lstrip().startswith("|")
-        return not unsplit and not _UNDECIDED.match(line)
+    def is_unsplit(self, line: str) -> bool:
+        """Whether what is there of an unfinished line says that no sentence ends in it."""
+        return bool(self._fence or _FENCE.match(line) or line.lstrip().startswith("|"))
 
     def find_marker(self, line: str) -> int:
-        """Where the text of an unfinished line begins that ``is_decided``; 0 if it is not a list item."""
+        """Where the text of an unfinished line begins whose kind is decided; 0 if it is not a list item."""
         match = _ITEM.match(line)
         return 0 if match is None else match.end()
 
@@ -179,6 +178,8 @@ class SentenceReader:
         self._lines = LineReader()
         self._marker = -1
         """Where the text of a list item begins in the unfinished line; -1 before the line says that."""
+        self._is_unsplit = False
+        """Whether the unfinished line has begun as one in which no sentence ends, which more text does not change."""
         self._last: Sentence | None = None
         """A sentence that has ended, and after which no letter or digit follows so far."""
         self._last_word = -1
@@ -202,19 +203,34 @@ class SentenceReader:
             if text[index].isalnum():
                 self._last_word = len(self.text) + index
                 break
+        begin = len(self.text)
         self.text += text
         complete: list[Sentence] = []
-        for line in self.text[self._settled :].splitlines(keepends=True):
+        # Only new text is searched for line breaks: a line may come character by character.
+        for line in text.splitlines(keepends=True):
+            end = begin + len(line)
             if len(line.splitlines()[0]) < len(line):
-                self._read_line(line, complete)
-            elif self._marker >= 0 or (self._last_sign >= self._settled and self._lines.is_decided(line)):
+                self._read_line(self.text[self._settled : end], complete)
+            elif self._marker >= 0 or self._is_decided(begin):
+                line = self.text[self._settled :]
                 if self._marker < 0:
                     self._marker = self._settled + self._lines.find_marker(line)
                 self._read_settled(line, complete)
+            begin = end
         if self._last is not None and self._last_word >= self._last.end:
             complete.append(self._last)
             self._last = None
         return complete
+
+    def _is_decided(self, begin: int) -> bool:
+        """Whether the unfinished line says where its sentences end, with what was fed from ``begin`` on."""
+        if self._is_unsplit or self._last_sign < self._settled:
+            return False
+        if begin > self._settled and not self.text[begin - 1 :].strip(" \t"):
+            return False  # it was undecided, and more spaces after a space decide nothing
+        line = self.text[self._settled :]
+        self._is_unsplit = self._lines.is_unsplit(line)
+        return not self._is_unsplit and not _UNDECIDED.match(line)
 
     def _read_line(self, line: str, complete: list[Sentence]) -> None:
         """Read the rest of a line that has ended."""
@@ -231,7 +247,7 @@ class SentenceReader:
         else:
             self._end_sentence(self._bounds.begin, self._bounds.end, complete)
             self._bounds = _Bounds(self._settled)
-        self._begin, self._seen, self._marker = self._settled, 0, -1
+        self._begin, self._seen, self._marker, self._is_unsplit = self._settled, 0, -1, False
 
     def _read_settled(self, line: str, complete: list[Sentence]) -> None:
         """Read the tokens of an unfinished line that are settled."""

@@ -42,8 +42,8 @@ def states_terms(sentence: str, *, amounts: bool) -> bool:
     >>> states_terms("I don't know, please call 0124 556677.", amounts=True), states_terms("At 9?", amounts=True)
     (False, False)
     """
-    lower = sentence.lower().replace("’", "'").strip()
-    if lower.rstrip("\"')*_ ").endswith("?") or _ABSTAINING.search(lower) or _POLITE.search(lower):
+    lower = _fold(sentence)
+    if abstains(sentence):
         return False
     words = _WORD.findall(lower)
     is_personal = any(word in _FIRST_PERSON for word in words)
@@ -53,6 +53,21 @@ def states_terms(sentence: str, *, amounts: bool) -> bool:
     if offer is None or is_personal or lower.endswith("!"):
         return False
     return _CONTACT.search(lower) is None and (_CONDITION.search(lower) is not None or len(words) > _SHORT)
+
+
+def abstains(sentence: str) -> bool:
+    """Whether a sentence asks, says that its speaker does not know, apologises, or offers further help.
+
+    >>> abstains("Sorry, I couldn't find that."), abstains("What is your order number?"), abstains("It costs 20 euros.")
+    (True, True, False)
+    """
+    lower = _fold(sentence)
+    asks = lower.rstrip("\"')*_ ").endswith("?")
+    return asks or _ABSTAINING.search(lower) is not None or _POLITE.search(lower) is not None
+
+
+def _fold(sentence: str) -> str:
+    return sentence.lower().replace("’", "'").strip()
 
 
 _HEDGE = re.compile(r"\bi (?:think|believe|guess|would say)\b|\bi'm (?:fairly |pretty |quite )?(?:sure|certain)\b")

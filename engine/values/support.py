@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
 from itertools import islice
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
 from .demonyms import REGIONS
 from .derived import FACTORS, MAX_OPERANDS, Operand, derive
+from .equations import MAY_COMPUTE, read_equations
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
 from .numbers import stem
@@ -103,9 +104,28 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
+    if MAY_COMPUTE.search(response):
+        checked = list(_check_equations(checked, response))
     exchanged = (_check_statement(read, knowledge) for read in stated)
     checked += [check for check in exchanged if check is not None]
     return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
+
+
+def _check_equations(checked: Iterable[CheckedValue], response: str) -> Iterator[CheckedValue]:
+    """The values, with the results of written computations as these decide; factors that the knowledge lacks go."""
+    equations = list(read_equations(response))
+    for check in checked:
+        start, end = check.value.start, check.value.end
+        item = next((item for item in equations if item.start <= start and end <= item.end), None)
+        if item is None or not isinstance(check.value.content, Measure):
+            yield check
+        elif start < item.result_end and item.result_start < end:
+            if not item.holds:
+                yield CheckedValue(check.value, "contradicted", None, item.says)
+            else:
+                yield check if check.outcome == "supported" else CheckedValue(check.value, "derived", None, item.says)
+        elif check.outcome != "absent" or check.value.content.measure != "count":
+            yield check
 
 
 def _list_statements(tokens: Sequence[Token], knowledge: Knowledge) -> list[ReadStatement]:

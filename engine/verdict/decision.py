@@ -19,7 +19,9 @@ from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..schema.results import Label, MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence, sentences
-from ..text.terms import states_terms
+from ..text.terms import abstains, states_terms
+from ..values.knowledge import find_values
+from ..values.tokens import tokenize
 from .fusion import (
     choose_fusion,
     confirm,
@@ -35,6 +37,7 @@ from .fusion import (
 )
 from .operating_point import find_operating_point
 
+NO_KNOWLEDGE = "No knowledge was given, so nothing supports it."
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
 STOPPED: frozenset[Status] = frozenset({"truncated", "deadline", "cancelled", "failed"})
 """Statuses of metrics that could not look at the texts; ``nothing_to_verify`` is what a metric says about them."""
@@ -248,6 +251,33 @@ def decide_alone(
     if calibration is None or basis.threshold is None:
         return tuple(SentenceVerdict(*sentence, basis) for sentence in sentences(text))
     return tuple(_decide_part(text, sentence, results, basis, calibration) for sentence in sentences(text))
+
+
+def decide_without_knowledge(
+    response: str,
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> tuple[Verdict, tuple[SentenceVerdict, ...]]:
+    """The verdicts on a response without knowledge, and on its sentences.
+
+    A sentence that states nothing, an abstention above all, is ``unverifiable``; nothing supports any other.
+    """
+    basis = find_basis(results, calibration, profile, max_false_positive_rate)
+    if calibration is None or basis.threshold is None:
+        return basis, ()
+    refuted = replace(basis, label="inconsistent", probability=0.0, message=NO_KNOWLEDGE)
+    silent = replace(basis, label="unverifiable", message=NOTHING_STATED)
+    decided = []
+    for sentence in sentences(response):
+        checkable = find_verifiability(features_of_part(results, sentence.start, sentence.end))
+        is_chat = calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable
+        terms = states_terms(sentence.text, amounts=bool(find_values(tokenize(sentence.text))))
+        states = terms or not (is_chat or abstains(sentence.text))
+        decided.append(SentenceVerdict(*sentence, refuted if states else silent))
+    worst = min(decided, key=lambda part: part.verdict.label != "inconsistent")
+    return worst.verdict, tuple(decided)
 
 
 def _decide_part(

@@ -59,6 +59,10 @@ class _Word(NamedTuple):
     def light(self) -> bool:
         return self.text in LIGHT and not is_negation(self.text)
 
+    def shift(self, offset: int) -> _Word:
+        """The same word, ``offset`` characters later."""
+        return self._replace(start=self.start + offset, end=self.end + offset)
+
 
 def is_negation(word: str) -> bool:
     """Whether a lower-case word negates."""
@@ -87,17 +91,19 @@ def fit_marks(
         if isinstance(result.explanation, ValuesExplanation)
         for value in result.explanation.values
     ]
-    amounts = [(value.start, value.end) for value in find_values(tokenize(response))]
-    words = _list_words(response)
     known_stems = {stem(fold_name(word.text)) for text in knowledge for word in _list_words(text)}
     fitted: list[UnsupportedSpan] = []
     for sentence in sentences(response):
         inside = [span for span in spans if sentence.start <= span.start < sentence.end]
         if not inside:
             continue
-        part = [word for word in words if sentence.start <= word.start < sentence.end]
+        # Of the sentence alone, as a stream reads it: a word of the response may go on beyond it ("end.Then").
+        words = [word.shift(sentence.start) for word in _list_words(sentence.text)]
+        amounts = [
+            (value.start + sentence.start, value.end + sentence.start) for value in find_values(tokenize(sentence.text))
+        ]
         values = [value for value in stated if sentence.start <= value.start < sentence.end]
-        fitted += _fit_sentence(response, inside, part, values, amounts, known_stems, knowledge)
+        fitted += _fit_sentence(response, inside, words, values, amounts, known_stems, knowledge)
     return tuple(fitted)
 
 

@@ -10,8 +10,8 @@ from groundwire.runtime.unread import looks_foreign
 from ..metrics import find
 from ..schema.explanations import CitationsExplanation, PassageRange
 from ..schema.options import Options
-from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings
-from .decision import add_spans, decide_response, keep_doubted
+from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
+from .decision import add_spans, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import decide_metrics
 from .marks import fit_marks
 from .spans import fuse_spans, type_spans
@@ -72,12 +72,12 @@ def build_score(
     results = decide_metrics(results, calibration)
     by_name = {result.name: result for result in results}
     first = results[0]
-    verdict, decided = decide_response(
-        request.response, by_name, calibration, options.profile, options.max_false_positive_rate
-    )
-    spans = keep_doubted(fuse_spans(request.response, results), decided)
-    spans = fit_marks(request.response, spans, results, request.knowledge)
-    spans = type_spans(request.response, spans, results)
+    settings = calibration, options.profile, options.max_false_positive_rate
+    if request.knowledge:
+        verdict, decided = decide_response(request.response, by_name, *settings)
+    else:
+        verdict, decided = decide_without_knowledge(request.response, by_name, *settings)
+    spans = mark_spans(request.response, request.knowledge, results, decided)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
         status=first.status,
@@ -95,11 +95,30 @@ def build_score(
     )
 
 
+def mark_spans(
+    text: str, knowledge: Sequence[str], results: Sequence[MetricResult], decided: Sequence[SentenceVerdict]
+) -> tuple[UnsupportedSpan, ...]:
+    """The unsupported words of a text by the evidence of its results, in the sentences that are doubted."""
+    if not knowledge:
+        doubted = [part for part in decided if part.verdict.label == "inconsistent"]
+        silent = [UnsupportedSpan(part.text, part.start, part.end, "no_answer") for part in doubted]
+        return type_spans(text, silent, results)
+    spans = keep_doubted(fuse_spans(text, results), decided)
+    return type_spans(text, fit_marks(text, spans, results, knowledge), results)
+
+
+MAX_LANGUAGE_TEXTS = 1_000
+"""Passages, and turns, whose language is looked at: the rest would delay the answer beyond its deadline."""
+
+
 def warn_of_language(request: Request) -> tuple[str, ...]:
-    """A warning that names the texts of a request that do not look like English; none where all do."""
+    """A warning that names the texts of a request that do not look like English; none where all do.
+
+    Of more passages or turns than ``MAX_LANGUAGE_TEXTS``, the first count.
+    """
     passages = () if request.triples else request.knowledge  # facts have no function words to go by
     texts = {"response": (request.response,), "knowledge": passages, "history": request.history}
-    foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts))]
+    foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts[:MAX_LANGUAGE_TEXTS]))]
     if not foreign:
         return ()
     names = ", the ".join(foreign[:-1]) + f" and the {foreign[-1]} do" if len(foreign) > 1 else f"{foreign[0]} does"

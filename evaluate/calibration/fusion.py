@@ -316,5 +316,6 @@ def _check_classes(examples: Sequence[LabelledFeatures]) -> None:
     if min(counts.values()) < MIN_CLASS:
         raise InvalidRequest(
             f"{counts[1]} consistent and {counts[0]} inconsistent examples have scores; a calibration needs at least "
-            f"{MIN_CLASS} of each. Give more labelled examples."
+            f"{MIN_CLASS} of each. Label {max(0, MIN_CLASS - counts[1])} more consistent and "
+            f"{max(0, MIN_CLASS - counts[0])} more inconsistent ones."
         )

@@ -1,44 +1,29 @@
-"""Datasets: labelled sets in Groundwire's own formats and in their authors'.
-
-A format is a module of this package and a line of ``FORMATS``: whether a file looks like it, and how it is read.
-"""
+"""Datasets: labelled sets in Groundwire's own formats and, with groundwire-recipes, in their authors'."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
 from groundwire.runtime.errors import InvalidRequest
 
-from .begin import BEGIN
-from .dnli import DNLI
 from .examples import Example
-from .factual import FACTUAL
-from .faithdial import FAITHDIAL
-from .opendialkg import OPENDIALKG
 from .plain import CSV, JSONL
-from .q2 import Q2
 from .source import Broken, Format, Source
-from .usr import USR, USR_Q2
 
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        "q2": Q2,
-        "begin": BEGIN,
-        "factual": FACTUAL,
-        "usr": USR,
-        "usr-q2": USR_Q2,
-        "dnli": DNLI,
-        "opendialkg": OPENDIALKG,
-        "faithdial": FAITHDIAL,
-        "jsonl": JSONL,
-        "csv": CSV,
-    }
-)
-"""By name, in the order in which a file is tried: the authors' formats are the more particular ones."""
+OWN = {"jsonl": JSONL, "csv": CSV}
 MAX_SHOWN = 20
 """Broken examples that an error message spells out; it counts the others."""
+
+
+def list_formats() -> Mapping[str, Format]:
+    """The formats by name, in the order in which a file is tried: the papers', if installed, and then ``OWN``."""
+    if find_spec("groundwire.recipes") is None:
+        return OWN
+    return {**import_module("groundwire.recipes.formats").FORMATS, **OWN}
 
 
 def read_dataset(
@@ -46,7 +31,7 @@ def read_dataset(
 ) -> list[Example]:
     """The examples of a labelled set, in the order of the file.
 
-    ``format`` is a name of ``FORMATS``; None finds it from the file's columns or first record. ``columns``, field
+    ``format`` is a name of ``list_formats``; None finds it from the file's columns or first record. ``columns``, field
     by name, are for files of Groundwire's own formats in which response, knowledge, … have other names. No example
     is dropped: broken ones raise one InvalidRequest that names the line of each and what is wrong there, because
     what is left would be another set with other figures, and because a user can then fix the file in one go.
@@ -54,18 +39,19 @@ def read_dataset(
     examples with the same id. The engine decides whether the texts of an example can be scored (an empty response,
     no knowledge): status ``invalid``.
     """
-    if format is not None and format not in FORMATS:
-        raise InvalidRequest(f"Unknown format {format!r}. {_list_formats()}")
+    available = list_formats()
+    if format is not None and format not in available:
+        raise InvalidRequest(f"Unknown format {format!r}. {_describe_formats()}")
     path = Path(path)
     source = Source(path, columns)
-    formats = {name: FORMATS[name] for name in ("jsonl", "csv")} if columns else FORMATS
+    formats = OWN if columns else available
     name = format or next((name for name, candidate in formats.items() if candidate.sniff(source)), None)
     if name is None:
-        raise InvalidRequest(f"{path} is in no known format: {_describe_source(source)}. {_list_formats()}")
+        raise InvalidRequest(f"{path} is in no known format: {_describe_source(source)}. {_describe_formats()}")
     examples: list[Example] = []
     broken: list[Broken] = []
     where: dict[str, str] = {}
-    for item in FORMATS[name].read(source):
+    for item in available[name].read(source):
         if isinstance(item, Broken):
             broken.append(item)
         elif item.example.id in where:
@@ -86,8 +72,11 @@ def read_dataset(
     return examples
 
 
-def _list_formats() -> str:
-    return "Formats are:\n" + "\n".join(f"  {name}: {reader.about}" for name, reader in FORMATS.items())
+def _describe_formats() -> str:
+    formats = list_formats()
+    listed = "Formats are:\n" + "\n".join(f"  {name}: {reader.about}" for name, reader in formats.items())
+    missing = "" if len(formats) > len(OWN) else "\nThe formats of the papers' sets are in groundwire-recipes."
+    return listed + missing
 
 
 def _describe_source(source: Source) -> str:
@@ -95,8 +84,7 @@ def _describe_source(source: Source) -> str:
         return f"its first record has the fields {', '.join(source.first)}"
     if source.is_json:
         return "it begins like JSON, but its first record cannot be read"
-    columns = source.header("\t") if "\t" in source.text.split("\n", 1)[0] else source.header()
-    return f"its first line names the columns {', '.join(columns)}"[:400]
+    return f"its first line names the columns {', '.join(source.header())}"[:400]
 
 
-__all__ = ["FORMATS", "Format", "read_dataset"]
+__all__ = ["Format", "list_formats", "read_dataset"]

@@ -42,6 +42,8 @@ class Example(Record, frozen=True):
     """Responses with the same non-empty context answer the same turn and may be ranked against each other."""
     source: str = ""
     """Part of the set, for breakdowns."""
+    language: str = ""
+    """Empty where it is not said."""
 
     @property
     def group(self) -> str:

@@ -1,11 +1,13 @@
 """Groundwire's own formats: JSON Lines and CSV with the fields of an Example, under these or other common names.
 
-A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not),
-``grade``, ``verifiable``, ``hallucination`` (true or false), ``unsupported`` (``[{"start": 11, "end": 14}]``,
-characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the response,
-in characters of a passage), and with ``id``, ``history``, ``system``, ``context`` and ``source`` where known. A line
+A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not, or
+"unverifiable"), ``grade``, ``verifiable``, ``hallucination`` (true or false), ``unsupported`` (``[{"start": 11, "end":
+14}]``, characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the
+response, in characters of a passage), and with ``id``, ``history``, ``system``, ``context``, ``source`` and
+``language`` where known.
+A line
 with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
-ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and history.
+ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and history, and reads ``messages``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from typing import Any
 import msgspec
 
 from groundwire.engine.schema.explanations import PassageRange
-from groundwire.files.columns import AmbiguousColumns, find_columns, rename_fields
+from groundwire.files.columns import PROMPT, AmbiguousColumns, find_columns, rename_fields
+from groundwire.files.json_text import MalformedText
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
@@ -62,6 +65,7 @@ class ExampleLine(msgspec.Struct, frozen=True):
     """Several systems that gave the same response."""
     context: str | int | None = None
     context_id: str | int | None = None
+    language: str | None = None
     source: str | None = None
     retriever: str | None = None
     """Another name of ``source``, like ``subsets``."""
@@ -72,7 +76,9 @@ def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
     """One example, or two of a pair; ExampleError when a field is missing or its value is not allowed."""
     if line.knowledge is None:
         raise ExampleError("no knowledge")
-    label = read_label(line.label)
+    unverifiable = isinstance(line.label, str) and line.label.strip().lower() == UNVERIFIABLE
+    label = None if unverifiable else read_label(line.label)
+    unverifiable = unverifiable or (line.begin_label or "").lower() == "generic"
     knowledge = (line.knowledge,) if isinstance(line.knowledge, str) else tuple(line.knowledge)
     evidence = None if line.evidence is None else tuple(_place(part, knowledge) for part in line.evidence)
     name = str(number + 1 if line.id is None else line.id)
@@ -86,11 +92,12 @@ def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
         history=tuple(line.history or ()),
         label=label,
         grade=next((value for value in grades if value is not None), None),
-        verifiable=False if (line.begin_label or "").lower() == "generic" else line.verifiable,
+        verifiable=False if unverifiable else line.verifiable,
         hallucinated=line.hallucination,
         system=line.system or JOINT.join(line.models or ()),
         context="" if context is None else str(context),
         source=line.source or line.retriever or JOINT.join(line.subsets or ()),
+        language=line.language or "",
     )
     if line.response is not None:
         unsupported = _read_ranges(line.unsupported, line.response)
@@ -134,6 +141,8 @@ INCONSISTENT = (
     *("inconsistent", "unfaithful", "unsupported", "not supported", "ungrounded", "hallucinated", "hallucination"),
     *("non-factual", "false", "fail", "0", "0.0"),
 )
+UNVERIFIABLE = "unverifiable"
+"""A label of a response that states nothing to check: it is neither of the two, and ``verifiable`` is false."""
 LABELS = dict.fromkeys(CONSISTENT, 1) | dict.fromkeys(INCONSISTENT, 0)
 
 
@@ -150,15 +159,19 @@ def read_label(value: float | bool | str | None) -> int | None:
 
 def _rename(row: dict[str, Any], source: Source) -> dict[str, Any]:
     try:
-        return rename_fields(row, source.columns)
-    except AmbiguousColumns as error:
+        renamed = rename_fields(row, source.columns)
+    except MalformedText as error:
         raise ExampleError(str(error)) from error
+    spans = row.get("labels")
+    if PROMPT in row and isinstance(spans, list):  # LettuceDetect's data: the unsupported parts of the answer
+        renamed = {"unsupported": spans, "label": int(not spans)} | renamed
+    return renamed
 
 
 def _sniff_json(source: Source) -> bool:
     try:
         first = source.first and rename_fields(source.first, source.columns)
-    except AmbiguousColumns:
+    except MalformedText:
         return True
     return (
         {"response", "knowledge"} <= set(first)
@@ -207,11 +220,9 @@ def _read_cells(number: int, cells: dict[str, Any]) -> Iterator[Example]:
     The cell ``history`` holds one utterance per line, oldest first, as in ``groundwire score``.
     """
     fields: dict[str, Any] = {name: cells[name] for name in NEEDED}
-    for name in ("id", "system", "context", "source"):
+    for name in ("id", "label", "system", "context", "source", "language"):
         if value := cells.get(name, "").strip():
             fields[name] = value
-    if value := cells.get("label", "").strip():
-        fields["label"] = value
     if value := cells.get("grade", "").strip():
         try:
             fields["grade"] = float(value)
@@ -227,4 +238,4 @@ def _read_cells(number: int, cells: dict[str, Any]) -> Iterator[Example]:
 
 
 JSONL = Format("JSON Lines with response, knowledge and perhaps label, grade, history, …", _sniff_json, read_json)
-CSV = Format("the same as CSV with a header", _sniff_csv, _read_csv)
+CSV = Format("the same as a table with a header, divided by commas, semicolons or tabs", _sniff_csv, _read_csv)

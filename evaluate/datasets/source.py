@@ -124,27 +124,26 @@ class Source:
             raise InvalidRequest(f"{self.path} cannot be read: {error}. Fix the file.") from error
         return entries
 
-    def header(self, delimiter: str = ",") -> tuple[str, ...]:
+    def header(self, delimiter: str | None = None) -> tuple[str, ...]:
         """The columns that the first line names; empty when it cannot be read as a table's."""
         try:
             return tuple(next(self._rows_of_table(delimiter)).cells)
         except StopIteration:
             return ()
 
-    def has(self, columns: Iterable[str], delimiter: str = ",") -> bool:
+    def has(self, columns: Iterable[str], delimiter: str | None = None) -> bool:
         """Whether it is a table with these columns."""
         return not self.is_json and set(columns) <= set(self.header(delimiter))
 
-    def _rows_of_table(self, delimiter: str) -> Iterator[Row]:
+    def _rows_of_table(self, delimiter: str | None) -> Iterator[Row]:
         return split_rows(io.StringIO(self.text, newline="\n"), delimiter)
 
     def table(
-        self, columns: Sequence[str], delimiter: str = ","
+        self, columns: Sequence[str], delimiter: str | None = None
     ) -> Iterator[tuple[str, dict[str, str] | ExampleError]]:
-        """The rows of a table by column, each with the line it starts on; an ExampleError for a bad row.
+        """The rows of a table by column (``split_rows``), each with the line it starts on; an ExampleError if bad.
 
-        Cells of a comma-separated table may be quoted and then hold line breaks; cells of a tab-separated table may
-        not, and a quote in them is a quote. InvalidRequest when one of ``columns`` is missing.
+        InvalidRequest when one of ``columns`` is missing.
         """
         names = self.header(delimiter)
         if absent := [column for column in columns if column not in names]:
@@ -195,19 +194,6 @@ def parse_choice(name: str, value: str, allowed: dict[str, T]) -> T:
         return allowed[value.strip().lower()]
     except KeyError as error:
         raise ExampleError(f"{name} is {value!r}; allowed are {', '.join(map(repr, allowed))}") from error
-
-
-def parse_number(name: str, value: str) -> float | None:
-    """A cell as a number from 0 to 1; None for an empty cell, ExampleError for anything else."""
-    if not value.strip():
-        return None
-    try:
-        parsed = float(value)
-    except ValueError as error:
-        raise ExampleError(f"{name} is {value!r}; allowed are numbers from 0 to 1") from error
-    if not 0.0 <= parsed <= 1.0:
-        raise ExampleError(f"{name} is {value}; allowed are numbers from 0 to 1")
-    return parsed
 
 
 def strip_texts(*texts: str) -> tuple[str, ...]:

@@ -23,12 +23,13 @@ from groundwire.engine.schema.explanations import REASONS
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
+from ..scores.metric_values import VERDICT
 from ..statistics.results import ErrorCase, MetricFigures, Results
 from . import tables, text
 from .tables import Value
 from .views import SetView, build_views
 
-FUSED = "the verdict’s probability that the response is consistent, drawn from several metrics"
+ABOUT_VERDICT = "the verdict’s probability that the response is consistent, drawn from several metrics"
 """What the verdict is, as ``Metric.description`` says it of a metric."""
 
 
@@ -143,15 +144,13 @@ def _classify_error(error: ErrorCase) -> str:
 
 def _title_metric(metric: str) -> str:
     """A metric's name as papers write it."""
-    if metric == "fused":
-        return "Verdict"
     record = find(metric)
     return (record.title if record else metric).replace("_", " ")
 
 
 def _describe_metric(metric: str) -> str:
-    if metric == "fused":
-        return FUSED
+    if metric == VERDICT:
+        return ABOUT_VERDICT
     record = find(metric)
     return record.description if record else ""
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.monitor.records import Estimate, Shift
-from groundwire.monitor.shift import QUANTITIES
 
 from ..statistics.results import Decision, MetricFigures, SetFigures, VerdictFigures
 
@@ -191,35 +190,40 @@ def build_decisions_table(figures: SetFigures) -> Table:
 
 
 def build_sources_table(figures: SetFigures) -> Table:
-    """ROC-AUC by source and by system.
+    """ROC-AUC by source, system, length, kind of sentence and language, with the number of responses.
 
     More than ``MAX_COLUMNS`` parts become rows, with the best metrics as columns.
     """
     rows = rank_metrics(figures)
-    keys = sorted({key for metric in rows for key in metric.by_source}, key=lambda key: (key.startswith(_SYSTEM), key))
+    parts = dict.fromkeys(key for metric in rows for key in metric.by_source)
+    keys = sorted(parts, key=lambda key: ("by source", *PARTS).index(split_part(key)[0]))
     if len(keys) > MAX_COLUMNS:
         across = [
-            _build_column(metric.metric, "", "heat", [metric.by_source.get(key) for key in keys])
+            _build_column(metric.metric, "", "heat", [metric.by_source.get(key) for key in keys])._replace(
+                examples=tuple(metric.part_examples.get(key) for key in keys)
+            )
             for metric in rows[:MAX_COLUMNS]
         ]
-        return Table(
-            "ROC-AUC by source",
-            "Part",
-            tuple(key.replace("=", " ", 1) if key.startswith(_SYSTEM) else key for key in keys),
-            _drop_empty(across),
-        )
+        named = tuple(" ".join((group.removeprefix("by "), name)) for group, name in map(split_part, keys))
+        return Table("ROC-AUC by part", "Part", named, _drop_empty(across))
     columns = [
-        _build_column(
-            key.removeprefix(_SYSTEM),
-            "",
-            "heat",
-            [metric.by_source.get(key) for metric in rows],
-            "by system" if key.startswith(_SYSTEM) else "by source",
-            True,
+        _build_column(name, "", "heat", [metric.by_source.get(key) for metric in rows], group, True)._replace(
+            examples=tuple(metric.part_examples.get(key) for metric in rows)
         )
-        for key in keys
+        for key, (group, name) in zip(keys, map(split_part, keys), strict=True)
     ]
-    return Table("ROC-AUC by source", "Metric", _list_names(rows), _drop_empty(columns), figures.leading)
+    return Table("ROC-AUC by part", "Metric", _list_names(rows), _drop_empty(columns), figures.leading)
+
+
+def split_part(key: str) -> tuple[str, str]:
+    """The heading of a key of ``MetricFigures.by_source``, and the part's name.
+
+    >>> split_part("length=5–9 words"), split_part("wow")
+    (('by length', '5–9 words'), ('by source', 'wow'))
+    """
+    prefix, equals, name = key.partition("=")
+    group = f"by {prefix}"
+    return (group, name) if equals and group in PARTS else ("by source", key)
 
 
 def build_statuses_table(figures: SetFigures) -> Table:
@@ -323,13 +327,13 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
     return Table("Verdicts by profile", "Profile", tuple(figures.profile for figures in profiles), _drop_empty(columns))
 
 
-def build_shifts_table(shifts: Sequence[Shift]) -> Table:
-    """How far the consistent responses are from the calibration's."""
+def build_shifts_table(shifts: Sequence[Shift], caption: str) -> Table:
+    """How far responses are from others; without columns where ``shifts`` is empty."""
     columns = [
-        _build_column("Responses", "consistent, with a verdict", "count", [shift.examples for shift in shifts]),
+        _build_column("Responses", "that have the quantity", "count", [shift.responses for shift in shifts]),
         _build_column(
             "Stability index",
-            "population stability index: below 0.1 alike, above 0.25 different",
+            "population stability index: below 0.1 alike, above 0.25 different, of fewer than 30 too few to tell",
             "number",
             [shift.index for shift in shifts],
         ),
@@ -340,13 +344,14 @@ def build_shifts_table(shifts: Sequence[Shift]) -> Table:
             [shift.by_chance for shift in shifts],
         ),
     ]
-    rows = tuple(f"{QUANTITIES[shift.quantity]}: {shift.band}" for shift in shifts)
-    return Table("Compared with the calibration", "Quantity", rows, _drop_empty(columns))
+    rows = tuple(f"{shift.quantity}: {shift.band}" for shift in shifts)
+    return Table(caption, "Quantity", rows, _drop_empty(columns))
 
 
 MAX_COLUMNS = 10
 """Columns of a breakdown, at most; more do not fit a page."""
-_SYSTEM = "system="
+PARTS = ("by system", "by length", "by sentences", "by language")
+"""Headings of breakdowns; a part without one is a source."""
 STATUSES = {
     "scored": "the metric has a value",
     "nothing_to_verify": "the metric found nothing it can check",

@@ -9,17 +9,19 @@ from typing import NamedTuple, get_args
 import msgspec
 
 from groundwire.monitor.concentration import SIGNIFICANT
-from groundwire.monitor.records import Drift, Factor, Group, QuantityShift, TrafficReport
+from groundwire.monitor.records import Drift, Factor, Group, TrafficReport
 from groundwire.runtime.errors import InvalidRequest
 
 from .page import format_time, make_environment
-from .tables import Column, Table
+from .tables import Column, Table, build_shifts_table
 from .traffic_plots import draw_looks, draw_probabilities
 
 TITLES: dict[Factor, str] = {
     "term": "Terms",
     "response length": "Length of the response",
     "knowledge length": "Length of the knowledge",
+    "sentences": "Kinds of sentences",
+    "language": "Languages",
     "system": "Systems",
     "source": "Sources",
     "time": "Times",
@@ -79,8 +81,8 @@ def render_traffic(report: TrafficReport) -> str:
             probabilities=probabilities,
             looks=looks,
             changes=_build_changes_table(report.drift) if report.drift else None,
-            shifts=_build_shifts_table(report.drift.shifts, "Compared with the reference") if report.drift else None,
-            like_calibration=_build_shifts_table(report.like_calibration, "Compared with the calibration"),
+            shifts=build_shifts_table(report.drift.shifts, "Compared with the reference") if report.drift else None,
+            like_calibration=build_shifts_table(report.like_calibration, "Compared with the calibration"),
             parts=sorted({worst.system for worst in report.worst if worst.system}),
         )
     )
@@ -125,23 +127,3 @@ def _build_changes_table(drift: Drift) -> Table:
         Column("p", "of the two-proportion test", "number", tuple(change.p for change in drift.changes)),
     )
     return Table("Shares, compared", "Verdict", tuple(change.label for change in drift.changes), columns)
-
-
-def _build_shifts_table(shifts: Sequence[QuantityShift], caption: str) -> Table:
-    columns = (
-        Column("Responses", "that have the quantity", "count", tuple(shift.responses for shift in shifts)),
-        Column(
-            "Stability index",
-            "population stability index: below 0.1 alike, above 0.25 different",
-            "number",
-            tuple(shift.index for shift in shifts),
-        ),
-        Column(
-            "By chance up to",
-            "what it is at most in 95 of 100 samples without any shift",
-            "number",
-            tuple(shift.by_chance for shift in shifts),
-        ),
-    )
-    rows = tuple(f"{shift.quantity}: {shift.band}" for shift in shifts)
-    return Table(caption, "Quantity", rows, columns if shifts else ())

@@ -127,7 +127,7 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
         tables.build_statuses_table(figures),
         tables.build_system_level_table(figures),
         tables.build_verdicts_table(figures.verdicts),
-        tables.build_shifts_table(figures.shifts),
+        tables.build_shifts_table(figures.shifts, "Compared with the calibration"),
     )
 
 

@@ -24,7 +24,7 @@ from groundwire.runtime.errors import InvalidRequest
 from ..datasets.examples import Example
 from .scoring import request_key
 
-FUSED = "fused"
+VERDICT = "verdict"
 """The verdict's probability, as a metric of its own."""
 VALUES = "values"
 """Folder of a run with the files of ``save_values``."""
@@ -56,7 +56,7 @@ class MetricValues(NamedTuple):
 def collect_metric_values(
     examples: Sequence[Example], scores: Sequence[Score], calibration: Calibration | None
 ) -> dict[str, MetricValues]:
-    """The values of each metric, in the order of the request; first ``fused``, where a verdict has a probability.
+    """The values of each metric, in the order of the request; first ``verdict``, where a verdict has a probability.
 
     A score that is ``invalid`` has no metrics; its status counts for all of them. A verdict without a probability
     counts as ``unknown``.
@@ -70,7 +70,7 @@ def collect_metric_values(
         ]
         statuses = ["unknown" if probability is None else "scored" for probability in probabilities]
         if "scored" in statuses:
-            columns[FUSED] = _build_column(probabilities, statuses)
+            columns[VERDICT] = _build_column(probabilities, statuses)
     for name in dict.fromkeys(name for score in scores for name in score.metrics):
         results = [score.metrics.get(name) for score in scores]
         columns[name] = _build_column(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,19 +17,18 @@ import msgspec
 from groundwire.engine import LoadOptions
 from groundwire.engine.api import Engine
 from groundwire.engine.core.plan import Plan, make_plan
+from groundwire.engine.schema.digest import digest_request
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.files.results_file import ResultsFile
-from groundwire.files.resuming import digest_request, is_final
+from groundwire.files.resuming import is_final
 from groundwire.runtime.bundle import open_bundles
 from groundwire.runtime.calibration import Calibration, join_calibrations
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify, merge_roles
 from groundwire.runtime.ort.device import DeviceChoice, choose_device
 
 from ..datasets.examples import Example
-from .workers import RequestScorer, ScoringProcesses
 
 SCORES = "scores"
 CALIBRATION = "calibration.json"
@@ -84,22 +82,15 @@ class ScoringSettings(NamedTuple):
         return make_plan(merge_roles(opened), identity, chosen, self.metrics, self.options)
 
     def load(self) -> Engine:
-        """Load the engine."""
+        """Load the engine, with its worker processes if there are several; raises what ``Engine.load`` raises."""
         return Engine.load(
             self.bundle or "compact",
             self.device or "auto",
             threads=self.threads,
             extra=self.extra,
+            processes=self.workers,
             options=LoadOptions(calibration=self.calibration),
         )
-
-    def scorer(self) -> AbstractContextManager[RequestScorer]:
-        """The engine, or worker processes with one engine each; raises for settings that cannot be loaded."""
-        if self.workers == 1:
-            return self.load()
-        self.plan()
-        threads = max(1, (self.threads or usable_cores()) // self.workers)
-        return ScoringProcesses(self._replace(threads=threads, workers=1).load, self.workers)
 
 
 class Scored(NamedTuple):
@@ -194,7 +185,7 @@ def score_sets(
                 for store in lacking.pop(key):
                     store.put(key, score)
         if plan is not None and lacking:
-            engine = stack.enter_context(settings.scorer())
+            engine = stack.enter_context(settings.load())
             requests = (lacking_in[0].requests[key] for key, lacking_in in lacking.items())
             scored = engine.score_many(requests, metrics=plan.names, options=plan.options)
             for (key, lacking_in), score in zip(lacking.items(), scored, strict=True):

@@ -12,7 +12,7 @@ from groundwire.engine.metrics import find
 from groundwire.engine.verdict.fusion import are_consistent
 from groundwire.engine.verdict.fusion import is_probability as has_probability
 
-from ..scores.metric_values import FUSED, MetricValues
+from ..scores.metric_values import VERDICT, MetricValues
 from .estimates import Bools, Floats, areas, classification, pearson
 from .human_labels import HumanLabels
 from .results import ClassFigures, Curve, Decision, Histogram, MetricFigures, Reliability
@@ -41,7 +41,7 @@ def is_bounded(metric: str) -> bool:
 
 def is_probability(metric: str) -> bool:
     """Whether the metric's value claims to be the probability of "consistent"."""
-    return metric == FUSED or has_probability(metric)
+    return metric == VERDICT or has_probability(metric)
 
 
 def measure_agreement(
@@ -51,7 +51,7 @@ def measure_agreement(
     thresholds: Iterable[Threshold],
     parts: Mapping[str, Bools],
 ) -> MetricFigures:
-    """The figures of one metric; ``parts`` are the examples [examples] of each source and system."""
+    """The figures of one metric; ``parts`` are the examples [examples] of each source, system, …"""
     values = column.values
     labelled, graded = labels.select_labelled(values), labels.select_graded(values)
     known_values, consistent = values[labelled], labels.consistent[labelled]
@@ -59,7 +59,8 @@ def measure_agreement(
     sampled_areas = labels.samples.measure(areas(known_values, consistent), labelled) if both else (None, None, None)
     area, precision, consistent_precision = sampled_areas
     linear = labels.samples.measure(pearson(values[graded], labels.grades[graded]), graded) if graded.any() else None
-    by_part = {name: labels.estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
+    of_parts = {name: labels.estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
+    by_source = {name: figure for name, figure in of_parts.items() if figure is not None}
     return MetricFigures(
         metric=metric,
         examples=int(((labels.labelled | np.isfinite(labels.grades)) & np.isfinite(values)).sum()),
@@ -77,7 +78,8 @@ def measure_agreement(
         precision_recall_consistent=_trace_precision_recall(known_values, consistent) if both else None,
         histogram=_count_values(known_values, consistent, (0.0, 1.0) if is_bounded(metric) else None) if both else None,
         reliability=measure_reliability(known_values, consistent) if both and is_probability(metric) else None,
-        by_source={name: figure for name, figure in by_part.items() if figure is not None},
+        by_source=by_source,
+        part_examples={name: int((labelled & parts[name]).sum()) for name in by_source},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,10 +13,12 @@ from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.results import Score, Verdict
 from groundwire.engine.verdict.decision import decide_response
 from groundwire.engine.verdict.fusion import HALF, rates_verifiability
+from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
+from groundwire.monitor.shift import describe_texts
 from groundwire.runtime.calibration import Calibration, ProfileName
 
 from ..datasets.examples import Example, flag_unshared_knowledge
-from ..scores.metric_values import FUSED, MetricValues, collect_metric_values
+from ..scores.metric_values import VERDICT, MetricValues, collect_metric_values
 from .agreement import Threshold, is_bounded, measure_agreement
 from .citing import measure_citing
 from .error_analysis import find_errors, list_kept_questions
@@ -25,6 +28,8 @@ from .marking import measure_marking
 from .results import MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
 from .shift import compare_with_calibration, explain_shift
 
+LENGTHS = 3
+"""Groups by length, at most."""
 MAX_PARTS = 30
 """Most sources, or systems, with figures of their own; with more, each would have a few examples only."""
 
@@ -85,7 +90,7 @@ def analyse(
     if not human.by_context and len(examples) >= MIN_GROUPS:
         notes.append("Intervals may be too narrow: the examples share too few contexts to draw samples of contexts.")
     tuned = _tune_thresholds(examples, development, calibration, notes) if development else {}
-    parts = dict(_split_by_origin(examples, notes))
+    parts = dict(_split_parts(examples, notes))
     metrics = {
         metric: measure_agreement(metric, column, human, _list_thresholds(metric, tuned), parts)
         for metric, column in columns.items()
@@ -154,23 +159,29 @@ def _list_thresholds(metric: str, tuned: Mapping[str, Threshold]) -> Iterator[Th
         yield tuned[metric]
 
 
-def _split_by_origin(examples: Sequence[Example], notes: list[str]) -> Iterator[tuple[str, Bools]]:
-    """The examples of each source and of each system, where there are several."""
+def _split_parts(examples: Sequence[Example], notes: list[str]) -> Iterator[tuple[str, Bools]]:
+    """The examples of each source, system, length, kind of sentence and language, where there are several."""
+    lengths = [describe_texts(example.response, example.knowledge).get("words") for example in examples]
     for kind, prefix, names in (
-        ("sources", "", [example.source for example in examples]),
-        ("systems", "system=", [example.system for example in examples]),
+        ("sources", "", [(example.source,) for example in examples]),
+        ("systems", "system=", [(example.system,) for example in examples]),
+        ("lengths", "length=", [(name,) for name in name_lengths(lengths, LENGTHS)]),
+        ("kinds", "sentences=", [list_kinds(example.response) for example in examples]),
+        ("languages", "language=", [(example.language or find_language(example.response),) for example in examples]),
     ):
-        different = list(dict.fromkeys(name for name in names if name))
+        different = list(dict.fromkeys(name for of_example in names for name in of_example if name))
+        if kind == "lengths":
+            different.sort(key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
         if len(different) > MAX_PARTS:
             notes.append(f"There are {len(different)} {kind}, too many for figures of each.")
         elif len(different) > 1:
             for part in different:
-                yield f"{prefix}{part}", np.array([name == part for name in names], dtype=bool)
+                yield f"{prefix}{part}", np.array([part in of_example for of_example in names], dtype=bool)
 
 
 def _choose_leading(metrics: Mapping[str, MetricFigures]) -> str:
     areas = {name: figures.roc_auc.value for name, figures in metrics.items() if figures.roc_auc is not None}
-    return FUSED if FUSED in areas else max(areas, key=lambda name: areas[name], default="")
+    return VERDICT if VERDICT in areas else max(areas, key=lambda name: areas[name], default="")
 
 
 def _measure_verdicts(

@@ -7,7 +7,6 @@ A metric is compared with human labels only on the examples where it has a value
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,8 +16,8 @@ from groundwire.monitor.records import Estimate, Shift
 from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
-SCHEMA = 2
-"""Version of ``results.json``. Schema 1 had other names for the same figures and is still read."""
+SCHEMA = 3
+"""Version of ``results.json``."""
 
 
 class Curve(Record, frozen=True):
@@ -108,9 +107,12 @@ class MetricFigures(Record, frozen=True):
     """The same of "consistent"."""
     histogram: Histogram | None = None
     reliability: Reliability | None = None
-    """Only for probabilities: ``fused``, and metrics whose value is one (``Metric.probabilities``)."""
+    """Only for probabilities: ``verdict``, and metrics whose value is one (``Metric.probabilities``)."""
     by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
-    """ROC-AUC by ``Example.source`` and, where there are several systems, by ``Example.system`` (``system=NAME``)."""
+    """ROC-AUC by ``Example.source`` and, where there are several, by ``system=NAME``, ``length=WORDS``,
+    ``sentences=KIND`` and ``language=NAME``. A response with several kinds of sentences is in the part of each."""
+    part_examples: dict[str, int] = msgspec.field(default_factory=dict)
+    """How many examples each figure of ``by_source`` is of."""
 
 
 class VerdictFigures(Record, frozen=True):
@@ -198,13 +200,13 @@ class SetFigures(Record, frozen=True):
     labels: dict[str, int]
     """Examples by label: "consistent", "inconsistent", "none"."""
     metrics: dict[str, MetricFigures]
-    """By name; ``fused`` is the verdict's probability."""
+    """By name; ``verdict`` is the verdict's probability."""
     verdicts: tuple[VerdictFigures, ...] = ()
     questions: QuestionFigures | None = None
     errors: tuple[ErrorCase, ...] = ()
     """Those of ``leading``, the worst first."""
     leading: str = ""
-    """``fused`` where there is a calibration, else the metric with the best ROC-AUC."""
+    """``verdict`` where there is a calibration, else the metric with the best ROC-AUC."""
     verifiability: VerifiabilityFigures | None = None
     """Figures of the metric ``verifiability``, which does not score consistency and is not among ``metrics``."""
     notes: tuple[str, ...] = ()
@@ -249,7 +251,7 @@ class Results(Record, frozen=True):
 
     @classmethod
     def load(cls, path: Path) -> Results:
-        """Read what ``save`` wrote, of this schema or of schema 1.
+        """Read what ``save`` wrote.
 
         Args:
             path: The file ``results.json``.
@@ -258,7 +260,7 @@ class Results(Record, frozen=True):
             The figures of the run.
 
         Raises:
-            InvalidRequest: The file is missing, of a newer schema, or not a ``results.json``.
+            InvalidRequest: The file is missing, of another schema, or not a ``results.json``.
         """
         try:
             raw = path.read_bytes()
@@ -269,40 +271,13 @@ class Results(Record, frozen=True):
             return InvalidRequest(f"{path} is not the results.json of an evaluation: {reason}.")
 
         schema = decode_json(raw, _Schema, say).schema
-        if schema > SCHEMA:
+        if schema != SCHEMA:
             raise InvalidRequest(
-                f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. Upgrade groundwire."
+                f"{path} has schema {schema}, and this version of Groundwire reads {SCHEMA}. Run `groundwire evaluate` "
+                "again; it takes the scores that the run has kept."
             )
-        return decode_json(raw, cls, say, _upgrade if schema < SCHEMA else None)
+        return decode_json(raw, cls, say)
 
 
 class _Schema(msgspec.Struct):
     schema: int
-
-
-_SCHEMA_1 = {
-    "rows": "examples",
-    "row": "example",
-    "mistakes": "errors",
-    "systems": "system_level",
-    "alarms_on_unverifiable": "false_positive_rate_on_unverifiable",  # terms: literal
-    "with_a_question": "with_question",
-}
-"""Keys of schema 1 by which schema 2 has other names."""
-_NAMED = ("metrics", "values", "statuses", "labels", "means", "by_source")
-"""Keys whose value is a mapping from names, which stay as they are."""
-
-
-def _upgrade(stored: Any) -> Any:
-    """Return decoded results of schema 1 under the keys of schema 2."""
-    if isinstance(stored, list):
-        return [_upgrade(entry) for entry in stored]
-    if not isinstance(stored, dict):
-        return stored
-    upgraded: dict[str, Any] = {}
-    for key, value in stored.items():
-        if key in _NAMED and isinstance(value, dict):
-            upgraded[key] = {name: _upgrade(entry) for name, entry in value.items()}
-        else:
-            upgraded[_SCHEMA_1.get(str(key), str(key))] = SCHEMA if key == "schema" else _upgrade(value)
-    return upgraded

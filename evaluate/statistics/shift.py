@@ -1,6 +1,6 @@
 """Whether responses look like the responses that a calibration was fitted on: its promise is about these.
 
-Compared are consistent responses, which the bound on the false positive rate is about: their fused probability, their
+Compared are consistent responses, which the bound on the false positive rate is about: the verdict's probability, their
 length, and how many of their words the knowledge has (``groundwire.monitor.shift``).
 """
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.fusion import choose_fusion
-from groundwire.monitor.records import Band, Shift
-from groundwire.monitor.shift import QUANTITIES, compare_responses, describe_texts
+from groundwire.monitor.records import MIN_RESPONSES, Band, Shift
+from groundwire.monitor.shift import compare_responses, describe_texts
 from groundwire.runtime.calibration import Calibration
 
 from ..datasets.examples import Example
-from ..scores.metric_values import FUSED, collect_metric_values
+from ..scores.metric_values import VERDICT, collect_metric_values
 
 
 def compare_with_calibration(
@@ -26,7 +26,7 @@ def compare_with_calibration(
 ) -> tuple[Shift, ...]:
     """The shifts of the consistent examples whose verdict has a probability; none where the calibration describes
     nothing."""
-    verdict = collect_metric_values(examples, scores, calibration).get(FUSED)
+    verdict = collect_metric_values(examples, scores, calibration).get(VERDICT)
     if calibration is None or verdict is None:
         return ()
     responses = [
@@ -43,7 +43,13 @@ def explain_shift(shifts: Sequence[Shift]) -> str:
     worst = max((shift.band for shift in shifts), key=get_args(Band).index)
     if worst == "alike":
         return "The consistent responses look like those of the calibration."
-    names = " and ".join(QUANTITIES[shift.quantity] for shift in shifts if shift.band == worst)
+    names = " and ".join(shift.quantity for shift in shifts if shift.band == worst)
+    if worst == "too few to tell":
+        count = min(shift.responses for shift in shifts)
+        return (
+            f"{count} consistent responses are too few to tell whether they look like those of the calibration; it "
+            f"takes {MIN_RESPONSES}."
+        )
     if worst == "shifted":
         return (
             f"The consistent responses differ somewhat from those of the calibration in {names}: its bounds on the "

@@ -62,8 +62,8 @@ def adapt(
     calibration: what counts as consistent, and where the line is. The new bundle is the old one with these numbers
     changed; nothing leaves the machine, and no text of a row is written into it.
 
-        groundwire adapt labelled.jsonl --out my-bundle
-        groundwire score dialogues.jsonl --bundle my-bundle
+        groundwire adapt my-rows.jsonl --out my-bundle
+        groundwire score answers.jsonl --bundle my-bundle
 
     The report says what that bought, on rows that were held out: each fifth of the rows is decided by a fit to the
     others, and rows that share a passage of knowledge stay together. Where the tuned head is not better within the

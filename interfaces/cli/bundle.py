@@ -158,4 +158,5 @@ def _format_numbers(parity: Parity) -> str:
     agreement = f"{parity.decision_agreement:.1%} of decisions"
     if parity.span_agreement is not None:
         agreement += f", {parity.span_agreement:.1%} of spans"
-    return f"{agreement}, error {parity.max_logit_error:.3f} (std {parity.logit_std:.2f})"
+    numbers = f"{agreement}, error {parity.max_logit_error:.3f} (std {parity.logit_std:.2f})"
+    return f"{numbers}; {parity.explanation}" if parity.explanation else numbers

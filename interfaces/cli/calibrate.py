@@ -14,6 +14,7 @@ from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.files.results_file import translate_write_errors
+from groundwire.monitor.prevalence import count_errors, count_missing, share
 
 from . import evaluation as common
 
@@ -74,8 +75,8 @@ def calibrate(
     inconsistent responses that are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
     hundred examples of each label are a good start.
 
-        groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
-        groundwire score examples/dialogues.jsonl --calibration mine.json
+        groundwire calibrate labelled.jsonl --metrics nli,overlap_precision --out mine.json
+        groundwire score dialogues.jsonl --calibration mine.json
 
     `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `LoadOptions(calibration=…)`.
     """
@@ -140,6 +141,8 @@ def calibrate(
             "share of inconsistent responses that are called so.[/]",
             soft_wrap=True,
         )
+        if precision := explain_precision(fitted):
+            console.print(f"[dim]{precision}[/]", soft_wrap=True)
         for name in (name for name in sets if shifts[name]):
             console.print(f"[bold]{display.escape_markup(name)}[/] and the calibration that the bundle has")
             console.print(common.tabulate_shifts(shifts[name]))
@@ -162,9 +165,28 @@ def warn_of_few_examples(fitted: Calibration) -> None:
     if len(thresholds) == 1 and len(profiles) > 1:
         display.error_console().print(
             f"[yellow]warning[/]: all profiles have the threshold {thresholds.pop():.3f}, because {fitted.rows} "
-            "examples are too few to tell them apart; label a few hundred of each kind.",
+            "examples are too few to tell them apart; label a few hundred of each class.",
             soft_wrap=True,
         )
+
+
+def explain_precision(fitted: Calibration) -> str:
+    """How well the rates of the profile balanced are known, and how many more rows would tell them to ± 5 points."""
+    fusion = fitted.fusions[0]
+    errors = count_errors(fitted, fusion, fusion.profiles["balanced"].threshold)
+    if errors is None:
+        return ""
+    parts, missing = [], []
+    for name, label, count, total in (
+        ("false positive rate", "consistent", errors.false_positives, errors.consistent),
+        ("power", "inconsistent", errors.true_positives, errors.inconsistent),
+    ):
+        rate = share(round(count), total)
+        parts.append(f"{name} {rate.value:.1%} ({rate.low:.1%}–{rate.high:.1%}) of {total} {label} rows")
+        if more := count_missing(round(count), total):
+            missing.append(f"{more} more {label}")
+    needed = f"label {' and '.join(missing)} rows" if missing else "there are enough rows"
+    return f"Profile balanced of {fusion.name}: {' and '.join(parts)}. For ± 5 points {needed}."
 
 
 def _measure_roc_auc(labelled: Sequence[LabelledFeatures], name: str, predict: Predict) -> float:

@@ -59,7 +59,7 @@ def correct_file(
     source: Annotated[
         Path,
         typer.Argument(
-            help="JSON Lines, a JSON array, CSV or Parquet with response, knowledge and, optionally, history and id; "
+            help="JSON Lines, a JSON array, CSV, TSV or Parquet with response, knowledge and, optionally, history, id; "
             "also with .gz; - is standard input."
         ),
     ],
@@ -83,8 +83,8 @@ def correct_file(
     knowledge has nothing better, stays as it is. In a pipe, each result is one JSON record. A line that cannot be read,
     or that has no verdict, is reported, the others go on, and the exit code is then 3.
 
-        groundwire correct examples/dialogues.jsonl
-        groundwire correct examples/dialogues.jsonl --remove-sentences > corrected.jsonl
+        groundwire correct dialogues.jsonl
+        groundwire correct dialogues.jsonl --remove-sentences > corrected.jsonl
     """
     errors = display.error_console()
     request_options = scoring.make_options()

@@ -50,7 +50,7 @@ def evaluate(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="Labelled sets: JSON Lines, a JSON array, CSV, Parquet, or the format of their authors.",
+            help="Labelled sets: JSON Lines, a JSON array, CSV, TSV or Parquet.",
             metavar="DATA",
         ),
     ],
@@ -71,9 +71,9 @@ def evaluate(
     An example is `{"response": "…", "knowledge": "…", "label": 1}`: 1 or a word such as consistent, faithful or true; 0
     or inconsistent, hallucinated, false. Scores are kept in the run's directory, so a stopped run resumes, and figures
     are computed again without a model. Every figure has a 95 % interval. The first line is the verdict, by its
-    probability; results.json calls it `fused`.
+    probability.
 
-        groundwire evaluate examples/labelled.jsonl --out runs/labelled
+        groundwire evaluate labelled.jsonl --out runs/labelled
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
     """
     common.require_extra()
@@ -142,7 +142,7 @@ def evaluate(
 
 
 def _print_results(results: Results, report: Path) -> None:
-    from groundwire.evaluate.scores.metric_values import FUSED
+    from groundwire.evaluate.scores.metric_values import VERDICT
     from groundwire.evaluate.statistics.shift import explain_shift
 
     console = display.output_console()
@@ -150,7 +150,9 @@ def _print_results(results: Results, report: Path) -> None:
         labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items() if count)
         console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
         console.print(_tabulate_metrics(figures))
-        if FUSED in figures.metrics and not _count_scored(figures.metrics[FUSED]):
+        if (lead := figures.metrics.get(figures.leading)) is not None and lead.by_source:
+            console.print(_tabulate_parts(lead))
+        if figures.verdicts and VERDICT not in figures.metrics:
             console.print("[dim]no verdict: it needs metrics that were not computed, or that did not score[/]")
         if figures.shifts:
             console.print(common.tabulate_shifts(figures.shifts))
@@ -168,7 +170,7 @@ def _print_results(results: Results, report: Path) -> None:
 
 def _tabulate_metrics(figures: SetFigures) -> Table:
     """One line for the verdict and then one per metric, the best first; columns that none fills are left out."""
-    from groundwire.evaluate.scores.metric_values import FUSED
+    from groundwire.evaluate.scores.metric_values import VERDICT
 
     columns: dict[str, Callable[[MetricFigures], str]] = {
         "ROC-AUC": lambda metric: _format_interval(metric.roc_auc),
@@ -181,8 +183,8 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
         "system level": lambda metric: _format_value(metric.system_level.correlation if metric.system_level else None),
     }
     order = sorted(
-        (metric for metric in figures.metrics.values() if metric.metric != FUSED or _count_scored(metric)),
-        key=lambda metric: (metric.metric != FUSED, -(metric.roc_auc.value if metric.roc_auc else 0.0)),
+        figures.metrics.values(),
+        key=lambda metric: (metric.metric != VERDICT, -(metric.roc_auc.value if metric.roc_auc else 0.0)),
     )
     filled = {title: [format_cell(metric) for metric in order] for title, format_cell in columns.items()}
     filled = {title: cells for title, cells in filled.items() if any(cells)}
@@ -193,14 +195,26 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
         # Titles may wrap; a figure and its interval stay on one line.
         table.add_column(title, justify="right", no_wrap=any(" " in cell for cell in cells))
     for index, metric in enumerate(order):
-        name = "verdict" if metric.metric == FUSED else display.escape_markup(metric.metric)
+        name = display.escape_markup(metric.metric)
         count = f"{metric.examples} of {figures.labelled}" if figures.count_missing(metric) else str(metric.examples)
         table.add_row(name, count, *(cells[index] for cells in filled.values()))
     return table
 
 
-def _count_scored(metric: MetricFigures) -> int:
-    return metric.statuses.get("scored", 0)
+def _tabulate_parts(metric: MetricFigures) -> Table:
+    """ROC-AUC of the leading metric by source, system, length, kind of sentence and language."""
+    from groundwire.evaluate.report.tables import split_part
+    from groundwire.monitor.records import MIN_RESPONSES
+
+    table = Table(title=f"ROC-AUC of {display.escape_markup(metric.metric)} by part", title_justify="left")
+    for column in ("", "part", "examples", "ROC-AUC", ""):
+        table.add_column(column, justify="right" if column in ("examples", "ROC-AUC") else "left")
+    for key, area in metric.by_source.items():
+        group, name = split_part(key)
+        count = metric.part_examples.get(key, 0)
+        note = "[yellow]too few to tell[/]" if count < MIN_RESPONSES else ""
+        table.add_row(group, display.escape_markup(name), str(count), _format_interval(area), note)
+    return table
 
 
 def _format_f1(metric: MetricFigures, which: str) -> str:

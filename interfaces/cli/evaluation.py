@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from groundwire.monitor.records import Shift
 
 RESULTS = "results.json"
-LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source")
+LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source", "language")
 """The fields of a labelled example, for --columns."""
 
 WorkersOption = Annotated[
@@ -136,6 +136,15 @@ def read_sets(paths: list[Path], columns: str | None) -> dict[str, list[Example]
                 '"label": 1 (consistent) or 0 (inconsistent), or "grade"; if a field has another name, say so: '
                 "--columns label=NAME. To score responses without labels: groundwire score."
             )
+        skipped = sum(
+            example.verifiable is False and example.label is None and example.grade is None for example in examples
+        )
+        if skipped:
+            display.error_console().print(
+                f"{display.escape_markup(name)}: {skipped} of {len(examples)} examples are labelled unverifiable; they "
+                "count as neither consistent nor inconsistent.",
+                soft_wrap=True,
+            )
     return sets
 
 
@@ -169,8 +178,6 @@ def print_unscored(scored: Mapping[str, Sequence[Score]]) -> None:
 
 def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
     """One line for each quantity that is compared with the calibration's."""
-    from groundwire.monitor.shift import QUANTITIES
-
     table = Table(title="consistent responses, compared with those of the calibration", title_justify="left")
     table.add_column("quantity")
     for column in ("examples", "stability index", "by chance up to"):
@@ -178,9 +185,7 @@ def tabulate_shifts(shifts: Sequence[Shift]) -> Table:
     table.add_column("")
     for shift in shifts:
         band = shift.band if shift.band == "alike" else f"[yellow]{shift.band}[/]"
-        table.add_row(
-            QUANTITIES[shift.quantity], str(shift.examples), f"{shift.index:.3f}", f"{shift.by_chance:.3f}", band
-        )
+        table.add_row(shift.quantity, str(shift.responses), f"{shift.index:.3f}", f"{shift.by_chance:.3f}", band)
     return table
 
 

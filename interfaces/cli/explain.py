@@ -104,7 +104,9 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
     if len(score.sentences) > 1:
         for sentence in score.sentences:
             text = shown(sentence.text)
-            console.print(Text.assemble("  ", Text.from_markup(display.format_verdict(sentence)), "  ", text))
+            reason = f"  {sentence.verdict.message}" if sentence.verdict.label == "unknown" else ""
+            drawn = Text.from_markup(display.format_verdict(sentence))
+            console.print(Text.assemble("  ", drawn, "  ", text, (shown(reason), "dim")))
     for warning in score.warnings:
         display.print_warning(console, warning)
     print_texts(console, response, knowledge, score)

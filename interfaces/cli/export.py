@@ -323,5 +323,7 @@ def _print_report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
             f"{parity.decision_agreement:.1%} of decisions equal{spans}, largest logit error "
             f"{parity.max_logit_error:.3f} at a standard deviation of {parity.logit_std:.2f}{kept})"
         )
+        if parity.explanation:
+            console.print(f"[yellow]warning[/]: {escape(role)} {parity.gate} with {parity.explanation}.")
     size = bundle.manifest.size / 1e6
     console.print(f"{escape(str(bundle.directory))} {size:.1f} MB digest {bundle.manifest.digest()}")

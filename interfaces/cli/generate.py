@@ -16,11 +16,12 @@ import typer
 from rich.text import Text
 
 from groundwire.engine.api import Engine
+from groundwire.engine.schema.digest import digest_fields
 from groundwire.engine.schema.options import Options
 from groundwire.engine.text.shown import shown
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import ResultsFile
-from groundwire.files.resuming import digest_fields, is_final
+from groundwire.files.resuming import is_final
 from groundwire.generation import Generator
 from groundwire.generation.options import METHODS, GenerationOptions, Method
 from groundwire.generation.pipeline import EMBEDDED, ROLE
@@ -142,8 +143,8 @@ def generate(
     source: Annotated[
         Path | None,
         typer.Argument(
-            help="JSON Lines, a JSON array, CSV or Parquet with knowledge and history; - is standard input. Leave it "
-            "out with --knowledge and --history, which give one dialogue."
+            help="JSON Lines, a JSON array, CSV, TSV or Parquet with knowledge and history; - is standard input. Leave "
+            "it out with --knowledge and --history, which give one dialogue."
         ),
     ] = None,
     stream: Annotated[
@@ -166,7 +167,7 @@ def generate(
     A line that cannot be read, or that gets no response, is reported, the others go on, and the exit code is then 3.
 
         groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
-        groundwire generate examples/dialogues.jsonl --n-candidates 4 --metrics pmi --out responses.jsonl
+        groundwire generate dialogues.jsonl --n-candidates 4 --metrics pmi --out responses.jsonl
         groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?" --generator my-generator
     """
     knowledge, history, json = dialogue.knowledge, dialogue.history, input_options.json
@@ -347,7 +348,9 @@ def _format_check(response: GeneratedResponse) -> str:
     assert response.check is not None
     results = response.check.metrics.values()
     values = " ".join(f"[dim]{result.name}[/] {display.format_value(result)}" for result in results)
-    return f"{display.format_verdict(response.check)} {values}"
+    drawn = response.check.verdict
+    reason = f" {display.escape_markup(drawn.message)}" if drawn.label == "unknown" else ""
+    return f"{display.format_verdict(response.check)}{reason} {values}"
 
 
 def _colour_tokens(response: GeneratedResponse) -> Text:

@@ -20,7 +20,7 @@ from groundwire.engine.schema.options import Options, Q2Options
 from groundwire.files.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
 from groundwire.files.reading import NEEDED, Line, read_lines
 from groundwire.files.sharding import Shard
-from groundwire.runtime.bundle import check_exists
+from groundwire.runtime.bundle import check_exists, split_role
 from groundwire.runtime.calibration import ProfileName
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest
@@ -37,7 +37,10 @@ BundleOption = Annotated[
 ]
 ExtraOption = Annotated[
     list[str] | None,
-    typer.Option(help="A further bundle, whose roles are added, such as nph for the metric critic; repeatable."),
+    typer.Option(
+        help="A further bundle, whose roles are added, such as nph for the metric critic; ROLE=BUNDLE takes one "
+        "role, in place of the role of that name. Repeatable."
+    ),
 ]
 ThreadsOption = Annotated[
     int | None,
@@ -55,7 +58,8 @@ MetricsOption = Annotated[
     str | None,
     typer.Option(
         help=f"Metrics, separated by commas: {', '.join(METRICS)}, and {PREFIX}NAME for a role of that name in the "
-        f"bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict, else q2."
+        f"bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict; without a "
+        "calibration q2, or all metrics if the bundle lacks its models."
     ),
 ]
 ColumnsOption = Annotated[
@@ -293,7 +297,7 @@ def refuse_absent_bundles(bundle: str | Path | None, extra: Sequence[str | Path]
     try:
         yield
     except BundleError:
-        for option, name in (("--bundle", bundle), *(("--extra", name) for name in extra or ())):
+        for option, name in (("--bundle", bundle), *(("--extra", split_role(name)[1]) for name in extra or ())):
             if name is not None:
                 with refuse_value(option):
                     check_exists(name)

@@ -38,14 +38,15 @@ from . import (
 
 HELP = """Check dialogue responses against their knowledge: score them, mark unsupported words, repair them.
 
-Score a file of responses with the embedded models, as a table or as JSON Lines:
-
-    groundwire score examples/dialogues.jsonl
-    groundwire score examples/dialogues.jsonl --out scores.jsonl
-
 Explain the score of one response:
 
     groundwire explain "The violin has six strings." --knowledge "The violin has four strings, tuned in perfect fifths."
+
+Score a file of responses with the embedded models, as a table or as JSON Lines; dialogues.jsonl is a file of yours, and
+a line of it `{"response": "Honey is blue.", "knowledge": "Honey is golden."}`:
+
+    groundwire score dialogues.jsonl
+    groundwire score dialogues.jsonl --out scores.jsonl
 
 Keep evidence of a score for an audit, and compute the score again to compare it:
 
@@ -54,16 +55,16 @@ Keep evidence of a score for an audit, and compute the score again to compare it
 
 Stream a response, check it while it arrives, and hold back unsupported text:
 
-    groundwire stream examples/answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
+    groundwire stream answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
 
 Correct a file of responses by their knowledge:
 
-    groundwire correct examples/dialogues.jsonl
+    groundwire correct dialogues.jsonl
 
 Find and replace names that a knowledge graph does not support:
 
-    groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv --critique
-    groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
+    groundwire refine graph_dialogues.jsonl --graph films.tsv --critique
+    groundwire refine graph_dialogues.jsonl --graph films.tsv
 
 Generate a response that rests on its knowledge:
 
@@ -76,8 +77,8 @@ Serve all of this over HTTP, with a page to try it (`pip install 'groundwire[ser
 
 Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 
-    groundwire evaluate examples/labelled.jsonl --out runs/labelled
-    groundwire calibrate examples/labelled.jsonl --metrics nli,overlap_precision --out mine.json
+    groundwire evaluate labelled.jsonl --out runs/labelled
+    groundwire calibrate labelled.jsonl --metrics nli,overlap_precision --out mine.json
 
 Measure how fast a bundle is on this machine:
 

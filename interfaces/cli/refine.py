@@ -104,7 +104,7 @@ def refine_file(
     source: Annotated[
         Path,
         typer.Argument(
-            help="JSON Lines, a JSON array, CSV or Parquet with response and, optionally, history and triples; "
+            help="JSON Lines, a JSON array, CSV, TSV or Parquet with response and, optionally, history and triples; "
             "- is standard input."
         ),
     ],
@@ -139,9 +139,9 @@ def refine_file(
     the probability, 0–1, that each is hallucinated. In a pipe, each result is one JSON record. A line that cannot be
     read, or that fails, is reported, the others go on, and the exit code is then 3.
 
-        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv
-        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv > repaired.jsonl
-        groundwire refine examples/graph_dialogues.jsonl --graph examples/films.tsv --critique
+        groundwire refine graph_dialogues.jsonl --graph films.tsv
+        groundwire refine graph_dialogues.jsonl --graph films.tsv > repaired.jsonl
+        groundwire refine graph_dialogues.jsonl --graph films.tsv --critique
     """
     if critique and feqa:
         raise typer.BadParameter("it measures a repair, which --critique does not make.", param_hint="--feqa")

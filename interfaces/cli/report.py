@@ -19,12 +19,12 @@ from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.cli.score import read_request
+from groundwire.engine.schema.digest import digest_fields, digest_request, is_drawn
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.files.columns import FIELDS
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
-from groundwire.files.resuming import digest_fields, digest_request
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from groundwire.monitor.records import Drift, Group, TrafficReport
     from groundwire.monitor.summary import Reference
 
-TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "time")
+TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "language", "time")
 """The fields of a line of traffic, for --columns."""
 SHOWN_GROUPS = 8
 
@@ -84,8 +84,8 @@ def report(
     traffic: Annotated[
         Path,
         typer.Argument(
-            help="Responses with their knowledge, or results of `groundwire score`: JSON Lines, a JSON array, CSV or "
-            "Parquet; also with .gz; - is standard input.",
+            help="Responses with their knowledge, or results of `groundwire score`: JSON Lines, a JSON array, CSV, TSV "
+            "or Parquet; also with .gz; - is standard input.",
             metavar="TRAFFIC",
         ),
     ],
@@ -106,13 +106,13 @@ def report(
     """Estimate how much of a traffic is inconsistent with its knowledge, without labels.
 
     Each line is a response with its knowledge, as for `groundwire score`, or a line that `groundwire score` or
-    `/score_many` wrote, with the texts or without; `system`, `source` and `time` are optional. The report shows the
-    share that is called inconsistent; the share that is corrected for the verdict's error rates, with an interval;
-    the terms, lengths, systems and times where inconsistent responses concentrate; the worst ones; and with a
-    reference, what has changed, and an alert where more responses are inconsistent. The page `traffic.html` has all
-    of it.
+    `/score_many` wrote, with the texts or without; `system`, `source`, `language` and `time` are optional. The report
+    shows the share that is called inconsistent; the share that is corrected for the verdict's error rates, with an
+    interval; the terms, lengths, kinds of sentences, languages, systems and times where inconsistent responses
+    concentrate; the worst ones; and with a reference, what has changed, and an alert where more responses are
+    inconsistent. The page `traffic.html` has all of it.
 
-        groundwire report examples/dialogues.jsonl --metrics fast
+        groundwire report dialogues.jsonl --metrics fast
         groundwire report today.jsonl --reference good_week.jsonl --out reports/today --fail-on-alert
         groundwire report traffic.jsonl.gz --rate 0.05 --metrics fast --columns system=model,time=created
     """
@@ -250,7 +250,7 @@ class _Reader:
         else:  # of a results file without texts
             stored = line.row.get("key")
             key = stored if _is_digest(stored) else digest_fields({"id": line.row.get("id"), "line": line.number})
-        return int(key, 16) < self._rate * float(16 ** len(key))
+        return is_drawn(key, self._rate)
 
 
 def _is_digest(value: Any) -> TypeGuard[str]:
@@ -290,7 +290,8 @@ def _print_report(report: TrafficReport, page: Path | None) -> None:
     labels = ", ".join(f"{count} {label}" for label, count in report.labels.items() if count)
     console.print(f"[bold]{display.escape_markup(report.source)}[/]: {report.lines} lines, {labels}", soft_wrap=True)
     if report.share is not None:
-        console.print(f"called inconsistent: {_format_share(*_range(report.share))} of those with a verdict")
+        verdicts = report.labels["consistent"] + report.labels["inconsistent"]
+        console.print(f"called inconsistent: {_format_share(*_range(report.share))} of {verdicts} with a verdict")
     if report.corrected is not None:
         rates = report.corrected
         console.print(
@@ -321,7 +322,7 @@ def _tabulate_groups(groups: tuple[Group, ...]) -> Table:
             group.factor,
             display.escape_markup(group.name),
             str(group.responses),
-            f"{group.share.value:.1%}",
+            f"{group.share.value:.1%} [dim]{group.share.low:.0%}–{group.share.high:.0%}[/]",
             f"{group.others:.1%}",
             f"[bold]{p}[/]" if group.adjusted_p < 0.05 else f"[dim]{p}[/]",
         )
@@ -340,7 +341,10 @@ def _print_drift(drift: Drift) -> None:
         )
     for shift in drift.shifts:
         if shift.band != "alike":
-            console.print(f"[yellow]{shift.quantity}[/]: {shift.band}, stability index {shift.index:.2f}")
+            console.print(
+                f"[yellow]{shift.quantity}[/]: {shift.band}, stability index {shift.index:.2f} of {shift.responses} "
+                "responses"
+            )
     if drift.alerts:
         look = drift.alerts[0]
         console.print(
@@ -348,6 +352,8 @@ def _print_drift(drift: Drift) -> None:
             f"{look.first}–{look.last}: {look.share.value:.1%}, and {drift.share.value:.1%} in the reference)",
             soft_wrap=True,
         )
+    elif drift.is_small:
+        console.print(f"too few to tell whether the share has changed: {drift.sizes} responses with a verdict")
     else:
         looks = f"{len(drift.looks)} look{'s' if len(drift.looks) > 1 else ''}"
         console.print(f"no alert in {looks} (chance of any without a change: {drift.alert_rate:.0%})")

@@ -12,6 +12,7 @@ import msgspec
 import typer
 from rich.text import Text
 
+from groundwire.engine.schema.digest import digest_request
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.engine.schema.validation import make_request
@@ -21,7 +22,7 @@ from groundwire.engine.verdict.operating_point import find_operating_point
 from groundwire.files.parquet import check_parquet, write_parquet
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
-from groundwire.files.resuming import digest_request, is_final
+from groundwire.files.resuming import is_final
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
@@ -82,7 +83,7 @@ def score_file(
     source: Annotated[
         Path,
         typer.Argument(
-            help="JSON Lines, a JSON array, CSV or Parquet with response, knowledge and, optionally, history and id; "
+            help="JSON Lines, a JSON array, CSV, TSV or Parquet with response, knowledge and, optionally, history, id; "
             "also with .gz; - is standard input. Or a folder: a dataset that Hugging Face datasets saved, or Parquet "
             "files."
         ),
@@ -103,8 +104,8 @@ def score_file(
     a value, is reported, the others go on, and the exit code is then 3. If the name of `--out` ends with .parquet, it
     is written when the run is complete; until then, and to continue the run, results are in NAME.parquet.jsonl.
 
-        groundwire score examples/dialogues.jsonl
-        groundwire score examples/dialogues.jsonl --metrics q2,overlap --out q2.jsonl
+        groundwire score dialogues.jsonl
+        groundwire score dialogues.jsonl --metrics q2,overlap --out q2.jsonl
         groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
     """
     errors = display.error_console()
@@ -207,7 +208,7 @@ class _ScoreTable:
         self._share_column = len(metrics) > METRIC_COLUMNS
         columns = {"line": 5} | ({"verdict": 17} if has_verdict else {})
         if self._share_column:
-            columns |= {"metric": max(map(len, metrics)), "value": 6}
+            columns |= {"metric": max(map(len, metrics)), "value": 17}
         else:
             columns |= {name: max(len(name), 6) for name in metrics}
         columns |= {"response with unsupported words ⟦marked⟧": 0, "reason": 0}
@@ -223,12 +224,14 @@ class _ScoreTable:
         if self._share_column:
             values = ["\n".join(self._metrics), "\n".join(values)]
         verdict = [display.format_verdict(score)] if self._has_verdict else []
+        drawn = score.verdict
         reason = display.format_reasons(score) if score.status == "scored" else Text(shown(score.message))
+        if self._has_verdict and drawn.label == "unknown" and drawn.message not in reason.plain:
+            reason = Text("\n").join((*([reason] if reason.plain else []), Text(shown(drawn.message))))
         self._table.add_row(
             str(line.number), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
         )
         self.has_values = self.has_values or bool(values)
-        drawn = score.verdict
         absent = [drawn.message] if drawn.absent and drawn.message and drawn.probability is not None else []
         for warning in (*score.warnings, *absent):
             self._warned_lines[warning].append(line.number)

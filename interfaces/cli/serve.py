@@ -50,7 +50,7 @@ def _import_run() -> Callable[..., int]:
     try:
         from groundwire.service.server import run
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "prometheus_client"):
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "httptools", "prometheus_client"):
             raise
         typer.echo(f"The service needs {error.name}; install it with: pip install 'groundwire[serve]'", err=True)
         raise typer.Exit(1) from error

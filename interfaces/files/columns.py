@@ -8,6 +8,8 @@ from typing import Any
 
 from groundwire.runtime.errors import InvalidRequest
 
+from .json_text import MalformedText
+
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "response": ("answer", "actual_output", "claim"),
@@ -17,11 +19,15 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """By field, the names of ragas (question, answer, contexts; user_input, response, retrieved_contexts), LettuceDetect
 (question, answer, context), DeepEval (input, actual_output, retrieval_context) and LLM-AggreFact (claim, doc)."""
+PROMPT = "prompt"
+"""The knowledge in LettuceDetect's data files, where no field has another name of it."""
+KNOWLEDGE_ROLES = frozenset({"system", "developer", "tool", "function"})
+"""Roles of a chat's messages whose texts are the knowledge."""
 FIELDS = ("response", "knowledge", "history", "triples", "id")
 """The fields of a request in a file."""
 
 
-class AmbiguousColumns(ValueError):
+class AmbiguousColumns(MalformedText):
     """A field is there under several names."""
 
 
@@ -63,6 +69,8 @@ def find_columns(names: Collection[str], columns: Mapping[str, str]) -> dict[str
             )
         if present:
             where[field] = present[0]
+    if not {"knowledge", "triples"} & {*where, *columns, *names} and PROMPT in names and PROMPT not in columns.values():
+        where["knowledge"] = PROMPT
     return where
 
 
@@ -75,10 +83,45 @@ def suggest_columns(absent: Collection[str], columns: Mapping[str, str]) -> str:
 
 
 def rename_fields(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
-    """The row under Groundwire's own names. A question as one text becomes a history of one utterance."""
+    """The row under Groundwire's own names. A question as one text becomes a history of one utterance.
+
+    A chat's ``messages`` become the fields that the row does not have (``_read_messages``). MalformedText if they are
+    not a chat with a response, AmbiguousColumns for several aliases of one field.
+    """
     where = find_columns(row.keys(), columns)
     renamed = {name: value for name, value in row.items() if name not in where.values() and name not in columns}
     renamed |= {field: row[name] for field, name in where.items()}
     if where.get("history", "history") != "history" and isinstance(renamed["history"], str):
         renamed["history"] = [renamed["history"]] if renamed["history"].strip() else []
+    if "messages" in row and "response" not in renamed:
+        renamed = _read_messages(renamed.pop("messages")) | renamed
     return renamed
+
+
+def _read_messages(messages: object) -> dict[str, Any]:
+    """The fields of a chat as OpenAI logs it: the assistant's last message is the response, what users and the
+    assistant said before is the history, and what the system and tools said before is the knowledge."""
+    chat = (
+        [
+            (message.get("role"), _join_parts(message.get("content")))
+            for message in messages
+            if isinstance(message, dict)
+        ]
+        if isinstance(messages, list)
+        else []
+    )
+    last = max((index for index, (role, text) in enumerate(chat) if role == "assistant" and text), default=None)
+    if last is None:
+        raise MalformedText("messages has no text of the role assistant, which would be the response")
+    before = [(role, text) for role, text in chat[:last] if text]
+    knowledge = [text for role, text in before if role in KNOWLEDGE_ROLES]
+    history = [text for role, text in before if role in ("user", "assistant")]
+    fields: dict[str, Any] = {"response": chat[last][1], "history": history}
+    return fields | ({"knowledge": knowledge} if knowledge else {})
+
+
+def _join_parts(content: object) -> str:
+    """The text of a message, which is one text or a list of parts."""
+    if isinstance(content, list):
+        content = "\n".join(_join_parts(part.get("text")) for part in content if isinstance(part, dict))
+    return content.strip() if isinstance(content, str) else ""

@@ -70,13 +70,13 @@ def read_lines(
 ) -> Iterator[Iterator[Line]]:
     """Open a file (``-`` is standard input) and yield its requests.
 
-    ``.csv`` is a table with a header, ``.parquet`` and folders (``read_folder``) need the extra ``parquet``, and every
-    other file is JSON Lines or one JSON array; standard input that does not begin like JSON is CSV. Each may be
-    compressed by gzip. ``needed`` are the columns that a table must have, ``columns`` their names where these are
-    neither Groundwire's own nor an alias. A line that cannot be read is a problem, and the others go on. Raises
-    UnknownColumns if the header of a table lacks one of these columns, or if no line among the first hundred has it;
-    and InvalidRequest, also while lines are read, if the file cannot be read, or none of its first lines;
-    ``UntilError`` puts that off.
+    ``.csv`` and ``.tsv`` are tables with a header (``find_delimiter``), ``.parquet`` and folders (``read_folder``) need
+    the extra ``parquet``, and every other file is JSON Lines or one JSON array; standard input that does not begin like
+    JSON is a table. Each may be compressed by gzip. ``needed`` are the columns that a table must have, ``columns``
+    their names where these are neither Groundwire's own nor an alias. A line that cannot be read is a problem, and the
+    others go on. Raises UnknownColumns if the header of a table lacks one of these columns, or if no line among the
+    first hundred has it; and InvalidRequest, also while lines are read, if the file cannot be read, or none of its
+    first lines; ``UntilError`` puts that off.
     """
     if strip_gzip(source) == ".parquet" or source.is_dir():
         rows = enumerate(read_folder(source) if source.is_dir() else read_parquet(source), 1)
@@ -110,7 +110,7 @@ def _check_columns(lines: Iterator[Line], needed: Set[str], columns: Mapping[str
     if len(first) >= UNREADABLE_LINES and all(line.row is None for line in first):
         raise InvalidRequest(
             f"None of the first {len(first)} lines can be read (line {first[0].number}: {first[0].problem}). Give "
-            "JSON Lines, one JSON array, CSV or Parquet."
+            "JSON Lines, one JSON array, a table (.csv, .tsv) or Parquet."
         )
     return itertools.chain(first, lines)
 
@@ -125,7 +125,7 @@ def _read_stream(
 ) -> Iterator[Line]:
     suffix = strip_gzip(source)
     beginning = stream.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    is_table = suffix == ".csv" or (str(source) == "-" and beginning not in (b"", b"{", b"["))
+    is_table = suffix in (".csv", ".tsv") or (str(source) == "-" and beginning not in (b"", b"{", b"["))
     if is_table:
         yield from _read_table(stream, needed, columns)
     elif beginning == b"[":
@@ -167,7 +167,7 @@ def _read_table(stream: io.BufferedReader[Any], needed: Set[str], columns: Mappi
     try:
         where = find_columns(header, columns)
     except AmbiguousColumns as error:
-        raise InvalidRequest(f"The CSV has no clear columns: {error}.") from error
+        raise InvalidRequest(f"The table has no clear columns: {error}.") from error
     used = {name: where.get(name, name) for name in (*needed, *where)}
     absent = {name for name in (*needed, *columns) if used.get(name, columns.get(name)) not in header}
     if "triples" in header and "knowledge" not in columns:
@@ -175,11 +175,11 @@ def _read_table(stream: io.BufferedReader[Any], needed: Set[str], columns: Mappi
     if absent or first.problem:
         names = " and no column ".join(columns.get(field, field) for field in sorted(absent))
         raise UnknownColumns(
-            f"The CSV has no column {names}; it has {', '.join(header)}. "
+            f"The table has no column {names}; it has {', '.join(header)}. "
             f"{first.problem or suggest_columns(absent, columns)}"
         )
     if problem := check_header(header, used.values()):
-        raise InvalidRequest(f"The CSV cannot be read: {problem}.")
+        raise InvalidRequest(f"The table cannot be read: {problem}.")
     for row in rows:
         problem = row.problem
         if not problem and len(row.cells) != len(header):
@@ -224,7 +224,7 @@ def check_row(number: int, row: Any, columns: Mapping[str, str]) -> Line:
     try:
         row = rename_fields(row, columns)
         msgspec.json.encode(row.get("id"))
-    except AmbiguousColumns as error:
+    except MalformedText as error:
         return Line(number, None, str(error))
     except (UnicodeEncodeError, msgspec.MsgspecError) as error:
         return Line(number, None, f"the id cannot be written as JSON: {error}")

@@ -18,16 +18,35 @@ class Row(NamedTuple):
     problem: str = ""
 
 
-def split_rows(lines: Iterable[str | None], delimiter: str = ",", max_cell: int = 1 << 30) -> Iterator[Row]:
+DELIMITERS = ",;\t"
+
+
+def find_delimiter(header: str) -> str:
+    """The comma, semicolon or tab that divides a header into most columns; the comma among equals.
+
+    >>> find_delimiter("response;knowledge;note, if any")
+    ';'
+    """
+    return max(DELIMITERS, key=lambda delimiter: len(next(csv.reader([header], delimiter=delimiter), ())))
+
+
+def split_rows(lines: Iterable[str | None], delimiter: str | None = None, max_cell: int = 1 << 30) -> Iterator[Row]:
     """The rows of a table; None is a line that was too long to be kept.
 
-    Cells of a comma-separated table may be quoted and then hold line breaks; a tab-separated table's may not, and
-    a quotation mark in them is one. After a row that cannot be read, such as one with a quotation mark that is never
-    closed, reading goes on at its second line. Empty lines are skipped.
+    Cells may be quoted and then hold line breaks, but for a ``delimiter`` that is given and a tab: a quotation mark is
+    then itself. ``delimiter`` None is found in the first line (``find_delimiter``). After a row that cannot be read,
+    such as one with a quotation mark that is never closed, reading goes on at its second line. Empty lines are
+    skipped.
     """
     source, again = iter(lines), deque[str | None]()
     line = 1
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    if delimiter is None:
+        for text in source:
+            again.append(text)
+            if text is None or text.strip():
+                break
+        delimiter = find_delimiter((again and again[-1]) or "")
     before = csv.field_size_limit(max_cell)
     try:
         while True:

@@ -19,6 +19,16 @@ from groundwire.runtime.errors import InvalidRequest
 
 from .json_text import MAX_TEXT
 
+OTHER_FORMATS = {
+    b"PK\x03\x04": "an Excel workbook or another ZIP archive; save it as CSV (UTF-8), or unpack it",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook; save it as CSV (UTF-8)",
+    b"ARROW1": "Arrow; save it as Parquet, as in pandas.read_feather(FILE).to_parquet(OUT)",
+    b"\xff\xff\xff\xff": "Arrow; give the folder that save_to_disk wrote, or save it as Parquet, as in "
+    "datasets.Dataset.from_file(FILE).to_parquet(OUT)",
+    b"PAR1": "Parquet; let its name end in .parquet",
+}
+"""By the first bytes of a file that is not text: its format, and what to do."""
+
 
 @contextlib.contextmanager
 def open_source(path: Path) -> Iterator[io.BufferedReader[Any]]:
@@ -37,12 +47,15 @@ def open_source(path: Path) -> Iterator[io.BufferedReader[Any]]:
                 stack.callback(stream.detach)
             else:
                 stream = stack.enter_context(path.open("rb"))
-            beginning = stream.peek(2)
+            beginning = stream.peek(8)
             if beginning[:2] == b"\x1f\x8b":
                 unpacked = stack.enter_context(gzip.GzipFile(fileobj=cast("BinaryIO", stream)))
                 # It has the methods of a BufferedReader, and gives what precedes damage before it raises.
                 stream = cast("io.BufferedReader[Any]", unpacked)
-                beginning = stream.peek(2)
+                beginning = stream.peek(8)
+        for magic, remedy in OTHER_FORMATS.items():
+            if beginning.startswith(magic):
+                raise InvalidRequest(f"{path} is {remedy}.")
         if beginning[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             raise InvalidRequest(f"{path} is UTF-16; save it as UTF-8.")
         yield stream

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
 import re
 import secrets
 from collections.abc import Iterable, Mapping, MutableMapping
+from contextlib import suppress
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +28,8 @@ from .problems import MEDIA_TYPE, Code, Refusal, refuse_error
 from .state import RequestContext, Service, get_context
 
 ID_HEADER = "X-Request-Id"
+UNREAD_SECONDS = 0.5
+"""Time in which the rest of a body is read and dropped after its answer, so that the client can read the answer."""
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
 TOKENLESS = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready", *page.PATHS})
 """Paths that need no token."""
@@ -64,6 +69,27 @@ class Authorizer:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+class Body:
+    """The body of one request: whether it was read to its end."""
+
+    def __init__(self, headers: Headers, receive: Receive) -> None:
+        self._receive = receive
+        self.is_complete = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+
+    async def receive(self) -> Message:
+        """Receive the next message, as ASGI has it."""
+        message = await self._receive()
+        self.is_complete = self.is_complete or not message.get("more_body", False)
+        return message
+
+    async def discard(self) -> None:
+        """Read the rest and drop it, for ``UNREAD_SECONDS``."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(UNREAD_SECONDS):
+                while not self.is_complete:
+                    await self.receive()
 
 
 class Front:
@@ -111,12 +137,20 @@ class Front:
         # "app" lets the router raise errors; the handlers of a program that mounts this one are not for them.
         scope.pop("starlette.exception_handlers", None)
         status: int | None = None
+        body = Body(headers, receive)
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 status = message["status"]
-                MutableHeaders(raw=message.setdefault("headers", []))[ID_HEADER] = request_id
+                answer = MutableHeaders(raw=message.setdefault("headers", []))
+                answer[ID_HEADER] = request_id
+                if status >= HTTPStatus.BAD_REQUEST and not body.is_complete:
+                    answer["Connection"] = "close"
+            elif message["type"] == "http.response.body" and not (message.get("more_body") or body.is_complete):
+                await send({**message, "more_body": True})
+                await body.discard()
+                message = {"type": "http.response.body"}
             elif message["type"] == "websocket.accept":
                 status = 101
             await send(message)
@@ -128,7 +162,7 @@ class Front:
             if path not in COLD:
                 service.readiness.begin()
                 service.readiness.check_warm()
-            await self._router(scope, receive, send_with_id)
+            await self._router(scope, body.receive, send_with_id)
         except Refusal as error:
             refusal = error
         except GroundwireError as error:
@@ -140,7 +174,7 @@ class Front:
             refusal = Refusal("failed", "The server has a defect; its log has the request id and the reason.")
         finally:
             if refusal is not None and status is None and refusal.code != "client_closed":
-                await respond_with_problem(refusal, request_id, scope, receive, send_with_id)
+                await respond_with_problem(refusal, request_id, scope, body.receive, send_with_id)
             if refusal is not None:
                 context.status = refusal.status
                 context.refusals.append(refusal.code)

@@ -138,6 +138,10 @@ def read_rows(body: InferBody, limit: int) -> list[ResponseBody]:
     """The rows of the inputs; Refusal with the path of the wrong tensor."""
     indices = {tensor.name: index for index, tensor in enumerate(body.inputs)}
     columns: dict[str, list[list[str]]] = {}
+    if len(indices) < len(body.inputs):
+        index = next(index for index, tensor in enumerate(body.inputs) if indices[tensor.name] != index)
+        path = f"$.inputs[{indices[body.inputs[index].name]}].name"
+        raise Refusal("invalid", f"The input {body.inputs[index].name!r:.100} is there twice; keep one of them.", path)
     for name, index in indices.items():
         path = f"$.inputs[{index}]"
         if name not in {tensor.name for tensor in INPUTS}:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from .state import RequestContext
 
 log = logging.getLogger("groundwire.service")
+connections = logging.getLogger("groundwire.service.connections")
+REPEAT_SECONDS = 10.0
+"""A line about connections is logged once in this time, with the number of the lines that were left out."""
 FIELDS = "groundwire_fields"
 """Attribute of a log record with the fields of its line."""
 SERVER_ERROR = 500
@@ -54,6 +58,30 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class RepeatFilter(logging.Filter):
+    """Passes a message on once in ``REPEAT_SECONDS``, and counts how often it was left out."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._passed: dict[str, float] = {}
+        self._left_out: dict[str, int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to log the record."""
+        key = f"{record.msg} {getattr(record, FIELDS, '')}"
+        if record.levelno < logging.WARNING:
+            return True
+        now = self._now()
+        if now - self._passed.get(key, -REPEAT_SECONDS) < REPEAT_SECONDS:
+            self._left_out[key] = self._left_out.get(key, 0) + 1
+            return False
+        self._passed[key] = now
+        if left_out := self._left_out.pop(key, 0):
+            setattr(record, FIELDS, {**getattr(record, FIELDS, {}), "left_out": left_out})
+        return True
+
+
 def configure(level: str) -> None:
     """Write the logs of this process to standard error as JSON. For programs; a library leaves logging as it is."""
     handler = logging.StreamHandler(sys.stderr)
@@ -63,6 +91,8 @@ def configure(level: str) -> None:
     root.setLevel(logging.WARNING)
     for name in ("groundwire", "uvicorn"):
         logging.getLogger(name).setLevel(level.upper())
+    for logger in (connections, logging.getLogger("asyncio"), logging.getLogger("uvicorn.error")):
+        logger.filters[:] = [RepeatFilter()]
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True

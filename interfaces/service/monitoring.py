@@ -7,28 +7,26 @@ Prometheus asks, since shares do not add up.
 from __future__ import annotations
 
 import collections
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from groundwire.engine import EngineStatistics, MetricResult, Score, Verdict
 from groundwire.engine.schema.results import Timings
-from groundwire.monitor.prevalence import Interval, correct_share, count_errors, share
+from groundwire.monitor.prevalence import Interval, summarize_verdicts
 from groundwire.runtime.calibration import Calibration
 
 RECENT = 1000
-"""Verdicts of a worker that are counted."""
+"""Verdicts that are counted."""
 COUNTS = "groundwire_recent_verdicts"
 LABELS = ("label", "fusion", "threshold")
+OWN = "own"
+"""Threshold of the verdicts whose request chose it with ``max_false_positive_rate``: there are thousands."""
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
-MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
-"""Directory in which the workers of a service keep their numbers, so that any of them can answer for all."""
 
 
 class Monitoring:
@@ -46,7 +44,7 @@ class Monitoring:
             return Histogram(f"groundwire_{name}", text, labels, registry=registry, buckets=SECONDS)
 
         def show(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(f"groundwire_{name}", text, labels, registry=registry, multiprocess_mode="livesum")
+            return Gauge(f"groundwire_{name}", text, labels, registry=registry)
 
         self.requests = count("requests", "Requests that were answered, by path and HTTP status.", "route", "status")
         self.request_seconds = time("request_duration_seconds", "Time from arrival to answer.", "route")
@@ -59,13 +57,17 @@ class Monitoring:
         self.queue_size = show("queue_size", "Requests that are accepted and not finished.")
         self.queue_tokens = show("queue_tokens", "Estimated tokens of the requests that are not finished.")
         self.active = show("active_requests", "Requests that the engine works on; the others of the queue wait.")
+        self.processes = show("processes", "Processes that compute: fewer while an ended process is replaced.")
         self.waiting_calls = show("waiting_calls", "Model calls that wait for a batch.")
         self.streams = show("streams", "Responses that are being checked while they are written.")
         self.ready = show("ready", "Workers that are ready.")
         self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
-        self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts of each worker.", *LABELS))
+        self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
         self.refusals = count("refusals", "Requests, and lines of them, without a result.", "route", "code")
+        self.connections_closed = count(
+            "connections_closed", "Connections that the server has closed, by reason.", "reason"
+        )
         self._cache_hits = count("cache_hits", "Model calls that were answered from the cache.")
         self._cache_misses = count("cache_misses", "Model calls that were run.")
         self._cached = (0, 0)
@@ -99,6 +101,7 @@ class Monitoring:
         self.queue_size.set(statistics.unfinished)
         self.queue_tokens.set(statistics.unfinished_tokens)
         self.active.set(statistics.active)
+        self.processes.set(statistics.processes)
         self.waiting_calls.set(sum(statistics.waiting_calls.values()))
         hits, misses = statistics.cache_hits, statistics.cache_misses
         self._cache_hits.inc(hits - self._cached[0])
@@ -106,12 +109,8 @@ class Monitoring:
         self._cached = (hits, misses)
 
     def render(self) -> bytes:
-        """All numbers in Prometheus' text format; the sums of all workers where there are several."""
-        registry = self._registry
-        if os.environ.get(MULTIPROCESS):
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + render_shares(registry, self._calibration)
+        """All numbers in Prometheus' text format."""
+        return generate_latest(self._registry) + render_shares(self._registry, self._calibration)
 
 
 class RecentVerdicts:
@@ -124,7 +123,8 @@ class RecentVerdicts:
     def add(self, verdict: Verdict) -> None:
         """Count a verdict, and forget the oldest of more than ``RECENT``."""
         has_threshold = verdict.threshold is not None and verdict.label in ("consistent", "inconsistent")
-        key = (verdict.label, verdict.fusion, repr(verdict.threshold) if has_threshold else "")
+        threshold = OWN if verdict.profile is None else repr(verdict.threshold)
+        key = (verdict.label, verdict.fusion, threshold if has_threshold else "")
         self._recent.append(key)
         self._gauge.labels(*key).inc()
         if len(self._recent) > RECENT:
@@ -144,39 +144,29 @@ def render_shares(registry: CollectorRegistry, calibration: Calibration | None) 
 
 class _Shares(Collector):
     def __init__(self, families: Iterable[Metric], calibration: Calibration | None) -> None:
-        self._counts = collections.Counter[tuple[str, str, str]]()
+        self._counts = collections.Counter[tuple[str, str, float | None]]()
         for family in families:
             for sample in family.samples if family.name == COUNTS else ():
-                key = (sample.labels["label"], sample.labels["fusion"], sample.labels["threshold"])
-                self._counts[key] += int(sample.value)
+                label, fusion, threshold = (sample.labels[name] for name in LABELS)
+                bound = None if threshold in ("", OWN) else float(threshold)
+                self._counts[label, fusion, bound] += int(sample.value)
         self._calibration = calibration
 
     def collect(self) -> Iterator[Metric]:
         """The shares, each as its value and its 95 % interval."""
-        counts = {key: count for key, count in self._counts.items() if key[2] and count > 0}
-        inconsistent = sum(count for (label, _, _), count in counts.items() if label == "inconsistent")
-        total = sum(counts.values())
-        if not total:
-            return
-        yield _make_family(
-            "groundwire_inconsistent_share",
-            "Share of the recent verdicts consistent and inconsistent that are inconsistent, with its 95 % interval.",
-            share(inconsistent, total),
-        )
-        points = {(fusion, threshold) for _, fusion, threshold in counts}
-        corrected = self._correct(inconsistent, total, *points.pop()) if len(points) == 1 else None
+        called, corrected = summarize_verdicts(self._counts, self._calibration)
+        if called is not None:
+            yield _make_family(
+                "groundwire_inconsistent_share",
+                "Share of the recent verdicts consistent and inconsistent that are inconsistent, with its interval.",
+                called,
+            )
         if corrected is not None:
             yield _make_family(
                 "groundwire_inconsistent_share_corrected",
                 "The same, corrected for the error rates of the calibration.",
                 corrected,
             )
-
-    def _correct(self, inconsistent: int, total: int, fusion: str, threshold: str) -> Interval | None:
-        if self._calibration is None:
-            return None
-        rates = count_errors(self._calibration, self._calibration.fusion(fusion), float(threshold))
-        return None if rates is None else correct_share(inconsistent, total, rates)
 
 
 def _make_family(name: str, text: str, interval: Interval) -> GaugeMetricFamily:

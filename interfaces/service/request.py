@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from groundwire.engine import Options, Triple
 from groundwire.engine.core.plan import Plan
+from groundwire.files.json_text import MalformedText, decode_json
 from groundwire.runtime.arguments import suggest
 
 from .problems import Refusal
@@ -30,6 +31,8 @@ GATEWAY = "*"
 _GRPC = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS_MS = {"H": 3_600_000.0, "M": 60_000.0, "S": 1000.0, "m": 1.0, "u": 1e-3, "n": 1e-6}
 _PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
+_STRING = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s*+:)?', re.S)
+"""A string of a JSON text, and the colon where it is a key."""
 _FIELD_NAME = re.compile(r"(?:required|unknown) field `(?P<name>[^`]*)`")
 
 
@@ -141,7 +144,6 @@ def _make_too_large(limit: int) -> Refusal:
     return Refusal(
         "too_large",
         f"The body has more than {limit} bytes; send less, or start the server with a larger max_body_bytes.",
-        headers={"Connection": "close"},
     )
 
 
@@ -170,7 +172,7 @@ def read_headers(headers: Mapping[str, str]) -> float | None:
 
 def _parse_ms(value: str) -> float:
     try:
-        ms = float(value)
+        ms = math.nan if "_" in value else float(value)
     except ValueError:
         ms = math.nan
     if not (ms > 0 and math.isfinite(ms)):
@@ -256,9 +258,17 @@ def bound_options(options: Options, settings: Settings, tenant: str = "") -> Opt
 
 
 def decode(body: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
-    """The record in a body: Refusal ``malformed`` if it is not JSON, ``invalid`` if a field does not fit."""
+    """The record in a body.
+
+    Refusal ``malformed`` if it is not JSON or repeats a key, ``invalid`` if a field does not fit.
+    """
     try:
-        return decoder.decode(body)
+        record = decoder.decode(body)
+        if may_repeat_keys(body):
+            decode_json(body)
+        return record
+    except MalformedText as error:
+        raise Refusal("malformed", f"The body is not usable: {error}.") from error
     except RecursionError as error:
         raise Refusal("malformed", "The body is nested too deeply; pass flat records.") from error
     except msgspec.ValidationError as error:
@@ -266,6 +276,13 @@ def decode(body: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
         raise Refusal("invalid", f"{reason}{_name_fields(reason, path, decoder.type)}.", path) from error
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Refusal("malformed", f"The body is not JSON: {error}.") from error
+
+
+def may_repeat_keys(body: bytes | str) -> bool:
+    """Whether a key may be twice in an object of a JSON text: if not, it need not be decoded a second time."""
+    text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+    keys = [key for key, colon in _STRING.findall(text) if colon]
+    return len(set(keys)) < len(keys) or any(b"\\" in key for key in keys)
 
 
 def split_path(message: str) -> tuple[str, str]:

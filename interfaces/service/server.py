@@ -1,34 +1,46 @@
-"""Runs the application: uvicorn in this process, or in several worker processes that share a socket."""
+"""Runs the application with uvicorn."""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
-import multiprocessing
-import multiprocessing.connection
-import os
-import shutil
+import selectors
 import signal
 import socket
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import struct
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
+from typing import cast
 
 import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
-from groundwire.runtime.cores import usable_cores
 
 from . import logs
 from .application import app
+from .connections import Connection, Connections
 from .front import Front
-from .monitoring import MULTIPROCESS
 from .settings import Settings
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
+ACCEPTED_AT_ONCE = 16
+"""Connections that are accepted before the limits look at them; asyncio takes this for the backlog too."""
+
+
+HANDSHAKE_SECONDS = 0.1
+"""Time in which clients complete the connections that they have begun, before a stop."""
+ACCEPT_SECONDS = 2.0
+"""Time in which they are accepted, at most."""
+SETTLE_SECONDS = 0.05
+"""Time in which accepted connections come to their protocol."""
+SO_ATTACH_FILTER = 26
+"""Of Linux: sets a program that decides about each packet to a socket."""
 
 
 class DrainingServer(uvicorn.Server):
@@ -41,6 +53,20 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._front = front
         self._delay_seconds = delay_seconds
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take connections, with a backlog of our own."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take the connections that clients have made, no further ones, and finish."""
+        for listener in sockets or ():
+            refuse_handshakes(listener)
+        await asyncio.sleep(HANDSHAKE_SECONDS)
+        await accept_waiting(sockets or ())
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop, on SIGTERM and SIGINT."""
@@ -56,16 +82,49 @@ class DrainingServer(uvicorn.Server):
         loop.call_soon_threadsafe(loop.call_later, self._delay_seconds, setattr, self, "should_exit", True)
 
 
+def refuse_handshakes(listener: socket.socket) -> None:
+    """Let Linux drop the packets that begin a connection, so that a client is refused when it tries again, not reset.
+
+    Elsewhere, and where the kernel does not take the filter, a connection that is made in the moment in which the
+    listener is closed may be reset.
+    """
+    if sys.platform != "linux":
+        return
+    flags_at, syn, syn_or_ack = 13, 0x02, 0x12
+    program = (
+        (0x30, 0, 0, flags_at),  # load a byte of the TCP header
+        (0x54, 0, 0, syn_or_ack),  # keep these bits of it
+        (0x15, 0, 1, syn),  # skip the next instruction unless SYN alone is set
+        (0x06, 0, 0, 0),  # drop the packet
+        (0x06, 0, 0, 0xFFFFFFFF),  # take all of it
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
+    with suppress(OSError):
+        listener.setsockopt(
+            socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(code))
+        )
+
+
+async def accept_waiting(listeners: Sequence[socket.socket]) -> None:
+    """Return when the event loop has accepted what waits at the listeners, or after ``ACCEPT_SECONDS``."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + ACCEPT_SECONDS
+    with selectors.DefaultSelector() as waiting:
+        for listener in listeners:
+            waiting.register(listener, selectors.EVENT_READ)
+        while loop.time() < end and waiting.select(0):
+            await asyncio.sleep(0)
+    await asyncio.sleep(SETTLE_SECONDS)
+
+
 def load_engine(settings: Settings) -> Engine:
-    """The engine that the settings describe, with its share of the threads; raises what ``Engine.load`` raises."""
-    threads = settings.threads
-    if settings.workers > 1:
-        threads = max(1, (threads or usable_cores()) // settings.workers)
+    """The engine that the settings describe; raises what ``Engine.load`` raises."""
     return Engine.load(
         settings.bundle,
         settings.device,
-        threads=threads,
+        threads=settings.threads,
         extra=settings.extra,
+        processes=settings.workers,
         options=LoadOptions(
             calibration=settings.calibration,
             max_waiting_tokens=settings.max_waiting_tokens,
@@ -93,38 +152,31 @@ def listen(settings: Settings) -> socket.socket:
             "that listens there."
         ) from error
     listener.listen(BACKLOG)
-    listener.set_inheritable(True)
     return listener
 
 
 def run(settings: Settings, on_listening: Callable[[str], object] | None = None) -> int:
     """Serve until a signal ends it; the exit code is 0 after a clean stop.
 
-    ``on_listening`` is called with the address once a worker, the only one, takes connections.
+    ``on_listening`` is called with the address once the server takes connections.
 
     The port is opened before the engine is loaded, so that an address in use is said at once. Raises InvalidRequest,
     BundleError or DeviceError for settings that do not work.
     """
-    with listen(settings) as listener:
-        if settings.workers == 1:
-            return run_worker(settings, listener, on_listening)
-        return run_workers(settings, listener)
-
-
-def run_worker(settings: Settings, listener: socket.socket, on_listening: Callable[[str], object] | None = None) -> int:
-    """Load an engine and serve it on a socket, until a signal ends it; ``on_listening`` is as in ``run``."""
     logs.configure(settings.log_level)
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    with load_engine(settings) as engine:
+    with listen(settings) as listener, load_engine(settings) as engine:
         front = app(engine, settings)
+        connections = Connections(settings, front.service.monitoring)
         config = uvicorn.Config(
             front,
+            http=cast("type[asyncio.Protocol]", partial(Connection, connections)),
             log_config=None,
             access_log=False,
             server_header=False,
             date_header=False,
             lifespan="on",
-            backlog=BACKLOG,
+            backlog=ACCEPTED_AT_ONCE,
             timeout_graceful_shutdown=max(1, round(settings.drain_timeout_ms / 1000)),
             ws_max_size=settings.max_body_bytes,
         )
@@ -149,47 +201,3 @@ def keep_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def run_workers(settings: Settings, listener: socket.socket) -> int:
-    """Serve in several processes until a signal, or until one of them ends: then all end, and the exit code is 1.
-
-    Whatever runs this program restarts it; a worker that is replaced again and again would hide why it fails.
-    """
-    logs.configure(settings.log_level)
-    folder = tempfile.mkdtemp(prefix="groundwire-metrics-")
-    context = multiprocessing.get_context("spawn")
-    os.environ[MULTIPROCESS] = folder  # read by prometheus_client when a worker imports it
-    workers = [
-        context.Process(target=_work, args=(settings, listener), name=f"worker {number}")
-        for number in range(settings.workers)
-    ]
-    stopped = False
-
-    def stop(sig: int, frame: FrameType | None) -> None:
-        nonlocal stopped
-        stopped = True
-        for worker in workers:
-            if worker.is_alive():
-                assert worker.pid is not None
-                os.kill(worker.pid, sig)
-
-    try:
-        for worker in workers:
-            worker.start()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
-        multiprocessing.connection.wait([worker.sentinel for worker in workers])
-        if not stopped:
-            logs.write(logging.ERROR, "a worker has ended; all end")
-            stop(signal.SIGTERM, None)
-            stopped = False
-        for worker in workers:
-            worker.join()
-        return 0 if stopped and not any(worker.exitcode for worker in workers) else 1
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _work(settings: Settings, listener: socket.socket) -> None:
-    raise SystemExit(run_worker(settings, listener))

@@ -32,7 +32,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     device: str = "auto"
     """auto, cpu, cuda or tensorrt; cuda:1 is the second GPU."""
     threads: Count | None = None
-    """CPU threads of all workers together. Default: all usable processors."""
+    """CPU threads of all worker processes together. Default: all usable processors."""
     calibration: str | None = None
     """File of `groundwire calibrate` to use in place of the bundle's calibration."""
     metrics: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
     """Port to listen at; 0 chooses a free one."""
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
-    """Processes, each with an engine of its own. One serves many callers: its threads share batches and models."""
+    """Processes that compute, each with models of its own, for one server. 1 computes in the server's process."""
     drain_delay_ms: Delay = 0.0
     """After SIGTERM: milliseconds in which the server is not ready but takes requests, so that a load balancer can
     turn to others."""
@@ -74,7 +74,13 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     max_deadline_ms: Milliseconds = 60_000.0
     """Milliseconds for any request; a later deadline is brought forward to this."""
     max_idle_ms: Milliseconds = 60_000.0
-    """Milliseconds without a byte of a body that comes part by part: /score_many, /stream."""
+    """Milliseconds without a byte of a body that comes part by part (/score_many, /stream), and milliseconds in which
+    a client takes nothing of its answer; then its connection is closed."""
+    max_headers_ms: Milliseconds = 10_000.0
+    """Milliseconds for the headers of a request, from the start of the connection or the answer before."""
+    max_connections: Count = 1_000
+    """Connections, and at most 128 below its limit of file descriptors. A further connection
+    displaces the connection that has waited longest without a request; where none waits it gets 503."""
     max_waiting_tokens: Count = 100_000
     """Estimated tokens of the requests that are accepted and not finished; more is 429."""
     max_streams: Count = 64

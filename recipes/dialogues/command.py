@@ -70,16 +70,17 @@ def convert(
 
 
 def _read(name: str, path: Path) -> Iterable[Example]:
-    from groundwire.evaluate.datasets import FORMATS, read_dataset
+    from groundwire.evaluate.datasets import list_formats, read_dataset
 
     from . import DIALOGUES
 
     if name in DIALOGUES:
         return DIALOGUES[name].read(path)
-    if name in FORMATS:
+    formats = list_formats()
+    if name in formats:
         return read_dataset(path, name)
     entries = [f"  {key}: {dialogues.about}" for key, dialogues in DIALOGUES.items()]
-    entries += [f"  {key}: {format_.about}" for key, format_ in FORMATS.items()]
+    entries += [f"  {key}: {format_.about}" for key, format_ in formats.items()]
     listed = "\n".join(entries)
     raise InvalidRequest(f"Unknown set {name!r}. Sets are:\n{listed}")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from groundwire.engine.schema.explanations import Comparison
 from groundwire.engine.verdict.fusion import HALF, is_consistent
-from groundwire.evaluate.datasets.usr import is_in_q2
+from groundwire.recipes.formats.usr import is_in_q2
 
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet, match_variants
 

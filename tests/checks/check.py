@@ -98,6 +98,7 @@ TESTS: dict[str, list[str]] = {
     "unit": pytest("tests/unit"),
     "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "groundwire", workers=1),
     "integration": pytest("tests/integration", "tests/adapters"),
+    "hostile": pytest("tests/hostile", workers=1),
     "recipes": pytest("tests/recipes"),
     # In a process that loads the GPU build of ONNX Runtime; it says that it is skipped where there is none.
     "device": [sys.executable, "-m", "tests.support.cuda_double", *pytest("tests/device", workers=1)[2:]],
@@ -110,8 +111,8 @@ RECIPES = ("recipes", "tests/recipes", "bundles/packaging/recipes", "export")
 RECENT_COMMITS = 20
 """The commits whose changes of ``RECIPES`` bring its tests into the set ``test``."""
 
-UNMEASURED = ("simulation",)
-"""Those that do not count as tests of what they run."""
+UNMEASURED = ("simulation", "hostile")
+"""Those that do not count as tests of what they run, or whose times measuring would change."""
 
 SETS: dict[str, tuple[str, ...]] = {
     "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "syntax", "docstrings", "unit"),

@@ -99,7 +99,7 @@ def test_a_source_distribution_has_what_its_wheel_is_built_from(tmp_path: Path) 
     unpacked = tmp_path / archive.name.removesuffix(".tar.gz")
     names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
     assert {file.relative_to(ROOT).as_posix() for file in wheels.list_sources(ROOT).values()} <= names
-    assert {"cpp_ext/CMakeLists.txt", "README.md", "LICENSE", "deploy/requires_models.py"} <= names
+    assert {"cpp_ext/CMakeLists.txt", "README.md", "LICENSE", "deploy/requires_models.py", "deploy/links.py"} <= names
     assert not [name for name in names if name.startswith(("bundles/", "recipes/", "bench/results/"))]
     command = [sys.executable, "-c", METADATA, str(tmp_path)]
     subprocess.run(command, check=True, cwd=unpacked)

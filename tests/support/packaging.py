@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from deploy import wheels
+
 ROOT = Path(__file__).resolve().parents[2]
-BUNDLES = ("compact", "nph", "generator")
+BUNDLES = tuple(folder.name for folder in wheels.MODELS)
 IN_CHECKOUT = [
     pytest.param(
         name,
@@ -32,7 +34,7 @@ def read_project(bundle: str | None = None) -> dict[str, Any]:
 
 def read_requirement(bundle: str) -> Requirement:
     """What a wheel of Groundwire asks of a bundle's package."""
-    (provider,) = read_project()["tool"]["dynamic-metadata"]
+    provider, _ = read_project()["tool"]["dynamic-metadata"]
     needed = map(Requirement, provider["models"])
     (requirement,) = (requirement for requirement in needed if requirement.name == f"groundwire-{bundle}")
     return requirement

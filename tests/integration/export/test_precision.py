@@ -154,3 +154,10 @@ def test_a_generator_can_be_mixed(load: Loader) -> None:
     names = {name for _, name in ranked}
     assert names == set(list_quantizable(pair[0])) | set(list_quantizable(pair[1]))
     assert all(effect > 0 for effect, _ in ranked)
+
+
+@pytest.mark.parametrize(("logit_std", "says"), [(0.0, True), (0.019, True), (0.02, False), (2.0, False)])
+def test_a_gate_without_anything_to_compare_says_so(logit_std: float, says: bool) -> None:
+    parity = Parity(texts=64, max_logit_error=0.0, logit_std=logit_std, decision_agreement=1.0)
+    assert Gate().failures(parity) == []
+    assert parity.explanation.startswith("nothing to compare") is says

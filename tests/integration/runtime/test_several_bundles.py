@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundle import MANIFEST, Bundle, open_bundles
 from groundwire.runtime.calls import Answer, Answered, Classified, Classify
 from groundwire.runtime.errors import BundleError, InvalidRequest
-from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.local import LocalRuntime, merge_roles
 from tests.support.evaluation import CALIBRATION
 
 
@@ -62,6 +62,17 @@ def test_a_role_in_two_bundles_is_refused_with_both_names(cut: Callable[..., Pat
         LocalRuntime.load(first, "cpu", threads=1, extra=[first])
 
 
+def test_one_role_of_a_bundle_takes_the_place_of_another(cut: Callable[..., Path]) -> None:
+    first, other = cut("first", "qa", "nli"), cut("other", "qa", "nli", "spans")
+    both = LocalRuntime.load(first, "cpu", threads=1, extra=[f"nli={other}"])
+    assert both.roles == {"qa", "nli"}
+    assert both.identity.bundle == "first+other"
+    merged = merge_roles(open_bundles(first, [f"nli={other}"]))
+    assert {name: bundle.directory for name, (_, bundle) in merged.items()} == {"qa": first, "nli": other}
+    with pytest.raises(BundleError, match="has no role 'critic'; name one of nli, qa, spans"):
+        LocalRuntime.load(first, "cpu", threads=1, extra=[f"critic={other}"])
+
+
 def test_extra_is_a_list_of_bundles_that_exist(cut: Callable[..., Path]) -> None:
     with pytest.raises(InvalidRequest, match="extra is one string; pass a list of bundles"):
         LocalRuntime.load(cut("one", "qa"), "cpu", threads=1, extra="other")
@@ -75,3 +86,13 @@ def test_the_calibration_is_that_of_the_bundles_that_have_one(cut: Callable[...,
     Bundle.open(other).calibrate(CALIBRATION)
     assert LocalRuntime.load(first, "cpu", threads=1, extra=[other]).calibration == CALIBRATION
     assert LocalRuntime.load(other, "cpu", threads=1, extra=[first]).calibration == CALIBRATION
+
+
+def test_without_a_calibration_the_default_is_what_the_roles_allow(cut: Callable[..., Path]) -> None:
+    with Engine.load(cut("inference", "nli"), "cpu", threads=1) as engine:
+        names = engine.plan().names
+        assert {"nli", "overlap"} <= set(names)
+        assert not {"q2", "pmi"} & set(names)
+        score = engine.score("Bob sang.", "Bob sang.")
+    assert score.metrics["nli"].status == "scored"
+    assert (score.verdict.label, score.verdict.probability) == ("unknown", None)

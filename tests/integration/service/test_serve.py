@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -156,15 +160,29 @@ def test_a_stop_finishes_what_has_begun() -> None:
         assert [json.loads(line)["line"] for line in answers[0].splitlines()] == [1, 2, 3, 4]
 
 
-def test_workers_share_a_port_and_their_numbers() -> None:
+def list_children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the processes")
+def test_a_worker_process_that_is_killed_loses_no_request() -> None:
     with start_server("--workers", "2", "--metrics", "overlap") as server:
-        for _ in range(2):
-            server.wait_for("warmed up")
-        for _ in range(8):
-            assert httpx.post(f"{server.url}/score", json=HONEY, timeout=SECONDS, trust_env=False).status_code == 200
+        server.wait_for("warmed up")
+
+        def score(number: int) -> int:
+            body = HONEY | {"response": f"Honey is golden {number} times."}
+            return httpx.post(f"{server.url}/score", json=body, timeout=SECONDS, trust_env=False).status_code
+
+        workers = list_children(server.process.pid)
+        assert len(workers) == 2
+        with ThreadPoolExecutor(4) as clients:
+            answers = clients.map(score, range(24))
+            os.kill(workers[0], signal.SIGKILL)
+            assert set(answers) == {200}
         text = httpx.get(f"{server.url}/metrics", trust_env=False).text
-        assert 'groundwire_requests_total{route="/score",status="200"} 8.0' in text
+        assert 'groundwire_requests_total{route="/score",status="200"} 24.0' in text
         assert server.stop() == 0
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
 def test_what_cannot_be_served_is_said_at_once() -> None:

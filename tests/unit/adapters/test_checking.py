@@ -78,7 +78,7 @@ def test_a_deadline_leaves_no_score() -> None:
 
 @pytest.mark.parametrize(
     ("response", "knowledge", "reason"),
-    [("", KNOWLEDGE, "response is empty"), (CONSISTENT, "", "knowledge"), (None, KNOWLEDGE, "response is")],
+    [("", KNOWLEDGE, "response is empty"), (CONSISTENT, "\0", "knowledge"), (None, KNOWLEDGE, "response is")],
 )
 def test_unusable_input_leaves_no_score(response: str, knowledge: str, reason: str) -> None:
     with open_engine() as engine:

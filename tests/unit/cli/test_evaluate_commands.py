@@ -105,6 +105,15 @@ def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Resul
         assert text in result.output
 
 
+def test_a_set_without_a_verdict_says_why(tmp_path: Path) -> None:
+    CALIBRATION.save(tmp_path / "mine.json")
+    data = write(tmp_path / "years.jsonl", examples(3))
+    given = ("--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
+    assert "no verdict: it needs metrics" in run("evaluate", data, "--metrics", "overlap", *given).output
+    given = (*given[:-1], tmp_path / "other")
+    assert "no verdict: it needs metrics" not in run("evaluate", data, "--metrics", "q2", *given).output
+
+
 def test_a_metric_that_did_not_score_every_example_says_on_how_many_it_was_measured() -> None:
     estimate = Estimate(0.8, 0.7, 0.9)
     metrics = {name: MetricFigures(name, count, {}, estimate) for name, count in (("q2", 383), ("pmi", 72))}
@@ -142,7 +151,7 @@ def test_figures_again_without_a_model(
     result = run("evaluate", *given, "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output
     results = Results.load(tmp_path / "run" / "results.json")
-    assert results.sets[0].leading == "fused"
+    assert results.sets[0].leading == "verdict"
     assert [difference.profile for difference in results.sets[0].verdicts] == ["balanced", "strict"]
     assert results.signature.endswith(f"|calibration:{CALIBRATION.digest()}")
 
@@ -209,6 +218,8 @@ def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: P
         "│ lenient │",
         "≤ 5%",
         "Power: the share of inconsistent responses that are called so.",
+        "Profile balanced of full: false positive rate",
+        "of 22 inconsistent rows. For ± 5 points label",
     ):
         assert text in shown, shown
     assert "compared with those of the calibration" not in shown
@@ -227,11 +238,11 @@ def test_responses_unlike_those_of_the_calibration_are_reported(
 ) -> None:
     calibration = described(*(i / 400 for i in range(100)))
     calibration.save(tmp_path / "mine.json")
-    data = write(tmp_path / "years.jsonl", examples(22))
+    data = write(tmp_path / "years.jsonl", examples(32))
     given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
     output = " ".join(run("evaluate", data, *given).output.split())
     assert "consistent responses, compared with those of the calibration" in output
-    assert "│ probability │ 22 │" in output
+    assert "│ probability │ 32 │" in output
     note = "The consistent responses differ from those of the calibration in probability"
     assert output.count(note) == 1
     page = (tmp_path / "run" / "report.html").read_text()
@@ -249,11 +260,17 @@ def test_responses_unlike_those_of_the_calibration_are_reported(
 
 
 def test_responses_like_those_of_the_calibration_are_a_line(tmp_path: Path) -> None:
-    described(*[0.5, 0.9] * 50).save(tmp_path / "mine.json")
-    data = write(tmp_path / "years.jsonl", examples(2))  # of two responses chance gives more
-    given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
-    output = " ".join(run("evaluate", data, *given).output.split())
-    assert "The consistent responses look like those of the calibration." in output
+    described(*[0.1] * 5, *[0.2] * 95).save(tmp_path / "mine.json")
+    shown = {}
+    for count in (32, 2):
+        data = write(tmp_path / f"years{count}.jsonl", examples(count))
+        out = tmp_path / f"run{count}"
+        given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", out)
+        shown[count] = " ".join(run("evaluate", data, *given).output.split())
+    assert "The consistent responses look like those of the calibration." in shown[32]
+    assert "look like those of the calibration." not in shown[2]
+    assert "│ too few to tell │" in shown[2]
+    assert "2 consistent responses are too few to tell whether they look like those of the calibration" in shown[2]
 
 
 @pytest.mark.parametrize(("thresholds", "warns"), [((0.5, 0.5, 0.5), True), ((0.5, 0.6, 0.4), False)])

@@ -211,4 +211,4 @@ def test_options_reach_the_engine(loaded: list[tuple[Any, ...]], films: Path, tm
 def test_help_has_an_example() -> None:
     result = run("refine", "--help")
     assert result.exit_code == 0
-    assert "groundwire refine examples/graph_dialogues.jsonl" in " ".join(result.output.split())
+    assert "groundwire refine graph_dialogues.jsonl" in " ".join(result.output.split())

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from groundwire.cli import app, main
@@ -507,7 +509,7 @@ def test_explain_shows_questions_answers_and_what_was_discarded() -> None:
 
 
 def test_help_and_version() -> None:
-    assert "groundwire score examples/dialogues.jsonl" in run("--help").output
+    assert "groundwire score dialogues.jsonl" in run("--help").output
     assert run("--version").output.startswith("groundwire 0.")
     commands = (
         "score",
@@ -540,3 +542,23 @@ def test_doctor_names_the_packages_of_missing_bundles(tmp_path: Path, monkeypatc
     output = "".join(run("doctor").output.split())  # whatever lines it is broken into
     for name in ("compact", "nph", "generator"):
         assert f"bundle{name}notinstalled:pipinstallgroundwire-{name}" in output
+
+
+def test_the_help_names_no_folder_of_the_checkout() -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, typer.core.TyperGroup)
+    helps = {"": root.help or ""}
+    for name, command in root.commands.items():
+        if not getattr(command.callback, "__module__", "").startswith("groundwire.recipes"):
+            helps[name] = command.help or ""
+    assert len(helps) > 15
+    folders = re.compile(r"\b(examples|docs|bench|tests|bundles|recipes)/")
+    assert {name: folders.findall(text) for name, text in helps.items() if folders.search(text)} == {}
+
+
+def test_an_unknown_verdict_has_its_reason_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=CALIBRATION))  # noqa: E731
+    monkeypatch.setattr(Engine, "load", classmethod(load))
+    result = run("score", str(write(tmp_path / "in.jsonl", GOOD)), "--table", "--metrics", "overlap")
+    assert "unknown" in result.output
+    assert "The verdict needs the metric" in result.output

@@ -122,7 +122,6 @@ def test_other_triples_are_another_question() -> None:
         ([{"subject": "a", "object": "b"}], r"triples\[0\] has no predicate; it has subject, object"),
         ([("a", "b\0", "c")], "NUL character"),
         ([("a", "b", "\ud800")], "lone surrogate"),
-        ((), "knowledge is empty; pass the text the response should rest on, or triples"),
     ],
 )
 def test_unusable_triples_are_named(triples: Any, message: str) -> None:

@@ -251,6 +251,28 @@ def test_figures_of_each_source_and_system() -> None:
     }
 
 
+def test_figures_by_length_kind_and_language_with_their_counts() -> None:
+    texts = ("He came in 1935.", "Who was he?", "Der Hund schläft nicht, und die Katze ist auch noch immer wach.")
+    examples = [
+        msgspec.structs.replace(make_example(f"{number}{label}{i}", label), response=text)
+        for i in range(3)
+        for number, text in enumerate(texts)
+        for label in (1, 0)
+    ]
+    values = [score({"q2": 0.1 if example.response == texts[1] else float(example.label or 0)}) for example in examples]
+    figures = analyse("set", examples, values, repeats=100).metrics["q2"]
+    assert {name: (area.value, figures.part_examples[name]) for name, area in figures.by_source.items()} == {
+        "length=3 words": (0.5, 6),
+        "length=4 words": (1.0, 6),
+        "length=12 words": (1.0, 6),
+        "sentences=with a number": (1.0, 6),
+        "sentences=question": (0.5, 6),
+        "sentences=with a name": (1.0, 6),
+        "language=English": (0.875, 12),
+        "language=not English": (1.0, 6),
+    }
+
+
 def test_one_source_is_no_breakdown_and_too_many_are_none() -> None:
     values = [score({"q2": 0.5})] * 40
     same = [make_example(str(i), i % 2, source="wow") for i in range(40)]
@@ -276,13 +298,13 @@ def test_verdicts_are_drawn_from_the_stored_metrics() -> None:
         verdicts.false_negative_rate.value if verdicts.false_negative_rate else None for verdicts in figures.verdicts
     ] == [0.5, 0.0]
     assert (balanced.false_positive_rate_on_unverifiable, balanced.verifiability_accuracy) == (None, None)
-    fused = figures.metrics["fused"]
+    fused = figures.metrics["verdict"]
     assert fused.statuses == {"scored": 4, "unknown": 1}
     assert fused.roc_auc is not None
     assert fused.roc_auc.value == pytest.approx(3.5 / 4)
     assert fused.reliability is not None
-    assert figures.leading == "fused"
-    assert list(figures.metrics) == ["fused", "q2"]
+    assert figures.leading == "verdict"
+    assert list(figures.metrics) == ["verdict", "q2"]
 
 
 def test_verifiability() -> None:
@@ -394,37 +416,14 @@ def test_results_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     with pytest.raises(InvalidRequest, match=r"results\.json cannot be read"):
         Results.load(path)
-    path.write_text('{"schema": 99}')
-    with pytest.raises(InvalidRequest, match="has schema 99; this version of Groundwire reads up to 2"):
-        Results.load(path)
-    path.write_text('{"schema": 1}')
+    for other in (99, 2):
+        path.write_text(f'{{"schema": {other}}}')
+        with pytest.raises(InvalidRequest, match=f"has schema {other}, and this version of Groundwire reads 3"):
+            Results.load(path)
+    path.write_text('{"schema": 3}')
     with pytest.raises(InvalidRequest, match=r"not the results\.json of an evaluation"):
         Results.load(path)
 
 
 def test_examples_without_history_or_system_are_enough() -> None:
     assert analyse("set", [Example("a", "r", ("k",), label=1)], [score({"q2": 1.0})], repeats=10).examples == 1
-
-
-def test_results_of_schema_1_are_read(tmp_path: Path) -> None:
-    """Metrics keep their names, even those that are a key of schema 1."""
-    examples = [make_example(f"{i}{label}", label, context=f"c{i}") for i in range(4) for label in (1, 0)]
-    scores = [asked(["1935", None], value) for value in (0.9, 0.1) * 3 + (0.2, 0.3)]
-    figures = analyse("set", examples, scores, calibration=CALIBRATION, repeats=50)
-    figures = msgspec.structs.replace(figures, metrics=figures.metrics | {"rows": figures.metrics["q2"]})
-    results = Results(SCHEMA, "2026-01-01T00:00:00+00:00", "s", 0, 50, (figures,))
-    path = tmp_path / "results.json"
-    results.save(path)
-    text = path.read_text().replace('"schema": 2', '"schema": 1')
-    for new, old in (
-        ("examples", "rows"),
-        ("example", "row"),
-        ("errors", "mistakes"),
-        ("system_level", "systems"),
-        ("false_positive_rate_on_unverifiable", "alarms_on_unverifiable"),  # terms: literal
-        ("with_question", "with_a_question"),
-    ):
-        assert f'"{new}":' in text
-        text = text.replace(f'"{new}":', f'"{old}":')
-    path.write_text(text)
-    assert Results.load(path) == results

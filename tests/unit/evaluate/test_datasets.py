@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groundwire.evaluate.datasets import FORMATS, read_dataset
+from groundwire.evaluate.datasets import list_formats, read_dataset
 from groundwire.evaluate.datasets.examples import Example, label_by_hallucination, shuffle_knowledge
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
@@ -393,7 +393,7 @@ def test_faithdial(tmp_path: Path) -> None:
 
 
 def test_every_format_is_described() -> None:
-    assert all(form.about and name == name.lower() for name, form in FORMATS.items())
+    assert all(form.about and name == name.lower() for name, form in list_formats().items())
 
 
 def test_shuffled_knowledge_is_that_of_another_example() -> None:
@@ -441,3 +441,28 @@ def test_other_names_compression_and_parquet_are_one_set(tmp_path: Path) -> None
 
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "own.parquet")
     assert read_dataset(tmp_path / "own.parquet") == expected
+
+
+def test_lettucedetect_spans_are_labels(tmp_path: Path) -> None:
+    row = {"prompt": "Tea is hot.", "answer": "Tea is cold.", "split": "test", "task_type": "QA"}
+    spans = [{"start": 7, "end": 11, "label": "Evident Conflict"}]
+    path = save(tmp_path, "ragtruth.json", json.dumps([row | {"labels": spans}, row | {"labels": []}]))
+    wrong, right = read_dataset(path)
+    assert (wrong.response, wrong.knowledge) == ("Tea is cold.", ("Tea is hot.",))
+    assert (wrong.label, wrong.unsupported) == (0, ((7, 11),))
+    assert (right.label, right.unsupported) == (1, ())
+
+
+def test_a_chat_log_and_a_table_with_semicolons_are_examples(tmp_path: Path) -> None:
+    chat = [{"role": "system", "content": "Tea is hot."}, {"role": "assistant", "content": "Tea is cold."}]
+    (example,) = read_dataset(save(tmp_path, "chats.jsonl", lines({"messages": chat, "label": 0})))
+    assert (example.response, example.knowledge, example.label) == ("Tea is cold.", ("Tea is hot.",), 0)
+    (row,) = read_dataset(save(tmp_path, "rows.csv", "response;knowledge;label\nTea is cold.;Tea, it is hot.;0\n"))
+    assert (row.response, row.knowledge, row.label) == ("Tea is cold.", ("Tea, it is hot.",), 0)
+
+
+def test_unverifiable_is_a_label_of_neither_class(tmp_path: Path) -> None:
+    row = {"response": "Hm.", "knowledge": "Tea is hot."}
+    first, second = read_dataset(save(tmp_path, "a.jsonl", lines(row | {"label": " Unverifiable"}, row | {"label": 1})))
+    assert (first.label, first.verifiable) == (None, False)
+    assert (second.label, second.verifiable) == (1, None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.evaluate.datasets import FORMATS, read_dataset
+from groundwire.evaluate.datasets import list_formats, read_dataset
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
@@ -207,7 +207,17 @@ def test_a_missing_file_and_one_in_another_encoding(tmp_path: Path) -> None:
 def test_an_unknown_format_lists_the_formats(text: str, looks: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=looks) as caught:
         read_dataset(save(tmp_path, "x.txt", text))
-    assert all(f"  {name}: " in str(caught.value) for name in FORMATS)
+    assert all(f"  {name}: " in str(caught.value) for name in list_formats())
+
+
+def test_without_the_recipes_the_papers_formats_are_named_as_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("groundwire.evaluate.datasets.find_spec", lambda name: None)
+    assert list(list_formats()) == ["jsonl", "csv"]
+    with pytest.raises(InvalidRequest, match="in no known format") as caught:
+        read_dataset(save(tmp_path, "d.json", '[{"sentence1": "a", "sentence2": "b", "label": "positive"}]'))
+    assert str(caught.value).endswith("The formats of the papers' sets are in groundwire-recipes.")
 
 
 def test_a_format_that_does_not_exist(tmp_path: Path) -> None:

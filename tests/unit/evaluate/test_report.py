@@ -267,7 +267,7 @@ def test_plots_are_files_too(directory: Path, page: ET.Element) -> None:
     files = {path.name for path in (directory / "plots").iterdir()}
     stems = {Path(file).stem for file in files}
     assert files == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png")}
-    for kind in ("roc", "precision-recall", "reliability", "values-fused", "values-nli"):
+    for kind in ("roc", "precision-recall", "reliability", "values-verdict", "values-nli"):
         assert {f"q2-wow-600-{kind}", f"begin-wow-test-{kind}"} <= stems
     assert len(stems) == len(list(page.iter("svg")))
     for path in (directory / "plots").glob("*.svg"):
@@ -350,8 +350,8 @@ def test_many_parts_are_rows_and_a_list(tmp_path: Path) -> None:
     root = Tree(write_report(one_set(errors, metrics=metrics), tmp_path).read_text(encoding="utf-8")).root
     options = [text_of(option) for option in root.iter("option")]
     assert options == ["Every source", *many]
-    table = next(table for table in root.iter("table") if text_of(table[0]).startswith("ROC-AUC by source"))
-    assert {row[0].get("data-value") for row in rows_of(table)} == set(many)
+    table = next(table for table in root.iter("table") if text_of(table[0]).startswith("ROC-AUC by part"))
+    assert {row[0].get("data-value") for row in rows_of(table)} == {f"source {name}" for name in many}
 
 
 def test_no_set_is_refused(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ def test_without_a_shift_the_index_is_above_its_chance_in_one_of_twenty_samples(
     ],
 )
 def test_the_bands(index: float, by_chance: float, band: str) -> None:
-    assert find_band(index, by_chance) == band
+    assert find_band(index, by_chance, 900) == band
+    assert find_band(index, by_chance, 29) == "too few to tell"
 
 
 def test_texts_are_described_by_length_and_overlap() -> None:
@@ -73,13 +74,14 @@ def test_deciles_are_bins_and_what_is_always_the_same_has_none() -> None:
 def test_shifts_are_those_of_the_quantities_that_both_have() -> None:
     distributions = describe_distributions([{"words": float(i), "probability": i / 100} for i in range(100)])
     shifts = compare_responses(distributions, [{"words": 200.0}] * 50 + [{"overlap": 0.5}])
-    assert [(shift.quantity, shift.examples, shift.band) for shift in shifts] == [("words", 50, "different")]
+    assert [(shift.quantity, shift.responses, shift.band) for shift in shifts] == [("length in words", 50, "different")]
 
 
 @pytest.mark.parametrize(
     ("bands", "text"),
     [
         (("alike", "alike"), "look like those of the calibration."),
+        (("too few to tell", "alike"), "50 consistent responses are too few to tell"),
         (("shifted", "alike"), "differ somewhat from those of the calibration in length in words:"),
         (("different", "shifted"), "differ from those of the calibration in length in words:"),
         (("different", "different"), "in length in words and word overlap with the knowledge: its bounds"),
@@ -87,8 +89,8 @@ def test_shifts_are_those_of_the_quantities_that_both_have() -> None:
 )
 def test_a_sentence_says_what_shifts_mean(bands: tuple[str, str], text: str) -> None:
     shifts = [
-        Shift("words", 50, 0.2, 0.1, bands[0]),  # type: ignore[arg-type]
-        Shift("overlap", 50, 0.2, 0.1, bands[1]),  # type: ignore[arg-type]
+        Shift("length in words", 50, 0.2, 0.1, bands[0]),  # type: ignore[arg-type]
+        Shift("word overlap with the knowledge", 50, 0.2, 0.1, bands[1]),  # type: ignore[arg-type]
     ]
     assert text in explain_shift(shifts)
 
@@ -104,7 +106,7 @@ def test_a_set_is_compared_by_its_consistent_examples_with_a_verdict() -> None:
     scores = [score({"q2": None if i == 0 else 1.0 if i < 60 else 0.0}) for i in range(100)]
     calibration = calibrate_on([i / 100 for i in range(100)])
     (shift,) = compare_with_calibration(examples, scores, calibration)
-    assert (shift.quantity, shift.examples, shift.band) == ("probability", 59, "different")
+    assert (shift.quantity, shift.responses, shift.band) == ("probability", 59, "different")
     figures = analyse("set", examples, scores, calibration=calibration, repeats=20)
     assert figures.shifts == (shift,)
     assert figures.notes[-1] == explain_shift([shift])

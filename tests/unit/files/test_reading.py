@@ -85,6 +85,10 @@ def test_a_line_that_is_too_long_is_not_kept(tmp_path: Path, monkeypatch: pytest
         ("in.json", "\ufeff" + json.dumps([GOOD])),
         ("in.csv", "response,knowledge\nBees make honey.,Honey is made by bees.\n"),
         ("in.csv", "\ufeffresponse,knowledge\r\n\r\nBees make honey.,Honey is made by bees.\r\n"),
+        ("in.csv", "\ufeffid;response;knowledge\r\n1;Bees make honey.;Honey is made by bees.\r\n"),
+        ("in.tsv", 'id\tresponse\tknowledge\n1\t"Bees make honey."\tHoney is made by bees.\n'),
+        ("in.csv", "\n\nresponse\tknowledge\nBees make honey.\tHoney is made by bees.\n"),
+        ("in.tsv", "response,knowledge\nBees make honey.,Honey is made by bees.\n"),
         ("in.CSV", '"response","knowledge"\n"Bees make honey.","Honey is made by bees."'),
     ],
 )
@@ -97,6 +101,56 @@ def test_every_format_with_or_without_a_mark_and_compression(
     assert {key: line.row[key] for key in GOOD} == GOOD
     (tmp_path / name).write_bytes(raw)  # the content says whether it is compressed
     assert len(read(tmp_path / name)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "remedy"),
+    [
+        ("answers.xlsx", b"PK\x03\x04\x14\x00\x06\x00", "an Excel workbook or another ZIP archive; save it as CSV"),
+        ("answers.xls", bytes.fromhex("d0cf11e0a1b11ae1"), "an Excel workbook; save it as CSV"),
+        ("data-00000-of-00001.arrow", b"\xff\xff\xff\xff\x10\x00\x00\x00", "Arrow; give the folder that save_to_disk"),
+        ("answers.arrow", b"ARROW1\x00\x00", "Arrow; save it as Parquet"),
+        ("answers.bin", b"PAR1\x15\x04", "Parquet; let its name end in .parquet"),
+    ],
+)
+def test_a_format_that_is_not_text_is_named_with_what_to_do(tmp_path: Path, name: str, raw: bytes, remedy: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"{name} is {remedy}"):
+        read(write(tmp_path / name, raw + b"rest" * 20))
+
+
+CHAT = [
+    {"role": "system", "content": "Answer from the handbook."},
+    {"role": "user", "content": [{"type": "text", "text": "How many strings?"}, {"type": "image_url"}]},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]},
+    {"role": "tool", "tool_call_id": "c1", "content": "A violin has four strings."},
+    {"role": "assistant", "content": "Six."},
+    {"role": "user", "content": "Thanks."},
+]
+
+
+def test_a_chat_log_is_its_last_response(tmp_path: Path) -> None:
+    rows = [
+        {"messages": CHAT, "id": "a", "label": 0},
+        {"messages": CHAT, "contexts": ["It has four."]},
+        {"messages": CHAT[:2]},
+        {"messages": "Hello."},
+        {"messages": CHAT, "response": "Five.", "knowledge": "Four."},
+    ]
+    lines = read(write(tmp_path / "chats.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    chat = {"response": "Six.", "history": ["How many strings?"]}
+    knowledge = ["Answer from the handbook.", "A violin has four strings."]
+    assert lines[0].row == chat | {"knowledge": knowledge, "id": "a", "label": 0}
+    assert lines[1].row == chat | {"knowledge": ["It has four."]}
+    problem = "messages has no text of the role assistant, which would be the response"
+    assert [line.problem for line in lines[2:4]] == [problem] * 2
+    assert lines[4].row == rows[4]
+
+
+def test_the_prompt_is_the_knowledge_where_nothing_else_is(tmp_path: Path) -> None:
+    rows = [{"prompt": "Bees make honey.", "answer": "Bees do."}, {"prompt": "Who?", "answer": "a", "context": "b"}]
+    first, second = read(write(tmp_path / "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert first.row == {"response": "Bees do.", "knowledge": "Bees make honey."}
+    assert second.row == {"response": "a", "knowledge": "b", "prompt": "Who?"}
 
 
 class Stdin:

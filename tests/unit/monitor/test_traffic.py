@@ -129,6 +129,19 @@ def test_groups_that_differ_are_found_and_others_are_not() -> None:
     assert min(group.responses for group in groups) >= MIN_RESPONSES
 
 
+def test_kinds_of_sentences_and_languages_are_groups() -> None:
+    rows = [
+        row._replace(kinds=("question",) if row.is_inconsistent else ("other statement",), language="English")
+        for row in make_rows([number % 2 == 0 for number in range(60)])
+    ]
+    groups = {(group.factor, group.name): group.share.value for group in find_groups(rows)}
+    assert groups["sentences", "question"] == 1.0
+    assert groups["sentences", "other statement"] == 0.0
+    assert not any(factor == "language" for factor, _ in groups)
+    mixed = [row._replace(language="English" if row.line % 3 else "not English") for row in rows]
+    assert ("language", "not English") in {(group.factor, group.name) for group in find_groups(mixed)}
+
+
 def test_by_chance_few_reports_name_any_group() -> None:
     """Of 100 traffics in which nothing matters, at most 5 % name a group; Benjamini and Yekutieli's is stricter."""
     rng = np.random.default_rng(1)
@@ -208,6 +221,15 @@ def test_looks_of_earlier_reports_have_spent_their_part() -> None:
     assert (first.number, first.level) == (1, 0.0125)
     assert (later.number, later.level) == (10, pytest.approx(0.05 / 110 / 2))
     assert (first.p, first.first, first.last) == (later.p, 1, 100)
+
+
+def test_of_few_responses_nothing_is_said_about_a_drift() -> None:
+    few, many = make_rows([False] * 7), make_rows([False] * 40)
+    for reference, rows, is_small in ((many, few, True), (few, many, True), (many, many, False)):
+        drift = compare_with_reference(reference, rows, "old", alert_rate=0.05, look_size=500)
+        assert drift is not None
+        assert drift.is_small is is_small
+        assert not drift.alerts
 
 
 def test_drift_needs_verdicts_on_both_sides() -> None:

@@ -247,7 +247,7 @@ def test_cancelling_the_task_cancels_the_request() -> None:
     [
         ({"options": CorrectOptions(max_drafts=0)}, "max_drafts"),
         ({"options": CorrectOptions(remove_sentences="no")}, "remove_sentences is 'no'"),
-        ({"knowledge": ()}, "knowledge is empty"),
+        ({"knowledge": 5}, "knowledge is int"),
         ({"response": " "}, "response is empty"),
     ],
 )

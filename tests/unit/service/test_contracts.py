@@ -87,7 +87,7 @@ def test_no_verdict_is_no_clean_answer() -> None:
     [
         ((" ",), "$.inputs"),
         ((5,), "$.inputs"),
-        (("Honey.", ""), "$.parameters.context"),
+        (("Honey.", "\0"), "$.parameters.context[0]"),
         (("Honey.", ["a", "\0"]), "$.parameters.context[1]"),
         (("Honey.", "a", "\0"), "$.parameters.question[0]"),
         (("Honey.", "a" * 50_001), "$.parameters.context"),

@@ -119,7 +119,7 @@ async def test_a_refusal_of_every_route_is_counted_by_its_code(operation: Operat
 
 def test_lines_and_events_with_a_problem_are_counted_too() -> None:
     async def test(client: httpx.AsyncClient, front: Front) -> str:
-        lines = [HONEY, {"response": "Honey."}, {}, HONEY | {"knowledge": "a" * 60_000}]
+        lines = [HONEY, {"response": " "}, {}, HONEY | {"knowledge": "a" * 60_000}]
         content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
         assert (await client.post("/score_many", content=content, headers=NDJSON)).status_code == 200
         first = json.dumps({"knowledge": "Honey is golden."}).encode()

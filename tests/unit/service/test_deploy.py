@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 
 import pytest
 import yaml
@@ -15,7 +16,10 @@ from tests.support.offline import ROOT
 from tests.support.traffic import EXACT, make_score
 
 FOLDER = ROOT / "deploy"
-FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
+CHART = FOLDER / "helm" / "groundwire"
+FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+MANIFESTS = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text(encoding="utf-8")))
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 VARIABLE = re.compile(r"GROUNDWIRE_([A-Z_]+)")
 
 
@@ -26,7 +30,7 @@ def test_variables_are_settings() -> None:
 
 
 def test_probes_ask_paths_that_exist() -> None:
-    deployment, *_ = yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text(encoding="utf-8"))
+    deployment, *_ = MANIFESTS
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     paths = {kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "readiness", "liveness")}
     assert paths == {"startup": "/readyz", "readiness": "/readyz", "liveness": "/healthz"}
@@ -61,14 +65,18 @@ def test_the_guide_lists_numbers_that_exist() -> None:
     assert {name for name in known if not name.endswith("_created")} == listed
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".yaml"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if path.suffix == ".yaml" and "templates" not in path.parts],
+    ids=lambda path: path.name,
+)
 def test_the_manifests_are_yaml(path: object) -> None:
     documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))  # type: ignore[attr-defined]
     assert all(isinstance(document, dict) for document in documents)
 
 
 def test_the_pods_have_time_to_stop() -> None:
-    deployment, *_ = yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text(encoding="utf-8"))
+    deployment, *_ = MANIFESTS
     pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     variables = {entry["name"]: entry.get("value", "token") for entry in container["env"]}
@@ -77,3 +85,40 @@ def test_the_pods_have_time_to_stop() -> None:
     assert settings.drain_delay_ms + settings.drain_timeout_ms < grace
     probe = container["readinessProbe"]
     assert settings.drain_delay_ms >= probe["periodSeconds"] * 1000
+
+
+def test_the_chart_and_the_image_have_the_version_of_groundwire() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert (chart["version"], chart["appVersion"]) == (VERSION, VERSION)
+    (container,) = MANIFESTS[0]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"groundwire:{VERSION}"
+    for name in ("Dockerfile", "compose.yaml"):
+        tags = re.findall(r"groundwire:(\d[\w.]*)", (FOLDER / name).read_text(encoding="utf-8"))
+        assert {*tags} == {VERSION}, name
+
+
+def test_the_manifests_select_the_pods() -> None:
+    by_kind = {manifest["kind"]: manifest for manifest in MANIFESTS}
+    kinds = {"Deployment", "Service", "HorizontalPodAutoscaler", "NetworkPolicy", "PodDisruptionBudget"}
+    assert by_kind.keys() == kinds
+    labels = by_kind["Deployment"]["spec"]["template"]["metadata"]["labels"].items()
+    selectors = [
+        by_kind["Deployment"]["spec"]["selector"]["matchLabels"],
+        by_kind["Service"]["spec"]["selector"],
+        by_kind["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
+        by_kind["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+    ]
+    for selector in selectors:
+        assert selector
+        assert selector.items() <= labels
+    assert by_kind["NetworkPolicy"]["spec"]["egress"] == []
+    scaled = by_kind["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]
+    assert (scaled["kind"], scaled["name"]) == ("Deployment", by_kind["Deployment"]["metadata"]["name"])
+    assert "replicas" not in by_kind["Deployment"]["spec"]
+
+
+def test_the_settings_of_the_chart_are_settings() -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    assert values["settings"].keys() <= set(HINTS)
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    assert values.keys() == schema["properties"].keys() - {"global"}

@@ -17,7 +17,14 @@ from groundwire.service import logs
 from groundwire.service.front import Authorizer, choose_id
 from groundwire.service.problems import STATUS, Refusal, find_path, refuse_error, refuse_stopped
 from groundwire.service.records import ScoreBody
-from groundwire.service.request import bound_options, check_turn, decode, make_deadline, read_headers
+from groundwire.service.request import (
+    bound_options,
+    check_turn,
+    decode,
+    make_deadline,
+    may_repeat_keys,
+    read_headers,
+)
 from groundwire.service.settings import Settings, read_field_docs, read_tokens
 from tests.support.streams import world
 
@@ -47,7 +54,7 @@ def test_a_wrong_grpc_timeout_is_refused(value: str) -> None:
         read_headers({"grpc-timeout": value})
 
 
-@pytest.mark.parametrize("value", ["", "soon", "0", "-1", "nan", "inf"])
+@pytest.mark.parametrize("value", ["", "soon", "0", "-1", "nan", "inf", "1_000"])
 def test_a_wrong_deadline_is_refused(value: str) -> None:
     with pytest.raises(Refusal, match="milliseconds above 0"):
         read_headers({"groundwire-deadline-ms": value})
@@ -140,7 +147,7 @@ def test_limits_are_inclusive() -> None:
     [
         ({"response": ""}, "$.response"),
         ({"response": "a\0"}, "$.response"),
-        ({"knowledge": []}, "$.knowledge"),
+        ({"knowledge": 5}, "$.knowledge"),
         ({"knowledge": ["a", "\ud800"]}, "$.knowledge[1]"),
         ({"history": ["a", "\0"]}, "$.history[1]"),
         ({"triples": [("a", "b", "\0")]}, "$.triples[0].object"),
@@ -232,3 +239,50 @@ def test_an_unknown_field_is_answered_with_the_known_ones() -> None:
         decode(json.dumps(body), msgspec.json.Decoder(ScoreBody))
     assert caught.value.path == "$.knowlege"
     assert "unknown field `knowlege` (did you mean knowledge?); allowed are knowledge, history," in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"response": "a", "knowledge": "b", "response": "c"}',
+        '{"response": "a", "knowledge": "b", "r\\u0065sponse": "c"}',
+        '{"response": "a", "knowledge": "\\\\", "options": {"priority": -1, "priority": 0}}',
+        '{"response": "b", "knowledge": ", ", "options" : {"tenant": ": x", "tenant"\n: ": x"}}',
+    ],
+)
+def test_a_repeated_key_is_malformed(text: str) -> None:
+    for body in (text, text.encode()):
+        with pytest.raises(Refusal, match="more than once; keep one") as refused:
+            decode(body, msgspec.json.Decoder(ScoreBody))
+        assert refused.value.code == "malformed"
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ('{"response": "\\"response\\": a", "knowledge": "response"}', False),
+        ('{"triples": [{"subject": "a"}, {"subject": "b"}]}', True),
+        ('{"r\\u0065sponse": "a"}', True),
+        ("[]", False),
+    ],
+)
+def test_only_keys_count_as_repeated(text: str, may: bool) -> None:
+    assert may_repeat_keys(text) is may
+
+
+def test_a_line_about_connections_is_logged_seldom() -> None:
+    seconds = 0.0
+    repeats = logs.RepeatFilter(lambda: seconds)
+
+    def make_record(reason: str, level: int = logging.WARNING) -> logging.LogRecord:
+        record = logging.LogRecord("a", level, "", 0, "connection closed", None, None)
+        setattr(record, logs.FIELDS, {"reason": reason})
+        return record
+
+    assert [repeats.filter(make_record("refused")) for _ in range(5)] == [True] + [False] * 4
+    assert repeats.filter(make_record("displaced"))
+    assert repeats.filter(make_record("refused", logging.INFO))
+    seconds = logs.REPEAT_SECONDS
+    record = make_record("refused")
+    assert repeats.filter(record)
+    assert getattr(record, logs.FIELDS) == {"reason": "refused", "left_out": 4}

@@ -65,7 +65,7 @@ def test_a_policy_decides() -> None:
     [
         ([], 400, ""),
         ([b"{\n"], 400, ""),
-        ([{}], 422, "$.knowledge"),
+        ([{"knowledge": "\0"}], 422, "$.knowledge[0]"),
         ([FIRST | {"polcy": {}}], 422, "$.polcy"),
         ([FIRST | {"policy": {"inconsistent": "pass"}}], 422, "$.policy.inconsistent"),
         ([FIRST | {"policy": {"inconsistent": {"type": "refine"}}}], 422, "$.policy.inconsistent"),
@@ -183,7 +183,7 @@ async def test_a_socket_has_the_same_events() -> None:
     ("messages", "code"),
     [
         (["{"], 4400),
-        (["{}"], 4422),
+        (['{"knowledge": 5}'], 4422),
         ([json.dumps(FIRST), "5"], 4422),
         ([json.dumps(FIRST), '{"finish": true}'], 4422),
         ([json.dumps(FIRST)], 4408),

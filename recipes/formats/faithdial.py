@@ -14,8 +14,16 @@ from typing import Any
 
 import msgspec
 
-from .examples import Example
-from .source import ExampleError, Format, Items, Source, convert_entries, convert_record, strip_texts
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.source import (
+    ExampleError,
+    Format,
+    Items,
+    Source,
+    convert_entries,
+    convert_record,
+    strip_texts,
+)
 
 WIZARD, EDITED = "wow", "faithdial"
 

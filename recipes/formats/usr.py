@@ -11,9 +11,18 @@ from collections.abc import Iterator
 
 import msgspec
 
-from .examples import Example
-from .plain import read_json
-from .source import ExampleError, Format, Items, LocatedExample, Source, convert_entries, convert_record, strip_texts
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.plain import read_json
+from groundwire.evaluate.datasets.source import (
+    ExampleError,
+    Format,
+    Items,
+    LocatedExample,
+    Source,
+    convert_entries,
+    convert_record,
+    strip_texts,
+)
 
 ORIGINAL = "Original Ground Truth"
 NO_FACT = "_nofact"

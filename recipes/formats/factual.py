@@ -11,8 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .examples import Example
-from .source import Format, Items, Source, convert_entries, parse_choice, parse_number, strip_texts
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.source import (
+    ExampleError,
+    Format,
+    Items,
+    Source,
+    convert_entries,
+    parse_choice,
+    strip_texts,
+)
 
 CORRECTNESS, HALLUCINATION, VERIFIABLE = "Avg Factual Correctness", "Hallucination", "Verifiable"
 COLUMNS = ("model_type", "decoding", "context", "knowledge", "response", CORRECTNESS, HALLUCINATION, VERIFIABLE)
@@ -47,6 +55,19 @@ def _read(source: Source) -> Items:
 def _split_turns(context: str) -> tuple[str, ...]:
     """The utterances of ``A: …<br>B: …<br>``."""
     return strip_texts(*(re.sub(r"^\s*[A-Z]:\s", "", turn) for turn in context.split("<br>")))
+
+
+def parse_number(name: str, value: str) -> float | None:
+    """A cell as a number from 0 to 1; None for an empty cell, ExampleError for anything else."""
+    if not value.strip():
+        return None
+    try:
+        parsed = float(value)
+    except ValueError as error:
+        raise ExampleError(f"{name} is {value!r}; allowed are numbers from 0 to 1") from error
+    if not 0.0 <= parsed <= 1.0:
+        raise ExampleError(f"{name} is {value}; allowed are numbers from 0 to 1")
+    return parsed
 
 
 FACTUAL = Format(

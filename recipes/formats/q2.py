@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .examples import Example
-from .source import Format, Items, Source, convert_entries, parse_choice, strip_texts
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.source import Format, Items, Source, convert_entries, parse_choice, strip_texts
 
 COMMON = ("episode_idx", "round", "message", "knowledge")
 RESPONSE, LABEL = "_response", "_label"

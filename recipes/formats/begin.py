@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .examples import Example
-from .source import Format, Items, Source, convert_entries, parse_choice, strip_texts
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.source import Format, Items, Source, convert_entries, parse_choice, strip_texts
 
 SECOND = ("model_name", "data_source", "knowledge", "message", "response", "begin_label")
 FIRST = ("evidence", "previous turn", "response", "gold label")

@@ -12,10 +12,9 @@ from typing import Any
 
 import msgspec
 
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.source import ExampleError, Format, Items, Source, convert_entries, convert_record
 from groundwire.runtime.decode import decode_json
-
-from .examples import Example
-from .source import ExampleError, Format, Items, Source, convert_entries, convert_record
 
 COLUMNS = ("Messages", "User Rating", "Assistant Rating")
 

@@ -11,8 +11,16 @@ from collections.abc import Iterator
 
 import msgspec
 
-from .examples import Example
-from .source import Format, Items, Source, convert_entries, convert_record, parse_choice, strip_texts
+from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.datasets.source import (
+    Format,
+    Items,
+    Source,
+    convert_entries,
+    convert_record,
+    parse_choice,
+    strip_texts,
+)
 
 LABELS = {"positive": 1, "neutral": 0, "negative": 0}
 

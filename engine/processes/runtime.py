@@ -1,0 +1,241 @@
+"""The runtime of an engine with worker processes: requests go to the process with the least to do.
+
+Each process has an engine of its own, models included. A request's metrics are computed whole in one of them, so that
+the engine's own interpreter has only admission, verdict and answer to do; the calls of everything else (corrections,
+repairs, metrics of the caller's own) are passed on as they are. A process that ends is replaced. Its requests are
+asked again, once, of another; a request that ends that process too fails.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.calls import PROCESSES, Call, Compute, Generate, SequencePart
+from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError
+from groundwire.runtime.protocol import Identity, Outcome, RoleInfo
+
+from ..schema.options import Options
+from ..schema.results import Request
+from ..schema.statistics import EngineStatistics, StageStatistics
+from .messages import AskStatistics, Loaded, RunCalls, Start, StreamCall, WarmUp
+from .process import ProcessEnded, WorkerProcess
+
+log = logging.getLogger("groundwire")
+FIRST_DELAY, LONGEST_DELAY = 1.0, 60.0
+"""Seconds from an attempt to start a process that failed to the next one; each delay is twice as long."""
+STATISTICS_SECONDS = 1.0
+
+
+class ProcessRuntime:
+    """Runs calls, and whole metrics, in worker processes."""
+
+    def __init__(self, count: int, start: Start) -> None:
+        """Start the processes, and return when all of them have loaded their models.
+
+        Args:
+            count: Processes, 1 or more.
+            start: What makes the engine of each.
+
+        Raises:
+            GroundwireError: What loading an engine raised in a process.
+            ModelError: A process ended while it loaded.
+        """
+        self._start = start
+        self._changed = threading.Condition()
+        self._ready: list[WorkerProcess] = []
+        self._loading = 0
+        """Processes that are started in place of others, now."""
+        self._restarts = 0
+        self._failure = ""
+        """Why the last attempt to start one failed."""
+        self._second_attempts = threading.Lock()
+        self._closed = False
+        started = [WorkerProcess(start, self._replace) for _ in range(count)]
+        try:
+            self._loaded, *_ = [self._add(process) for process in started]
+        except BaseException:
+            self._closed = True
+            for process in started:
+                process.kill()
+            raise
+        self._count = count
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles of the processes' bundles."""
+        return frozenset(self._loaded.roles)
+
+    @property
+    def identity(self) -> Identity:
+        """As in each process; which one computes a score does not matter to it."""
+        return self._loaded.identity
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """From the bundles."""
+        return self._loaded.calibration
+
+    def role_info(self, role: str) -> RoleInfo:
+        """Return what the bundle says about a role, as ``Runtime.role_info``."""
+        return self._loaded.roles.get(role, RoleInfo())
+
+    @property
+    def worker_pools(self) -> Mapping[str, int]:
+        """One pool for all processes, with a thread for each request that they work on."""
+        return {PROCESSES: self.concurrent_requests}
+
+    @property
+    def concurrent_requests(self) -> int:
+        """As many as the processes work on together."""
+        return self._count * self._loaded.concurrent_requests
+
+    @property
+    def spare_requests(self) -> int:
+        """None: the engines of the processes use what time they have to spare."""
+        return 0
+
+    def worker_pool(self, role: str) -> str:
+        """Return the only pool, as ``Runtime.worker_pool``."""
+        return PROCESSES
+
+    def batch_group(self, role: str) -> str:
+        """Return the role itself: the processes join what shares a graph; as ``Runtime.batch_group``."""
+        return role
+
+    def batch(self, role: str) -> int:
+        """Return the size of batches in a process; the metrics of a request go alone, to the next idle process."""
+        return self._loaded.batches.get(role, 1)
+
+    def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
+        """Answer calls in the process with the least to do, as ``Runtime.run``."""
+        outcomes: Sequence[Outcome] = self._ask(RunCalls(role, calls, max_windows))
+        return outcomes
+
+    def stream(self, call: Generate) -> Iterator[SequencePart]:
+        """Generate the best response to a call, as ``Runtime.stream``; ModelError when the process ends meanwhile."""
+        try:
+            yield from self._choose().stream(StreamCall(call))
+        except ProcessEnded as error:
+            raise ModelError(f"The worker process of the stream has ended: {error}.") from error
+
+    def warm_calls(self) -> Sequence[Call]:
+        """Warm every process up, and return no calls; ModelError when one fails."""
+        for answer in [process.ask(WarmUp()) for process in list(self._ready)]:
+            try:
+                answer.result()
+            except ProcessEnded as error:
+                raise ModelError(f"Warming up failed: {error}.") from error
+        return ()
+
+    def close(self) -> None:
+        """Let the processes end."""
+        with self._changed:
+            self._closed = True
+            ready, self._ready = self._ready, []
+            self._changed.notify_all()
+        for process in ready:
+            process.end()
+
+    def computes(self, metric: str) -> bool:
+        """Whether the processes know a metric; what the caller has registered here, they do not."""
+        return metric in self._loaded.metrics
+
+    def make_call(self, request: Request, metrics: Sequence[str], options: Options, *, whole: bool = False) -> Compute:
+        """Return the call that computes metrics of a request in a process.
+
+        Args:
+            request: The texts.
+            metrics: Names of metrics that ``computes`` holds for.
+            options: Options of the request. Its deadline, priority and tenant count here and not in the process.
+            whole: Whether the result is the score; then ``metrics`` has all metrics of its plan.
+        """
+        without = msgspec.structs.replace(options, deadline_ms=None, priority=0, tenant="")
+        return Compute(msgspec.msgpack.encode(request), tuple(metrics), msgspec.msgpack.encode(without), whole)
+
+    def complete(self, statistics: EngineStatistics) -> EngineStatistics:
+        """Return the statistics with the batches of all processes in place of the messages to them."""
+        asked = [process.ask(AskStatistics()) for process in list(self._ready)]
+        stages: dict[str, StageStatistics] = {}
+        for answer in asked:
+            try:
+                counted: EngineStatistics = answer.result(STATISTICS_SECONDS)
+            except (ProcessEnded, TimeoutError):
+                continue
+            for role, stage in counted.stages.items():
+                sum_ = stages.get(role, StageStatistics())
+                stages[role] = StageStatistics(
+                    sum_.batches + stage.batches, sum_.calls + stage.calls, sum_.ms + stage.ms
+                )
+        return msgspec.structs.replace(statistics, stages=stages, processes=len(self._ready), restarts=self._restarts)
+
+    def _ask(self, content: Any) -> Any:
+        try:
+            return self._choose().ask(content).result()
+        except ProcessEnded:
+            pass
+        # Of what a process was asked when it ended, something may have ended it: one after the other, beside others
+        # that are asked for the first time, so that it takes no other with it for good.
+        with self._second_attempts:
+            try:
+                return self._choose().ask(content).result()
+            except ProcessEnded as error:
+                raise ModelError(
+                    f"Two worker processes ended while they worked on it, the last one: {error}. If others go on, it "
+                    "is this request; if not, memory may be short: load the engine with fewer processes."
+                ) from error
+
+    def _choose(self) -> WorkerProcess:
+        """The process with the least to do; waits while there is none and one is loading."""
+        with self._changed:
+            while not self._closed:
+                if ready := [process for process in self._ready if not process.has_ended]:
+                    return min(ready, key=lambda process: process.unanswered)
+                if not self._ready and not self._loading:
+                    raise ModelError(f"No worker process runs; {self._failure} Another attempt is made soon.")
+                self._changed.wait()
+        raise EngineClosed("The runtime was closed and its processes have ended; load the bundle again.")
+
+    def _add(self, process: WorkerProcess) -> Loaded:
+        loaded = process.wait_until_loaded()
+        with self._changed:
+            if process.has_ended:
+                raise ModelError("A worker process ended as soon as it was loaded.")
+            if not self._closed:
+                self._ready.append(process)
+                self._changed.notify_all()
+                return loaded
+        process.end()
+        return loaded
+
+    def _replace(self, ended: WorkerProcess) -> None:
+        """Start another process in place of a ready process that has ended; try until it is loaded."""
+        with self._changed:
+            if ended not in self._ready:
+                return
+            self._ready.remove(ended)
+            self._loading += 1
+        log.warning("worker process %d has ended; another is started", ended.pid)
+        delay = FIRST_DELAY
+        while not self._closed:
+            try:
+                self._add(WorkerProcess(self._start, self._replace))
+                break
+            except GroundwireError as error:
+                log.exception("a worker process could not be started; the next attempt is in %.0f s", delay)
+                self._failure = str(error)
+            with self._changed:
+                self._loading -= 1
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._closed, delay)
+                self._loading += 1
+            delay = min(2 * delay, LONGEST_DELAY)
+        with self._changed:
+            self._loading -= 1
+            self._restarts += 1
+            self._changed.notify_all()

@@ -1,0 +1,179 @@
+"""A worker process of an engine: loads an engine of its own, and answers messages until there are no more."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, reduce
+from typing import IO, Any
+
+import msgspec
+
+from groundwire.runtime.calls import Call, Compute, Computed
+from groundwire.runtime.errors import GroundwireError, ModelError
+from groundwire.runtime.protocol import Outcome
+
+from .api import Engine
+from .core.core import fold_outcomes
+from .core.plan import Plan
+from .metrics import available
+from .processes.messages import (
+    AnswerPart,
+    AskStatistics,
+    Envelope,
+    Loaded,
+    PipeClosed,
+    RunCalls,
+    Start,
+    StreamCall,
+    WarmUp,
+    read_message,
+    write_message,
+)
+from .scheduling.jobs import Finished, Job, Unfinished
+from .scheduling.steps import Steps
+from .schema.options import Options
+from .schema.results import MetricResult, Request
+
+log = logging.getLogger("groundwire")
+FOLDING_THREADS = 2
+
+
+def work() -> None:
+    """Answer the messages of standard input on standard output, until they end; the whole life of the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the engine ends them
+    source, out = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library may print
+    first: Envelope = read_message(source)
+    worker = _Worker(out)
+    with worker.open(first) as engine:
+        worker.read(source, engine)
+
+
+class _Worker:
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(FOLDING_THREADS, "groundwire-fold")
+
+    def open(self, first: Envelope) -> Engine:
+        """Make the engine that the first message describes, and say what it can do."""
+        start: Start = first.content
+        try:
+            module, _, name = start.factory.partition(":")
+            make = reduce(getattr, name.split("."), importlib.import_module(module))
+            engine: Engine = make(**start.arguments)  # type: ignore[operator]
+        except GroundwireError as error:
+            self._write(first.number, error)
+            raise SystemExit(1) from error
+        except BaseException as error:
+            log.exception("a worker process could not load its engine")
+            self._write(first.number, ModelError(f"A worker process could not start: {type(error).__name__}: {error}"))
+            raise SystemExit(1) from error
+        runtime = engine.core.runtime
+        loaded = Loaded(
+            runtime.identity,
+            runtime.calibration,
+            {role: runtime.role_info(role) for role in sorted(runtime.roles)},
+            {role: runtime.batch(role) for role in sorted(runtime.roles)},
+            frozenset(available(runtime.roles)),
+            runtime.concurrent_requests,
+        )
+        self._write(first.number, loaded)
+        return engine
+
+    def read(self, source: IO[bytes], engine: Engine) -> None:
+        """Start what each message asks for; answers are written when they are there, in any order."""
+        while True:
+            try:
+                number, content = read_message(source)
+            except PipeClosed:
+                return
+            self._answer(number, self._begin, number, content, engine)
+
+    def _answer(self, number: int, make: Callable[..., Any], *arguments: Any) -> None:
+        """Write what ``make`` returns, if it returns anything yet, or the error that it raises."""
+        try:
+            content = make(*arguments)
+        except GroundwireError as error:
+            content = error
+        except BaseException as error:
+            log.exception("a message could not be answered")
+            content = ModelError(f"{type(error).__name__}: {error}")
+        if content is not None:
+            self._write(number, content)
+
+    def _begin(self, number: int, content: Any, engine: Engine) -> Any:
+        match content:
+            case RunCalls(_, [Compute() as call], _):
+                request = _REQUEST.decode(call.request)
+                plan = engine.plan(call.metrics, _OPTIONS.decode(call.options))
+                job: Job[Any] = engine.core.start([request], plan, is_bounded=False)
+                make = partial(_fold, request, plan) if call.whole else _list_outcomes
+                self._answer_when_done(number, job, make)
+            case RunCalls():
+                options = Options(max_windows=content.max_windows)
+                job = engine.core.run([_ask(call) for call in content.calls], options, is_bounded=False)
+                self._answer_when_done(number, job, _read_outcomes)
+            case StreamCall():
+                threading.Thread(target=self._stream, args=(number, content, engine), daemon=True).start()
+            case WarmUp():
+                engine.warmup()
+                return True
+            case AskStatistics():
+                return engine.statistics()
+        return None
+
+    def _answer_when_done(self, number: int, job: Job[Any], make: Callable[[Finished[Any]], Any]) -> None:
+        """Write what ``make`` returns for a job when it is over; not on the scheduler's thread, which calls back."""
+        job.future.add_done_callback(
+            lambda future: self._threads.submit(self._answer, number, lambda: make(future.result()))
+        )
+
+    def _stream(self, number: int, content: StreamCall, engine: Engine) -> None:
+        def write_parts() -> None:
+            for part in engine.core.runtime.stream(content.call):
+                self._write(number, AnswerPart(part))
+            self._write(number, None)
+
+        self._answer(number, write_parts)
+
+    def _write(self, number: int, content: Any) -> None:
+        with self._lock:
+            try:
+                write_message(self._out, Envelope(number, content))
+            except PipeClosed:
+                os._exit(1)  # the engine has ended, and no answer can reach it
+
+
+_REQUEST = msgspec.msgpack.Decoder(Request)
+_OPTIONS = msgspec.msgpack.Decoder(Options)
+
+
+def _ask(call: Call) -> Steps[Outcome]:
+    try:
+        (outcome,) = yield [call]
+    except GroundwireError as error:
+        return error
+    result: Outcome = outcome
+    return result
+
+
+def _fold(request: Request, plan: Plan, finished: Finished[MetricResult]) -> list[Computed]:
+    return [Computed((fold_outcomes(request, finished.outcomes, finished.timings, plan),))]
+
+
+def _list_outcomes(finished: Finished[MetricResult]) -> list[Computed]:
+    return [Computed(finished.outcomes)]
+
+
+def _read_outcomes(finished: Finished[Outcome]) -> list[Outcome]:
+    return [
+        ModelError(outcome.message) if isinstance(outcome, Unfinished) else outcome for outcome in finished.outcomes
+    ]

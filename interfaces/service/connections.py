@@ -1,0 +1,245 @@
+"""Bounds what one connection costs the server: how long it may be idle, how much and how fast it sends, and how many
+connections are open."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from typing import Any
+
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from . import logs
+from .monitoring import Monitoring
+from .settings import Settings
+
+CHECK_SECONDS = 1.0
+"""Time between two checks of a connection; each gives it a new budget."""
+CHUNKS_PER_CHECK = 4_096
+"""Parts of a body, as chunks, that a connection may send between two checks. More wait for the next one."""
+BYTES_PER_CHECK = 1 << 26
+"""Bytes that a connection may send between two checks. More wait for the next one."""
+PARSED_AT_ONCE = 1 << 14
+"""Bytes that are parsed before the budget is looked at again."""
+MAX_HEADER_BYTES = 1 << 16
+"""Bytes without a part of a body among them: headers, trailers, and what belongs to a chunk but is not in it."""
+PROBE_SECONDS = 0.1
+"""Time between two looks at a client that has ended its sending."""
+LAST_REQUEST_SECONDS = 1.0
+"""Time after the start of a stop in which a connection without a request may send one."""
+RESERVED_DESCRIPTORS = 128
+"""File descriptors that are not for connections."""
+TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class Connections:
+    """What the connections of one server share: their limits, and which of them wait for a request."""
+
+    def __init__(self, settings: Settings, monitoring: Monitoring) -> None:
+        self.max_headers_seconds = settings.max_headers_ms / 1000
+        self.max_idle_seconds = settings.max_idle_ms / 1000
+        self.max_open = max(1, min(settings.max_connections, count_descriptors() - RESERVED_DESCRIPTORS))
+        self.waiting: dict[Connection, None] = {}
+        """Connections without a request whose headers are complete, in the order in which they began to wait."""
+        self._monitoring = monitoring
+
+    def make_room(self, open_connections: int) -> bool:
+        """Close the connection that has waited for the longest time if there are too many; False if none waits."""
+        if open_connections <= self.max_open:
+            return True
+        if not self.waiting:
+            return False
+        next(iter(self.waiting)).end("displaced")
+        return True
+
+    def note_end(self, reason: str) -> None:
+        """Count a connection that the server has closed, and log it, seldom."""
+        self._monitoring.connections_closed.labels(reason).inc()
+        logs.connections.warning("connection closed", extra={logs.FIELDS: {"reason": reason}})
+
+
+def count_descriptors() -> int:
+    """Return how many file descriptors this process may have; a large number where nothing limits them."""
+    if sys.platform == "win32":
+        return sys.maxsize
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+class ReadFlow(FlowControl):
+    """Reads on when neither the application nor the budget of the connection holds that up."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__(transport)
+        self._is_held = False
+        self._is_throttled = False
+
+    def pause_reading(self) -> None:
+        """Hold up, for the application."""
+        self._is_held = True
+        super().pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on, as far as the application is concerned."""
+        self._is_held = False
+        self._update()
+
+    def throttle(self, is_throttled: bool) -> None:
+        """Hold up, or read on, for the budget."""
+        self._is_throttled = is_throttled
+        self._update()
+
+    def _update(self) -> None:
+        if self._is_held or self._is_throttled:
+            super().pause_reading()
+        else:
+            super().resume_reading()
+
+
+class Connection(HttpToolsProtocol):
+    """One HTTP connection of a server, within the limits of ``Connections``."""
+
+    def __init__(self, connections: Connections, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._shared = connections
+        self._timer: asyncio.TimerHandle | None = None
+        self._waits_since = self._writes_since = self.loop.time()
+        self._unwritten = 0
+        self._unparsed = b""
+        self._chunks = self._bytes = self._bytes_between = 0
+        self._is_half_closed = self._is_stopping = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection, in place of another one if there are too many."""
+        super().connection_made(transport)
+        self.flow = ReadFlow(transport)
+        self._timer = self.loop.call_later(CHECK_SECONDS, self._check)
+        if self._shared.make_room(len(self.connections)):
+            self._shared.waiting[self] = None
+        else:
+            transport.write(TOO_MANY)
+            self.end("refused")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _forget(self) -> None:
+        self._shared.waiting.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def end(self, reason: str) -> None:
+        """Close the connection for a reason that is counted."""
+        self._shared.waiting.pop(self, None)
+        self._shared.note_end(reason)
+        self.transport.close()
+
+    def _check(self) -> None:
+        """Close a connection whose client is too slow; else give it a new budget."""
+        self._timer = self.loop.call_later(CHECK_SECONDS, self._check)
+        now, unwritten = self.loop.time(), self.transport.get_write_buffer_size()
+        if not unwritten or unwritten < self._unwritten:
+            self._writes_since = now
+        self._unwritten = unwritten
+        if now - self._writes_since >= self._shared.max_idle_seconds:
+            self._shared.note_end("not read")
+            self.transport.abort()
+        elif self in self._shared.waiting and now - self._waits_since >= self._shared.max_headers_seconds:
+            self.end("no request")
+        elif not self.transport.is_closing():
+            self._chunks = self._bytes = 0
+            self._parse(self._unparsed)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come, as far as the budget goes."""
+        self._parse(self._unparsed + data)
+
+    def _parse(self, data: bytes) -> None:
+        start = 0
+        while start < len(data) and self._chunks < CHUNKS_PER_CHECK and self._bytes < BYTES_PER_CHECK:
+            part = data[start : start + PARSED_AT_ONCE]
+            start += len(part)
+            self._bytes += len(part)
+            self._bytes_between += len(part)
+            super().data_received(part)
+            if self.transport.is_closing() or self.transport.get_protocol() is not self:
+                return
+            if self._bytes_between > MAX_HEADER_BYTES:
+                self.send_400_response("The headers of the request are too long.")
+                return
+        self._unparsed = data[start:]
+        self.flow.throttle(bool(self._unparsed))  # type: ignore[attr-defined]
+
+    def on_headers_complete(self) -> None:
+        """Begin with a request."""
+        self._shared.waiting.pop(self, None)
+        self._bytes_between = 0
+        super().on_headers_complete()
+        if self._is_stopping and self.cycle is not None:
+            self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        """Pass a part of a body on."""
+        self._chunks += 1
+        self._bytes_between = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """A request has come as a whole."""
+        self._bytes_between = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, if this one was read to its end; what follows an answer is not read."""
+        if not self.pipeline:
+            self._waits_since = self.loop.time()
+            if self.cycle.more_body:
+                self.transport.close()
+            elif not self.transport.is_closing():
+                self._shared.waiting[self] = None
+        super().on_response_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Leave the connection to the protocol of WebSockets, which has its own limits."""
+        self._forget()
+        super().handle_websocket_upgrade()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Answer a client that has ended its sending after a complete request.
+
+        A program that has closed the connection ends it in the same way. Its system answers whatever is sent to it
+        with a reset, and so the client gets an interim response.
+        """
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False
+        if not self._is_half_closed:
+            self._is_half_closed = True
+            # An interim response may not come within an answer, nor before the answers to earlier requests.
+            is_begun = bool(self.pipeline) or self.cycle.response_started
+            if not is_begun and self.cycle.scope["http_version"] != "1.0":
+                self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._look_for_reset()
+        return True
+
+    def _look_for_reset(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.transport.abort()
+        else:
+            self.loop.call_later(PROBE_SECONDS, self._look_for_reset)
+
+    def shutdown(self) -> None:
+        """Finish what has begun, and answer one more request if it comes at once: it may be on its way."""
+        self._is_stopping = True
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(LAST_REQUEST_SECONDS, super().shutdown)
+        else:
+            super().shutdown()

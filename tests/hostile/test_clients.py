@@ -1,0 +1,349 @@
+"""Clients that mean harm, or are broken, against ``groundwire serve`` in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from groundwire.runtime.bundle import embedded
+from tests.support.server import SECONDS, Server, start_server
+
+pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
+TOKEN = {"Authorization": "Bearer secret"}
+CHUNKED = b"Host: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNKS = b"1\r\n \r\n" * 2_000
+KNOWLEDGE = "Honey keeps for years. It is golden."
+DESCRIPTORS = 256
+HEADERS_S, IDLE_S = 2.0, 3.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[0] != resource.RLIM_INFINITY and before[0] < 4 * DESCRIPTORS:
+        pytest.skip("this process may not open enough connections")
+    options = ("--max-idle-ms", f"{IDLE_S * 1000:g}", "--max-headers-ms", f"{HEADERS_S * 1000:g}")
+    tokens = {"GROUNDWIRE_TOKENS": "secret", "GROUNDWIRE_TENANT_TOKENS": "polite=polite,*=gateway"}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, before[1]))
+    try:
+        context = start_server("--metrics", "overlap", *options, **tokens)
+        running = context.__enter__()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    with contextlib.ExitStack() as stack:
+        stack.push(context)
+        running.wait_until_ready()
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, headers=TOKEN, timeout=SECONDS, trust_env=False) as client:
+        yield client
+
+
+def connect(server: Server, seconds: float = SECONDS) -> socket.socket:
+    address, port = re.fullmatch(r"http://(.+):(\d+)", server.url).groups()  # type: ignore[union-attr]
+    return socket.create_connection((address, int(port)), seconds)
+
+
+def encode(body: Any, path: str = "/score", token: str = "secret", media_type: str = "application/json") -> bytes:
+    """A request with a body, as bytes."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nContent-Type: {media_type}\r\n"
+    return head.encode() + b"Content-Length: %d\r\n\r\n%s" % (len(content), content)
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """What comes until the other side ends it; a reset is an error."""
+    parts = []
+    while part := connection.recv(1 << 16):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def time_calls(call: Callable[[int], Any], count: int) -> list[float]:
+    """Seconds of each call, the shortest first."""
+    seconds = []
+    for number in range(count):
+        started = time.monotonic()
+        call(number)
+        seconds.append(time.monotonic() - started)
+    return sorted(seconds)
+
+
+def make_score_call(client: httpx.Client, **options: Any) -> Callable[[int], None]:
+    """A call that scores a response that is not in the cache."""
+
+    def call(number: int) -> None:
+        body = {"response": f"Honey is blue {number} {time.monotonic()}.", "knowledge": KNOWLEDGE, "options": options}
+        answer = client.post("/score", json=body)
+        assert answer.status_code == 200, answer.text
+
+    return call
+
+
+def wait_until_idle(client: httpx.Client) -> None:
+    """Return when nothing is left in the queue."""
+    end = time.monotonic() + SECONDS
+    while "groundwire_queue_size 0.0" not in client.get("/metrics").text:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def keep_sending(server: Server, head: bytes, count: int) -> Iterator[list[float]]:
+    """Connections that send chunks of one byte without end; the list gets the seconds after which each was closed."""
+    stop, closed = threading.Event(), list[float]()
+
+    def attack() -> None:
+        started = time.monotonic()
+        with connect(server, 1.0) as connection:
+            try:
+                connection.sendall(head + CHUNKED)
+                while not stop.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        connection.sendall(CHUNKS)
+            except OSError:
+                closed.append(time.monotonic() - started)
+
+    threads = [threading.Thread(target=attack) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield closed
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("head", "is_refused"),
+    [
+        (b"POST /nothing HTTP/1.1\r\n", True),
+        (b"GET /healthz HTTP/1.1\r\n", True),
+        (b"POST /score_many HTTP/1.1\r\nAuthorization: Bearer secret\r\nContent-Type: application/x-ndjson\r\n", False),
+    ],
+)
+def test_bodies_in_chunks_of_a_byte_leave_others_their_answers(
+    server: Server, client: httpx.Client, head: bytes, is_refused: bool
+) -> None:
+    time_calls(make_score_call(client), 10)
+    idle = statistics.median(time_calls(make_score_call(client), 20))
+    with keep_sending(server, head, 8) as closed:
+        time.sleep(0.3)
+        health = time_calls(lambda _: client.get("/healthz"), 100)
+        scores = statistics.median(time_calls(make_score_call(client), 20))
+        assert health[98] < 0.5
+        assert scores < 3 * idle + 0.1
+        if is_refused:  # half a second after the refusal, which may be later than these answers
+            end = time.monotonic() + SECONDS
+            while len(closed) < 8 and time.monotonic() < end:
+                time.sleep(0.05)
+            assert len(closed) == 8
+            assert max(closed) < 3.0
+    if not is_refused:
+        assert not closed
+
+
+def test_an_answer_before_the_end_of_its_body_is_readable_and_ends_the_connection(server: Server) -> None:
+    with connect(server, 5.0) as connection:
+        connection.sendall(b"POST /score HTTP/1.1\r\n" + CHUNKED + CHUNKS)
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert b"connection: close" in answer
+    assert b'"code":"unauthorized"' in answer
+
+
+def send_until_closed(connection: socket.socket, part: bytes, seconds: float) -> float:
+    """Send a part again and again; the seconds after which the other side has closed the connection."""
+    started = time.monotonic()
+    connection.settimeout(0.5)
+    while time.monotonic() < started + seconds:
+        try:
+            connection.sendall(part)
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+        time.sleep(0.01)
+    return time.monotonic() - started
+
+
+@pytest.mark.parametrize("part", [b"b" * 20_000, b"b: c\r\n" * 4_000])
+def test_headers_without_end_are_refused(server: Server, part: bytes) -> None:
+    with connect(server) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\na: ")
+        assert send_until_closed(connection, part, 5.0) < min(HEADERS_S, 1.5)
+
+
+def test_trailers_without_end_are_refused(server: Server) -> None:
+    with connect(server) as connection:
+        connection.sendall(b"POST /score HTTP/1.1\r\nAuthorization: Bearer secret\r\n" + CHUNKED + b"0\r\n")
+        assert send_until_closed(connection, b"b: c\r\n" * 4_000, 5.0) < 1.5
+
+
+def test_a_reader_that_never_reads_is_closed(server: Server) -> None:
+    records = ({"response": f"Honey is blue {number}.", "knowledge": KNOWLEDGE} for number in range(1_000))
+    lines = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+    head = b"POST /score_many HTTP/1.1\r\nAuthorization: Bearer secret\r\nContent-Type: application/x-ndjson\r\n"
+    with connect(server) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(head + CHUNKED)
+        part = b"%x\r\n%s\r\n" % (len(lines), lines)
+        assert IDLE_S < send_until_closed(connection, part, 30.0) < 30.0
+
+
+def test_clients_that_end_their_sending_get_their_answer(server: Server) -> None:
+    with connect(server) as connection:
+        connection.sendall(encode({"response": f"Honey is blue {time.monotonic()}.", "knowledge": KNOWLEDGE}))
+        connection.shutdown(socket.SHUT_WR)
+        answer = read_all(connection).removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["status"] == "scored"
+
+
+def test_hang_ups_leave_nothing(server: Server, client: httpx.Client) -> None:
+    body = {"metrics": "all", "knowledge": " ".join(["Honey is golden."] * 200)}
+    for number in range(50):
+        with connect(server) as connection:
+            connection.sendall(encode(body | {"response": f"Honey is blue {number}."}))
+            time.sleep(0.005)
+    wait_until_idle(client)
+    assert 'groundwire_requests_total{route="/score",status="499"}' in client.get("/metrics").text
+    files = Path(f"/proc/{server.process.pid}/fd")
+    assert not files.exists() or len(list(files.iterdir())) < 40
+
+
+def test_a_storm_of_deadlines_is_answered(server: Server, client: httpx.Client) -> None:
+    def post(number: int) -> int:
+        headers = TOKEN | {"Groundwire-Deadline-Ms": str(0.001 * 10 ** (number % 4))}
+        body = {"response": f"Honey is blue {number}.", "knowledge": KNOWLEDGE, "metrics": "fast"}
+        return client.post("/score", json=body, headers=headers).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = set(pool.map(post, range(300)))
+    assert 504 in codes
+    assert codes <= {200, 408, 429, 504}
+    wait_until_idle(client)
+    assert client.get("/healthz").status_code == 200
+
+
+def test_tenants_with_fresh_names_leave_a_polite_one_its_share(server: Server) -> None:
+    def flood(stop: threading.Event, is_fresh: bool) -> None:
+        headers = {"Authorization": "Bearer gateway"}
+        with httpx.Client(base_url=server.url, headers=headers, timeout=SECONDS, trust_env=False) as client:
+            while not stop.is_set():
+                tenant = f"{time.monotonic_ns()}" if is_fresh else "flood"
+                make_score_call(client, tenant=tenant)(0)
+
+    medians = []
+    headers = {"Authorization": "Bearer polite"}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=SECONDS, trust_env=False) as client:
+        for is_fresh in (False, True):
+            stop = threading.Event()
+            threads = [threading.Thread(target=flood, args=(stop, is_fresh)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            try:
+                medians.append(statistics.median(time_calls(make_score_call(client), 15)))
+            finally:
+                stop.set()
+                for thread in threads:
+                    thread.join(SECONDS)
+    assert medians[1] < 3 * medians[0] + 0.1
+
+
+def test_no_request_makes_series(client: httpx.Client) -> None:
+    def score(number: int) -> None:
+        rate = 0.02 + number / 1000
+        body = {"response": "Honey is blue.", "knowledge": KNOWLEDGE, "options": {"max_false_positive_rate": rate}}
+        client.post("/score", json=body | {"metrics": "fast"})
+
+    score(0)
+    before = client.get("/metrics").text
+    for number in range(1, 60):
+        score(number)
+    assert client.get("/metrics").text.count("recent_verdicts{") - before.count("recent_verdicts{") <= 2
+
+
+def test_half_sent_requests_exhaust_no_descriptors(server: Server) -> None:
+    server.forget_lines()
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(connect(server)) for _ in range(2 * DESCRIPTORS)]
+        for connection in held:
+            with contextlib.suppress(OSError):
+                connection.sendall(b"POST /score HTTP/1.1\r\nX-a: ")
+        assert httpx.get(f"{server.url}/healthz", trust_env=False, timeout=5.0).status_code == 200
+        time.sleep(HEADERS_S + 1.5)
+        for connection in held:
+            connection.settimeout(5.0)
+            with contextlib.suppress(ConnectionError):
+                assert connection.recv(1) == b""
+        assert httpx.get(f"{server.url}/healthz", trust_env=False, timeout=5.0).status_code == 200
+    assert len(server.lines) < 100
+    assert {line["reason"] for line in server.lines if line["event"] == "connection closed"} == {
+        "displaced",
+        "no request",
+    }
+
+
+def ask_until_refused(url: str, keep_alive: bool, broken: list[str]) -> int:
+    """Ask a server until it takes no more connections; the number of answers."""
+    url_parts, answers = httpx.URL(url), 0
+    body = json.dumps({"response": "Honey is blue.", "knowledge": KNOWLEDGE})
+    headers = {"Content-Type": "application/json"} | ({} if keep_alive else {"Connection": "close"})
+    while True:
+        client = http.client.HTTPConnection(url_parts.host, url_parts.port or 80, timeout=SECONDS)
+        with contextlib.closing(client):
+            try:
+                client.connect()
+            except ConnectionRefusedError:
+                return answers
+            try:
+                is_open = True
+                while is_open:
+                    client.request("POST", "/score", body, headers)
+                    answer = client.getresponse()
+                    is_open = keep_alive and not answer.will_close
+                    assert answer.read()
+                    answers += 1
+            except (OSError, http.client.HTTPException) as error:
+                broken.append(repr(error))
+
+
+def test_a_stop_under_load_resets_no_connection() -> None:
+    broken = list[str]()
+    with start_server("--metrics", "overlap") as server, ThreadPoolExecutor(16) as pool:
+        server.wait_until_ready()
+        answers = [pool.submit(ask_until_refused, server.url, number % 2 == 0, broken) for number in range(16)]
+        time.sleep(0.5)
+        assert server.stop() == 0
+        assert all(answer.result(SECONDS) for answer in answers)
+    assert not broken
+
+
+def test_a_key_that_is_there_twice_is_refused(client: httpx.Client) -> None:
+    headers = {"Content-Type": "application/json"}
+    body = b'{"response": "Honey is blue.", "knowledge": "Honey is golden.", "r\\u0065sponse": "Honey is golden."}'
+    answer = client.post("/score", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
+    row = {"shape": [1], "datatype": "BYTES", "data": ["Honey is blue."]}
+    inputs = [{"name": name, **row} for name in ("response", "knowledge", "response")]
+    answer = client.post("/v2/models/groundwire/infer", json={"inputs": inputs})
+    assert (answer.status_code, answer.json()["path"]) == (422, "$.inputs[2].name")

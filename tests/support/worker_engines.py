@@ -1,0 +1,66 @@
+"""Engines that worker processes load in tests: without models, and with the faults that a test asks for."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import NoReturn
+
+from groundwire.engine import Engine
+from groundwire.engine.processes.messages import Start
+from groundwire.engine.processes.runtime import ProcessRuntime
+from groundwire.runtime.calls import Call, Classified, Classify, Read
+from groundwire.runtime.errors import BundleError, ModelError
+from groundwire.runtime.fake import FakeRuntime
+
+POISON, FAILING = "poison", "failing"
+"""Words of responses that end the process that reads them, and that fail."""
+ALLOWED = "GROUNDWIRE_TEST_ALLOWED"
+SECONDS = 0.005
+"""Of a call."""
+
+
+def classify(call: Classify) -> Classified:
+    """A label that depends on the texts; ``POISON`` ends the process."""
+    time.sleep(SECONDS)
+    if POISON in call.hypothesis:
+        os._exit(9)
+    if FAILING in call.hypothesis:
+        raise ModelError("the model failed")
+    label = "entailment" if call.hypothesis[0] in "AEIOU" else "contradiction"
+    length = len(call.hypothesis)
+    probabilities = {name: float(name == label) for name in ("contradiction", "neutral", "entailment")}
+    return Classified(label, probabilities, 0, Read(length, length, length))
+
+
+def load() -> Engine:
+    """An engine whose only model answers ``nli`` by ``classify``."""
+    return Engine(FakeRuntime({"nli": classify}, batch=2, concurrent_requests=3))
+
+
+def load_if_allowed() -> Engine:
+    """As ``load`` while the file ``ALLOWED`` names is there."""
+    if not Path(os.environ[ALLOWED]).exists():
+        raise BundleError("the models are gone")
+    return load()
+
+
+def refuse() -> NoReturn:
+    """As a bundle that is not there."""
+    raise BundleError("there is no bundle")
+
+
+def leave() -> NoReturn:
+    """As a process without memory."""
+    os._exit(3)
+
+
+def open_processes(count: int, factory: str = "load") -> Engine:
+    """An engine with worker processes that make their engines by a function of this module."""
+    return Engine(ProcessRuntime(count, Start(f"{__name__}:{factory}", {})))
+
+
+def ask(text: str) -> Call:
+    """A call of the only model."""
+    return Classify("nli", ("knowledge",), text)

@@ -1,0 +1,62 @@
+"""A response without knowledge, as where a search found nothing: an abstention is fine, an assertion is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from groundwire.engine import Engine, Request
+from groundwire.engine.verdict.decision import NO_KNOWLEDGE
+from groundwire.guard import Guard
+from groundwire.guard.records import SentenceEvent
+from tests.support.streams import METRICS, world
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine(world()) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("knowledge", ["", [], ["\u200b", "  "]])
+@pytest.mark.parametrize(
+    ("response", "labels"),
+    [
+        ("Honey is sweet.", ["inconsistent"]),
+        ("Sorry, I could not find that.", ["unverifiable"]),
+        ("I don't know. Honey costs 20 euros.", ["unverifiable", "inconsistent"]),
+        ("Which order do you mean?", ["unverifiable"]),
+    ],
+)
+def test_what_is_stated_is_inconsistent(engine: Engine, knowledge: Any, response: str, labels: list[str]) -> None:
+    score = engine.score(response, knowledge, metrics=METRICS)
+    assert [sentence.verdict.label for sentence in score.sentences] == labels
+    assert score.verdict.label == ("inconsistent" if "inconsistent" in labels else "unverifiable")
+    doubted = [sentence for sentence in score.sentences if sentence.verdict.label == "inconsistent"]
+    assert [(span.text, span.reason, span.knowledge) for span in score.unsupported] == [
+        (sentence.text, "no_answer", "silent") for sentence in doubted
+    ]
+    assert all((part.verdict.message, part.verdict.probability) == (NO_KNOWLEDGE, 0.0) for part in doubted)
+
+
+def test_no_metric_that_compares_has_a_value(engine: Engine) -> None:
+    score = engine.submit(Request("Honey is sweet.", ()), engine.plan(METRICS)).result()
+    compared = [result for result in score.metrics.values() if result.name != "verifiability"]
+    assert compared
+    assert {(result.status, result.value) for result in compared} == {("nothing_to_verify", None)}
+
+
+def test_a_stream_says_what_the_score_says(engine: Engine) -> None:
+    with Guard(engine).open([], metrics=METRICS) as stream:
+        events = list(stream.feed("Sorry, I don't know. "))
+        score = stream.finish()
+    sentences = [event for event in (*events, *stream.last_events) if isinstance(event, SentenceEvent)]
+    assert [event.verdict.label for event in sentences] == ["unverifiable"]
+    assert score.verdict.label == "unverifiable"
+
+
+def test_triples_are_knowledge(engine: Engine) -> None:
+    score = engine.score("Honey is sweet.", [], triples=[("Honey", "taste", "sweet")], metrics=METRICS)
+    assert all(sentence.verdict.message != NO_KNOWLEDGE for sentence in score.sentences)
