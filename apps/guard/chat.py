@@ -196,6 +196,7 @@ class CheckedChat:
         text = (part.get("content") or "") + _join_released(stream)
         (final,) = (event for event in stream.last_events if isinstance(event, FinalEvent))
         unchanged = final.released == stream.text
+        part.pop("content", None)
         if text or "message" in choice:
             part["content"] = text
         if not unchanged:

@@ -41,7 +41,8 @@ def guard(
     Args:
         client: An object with ``chat.completions.create``, as ``openai.OpenAI`` and ``openai.AsyncOpenAI`` have it.
         knowledge: What answers should rest on: one text, several passages, or a function of the arguments of a call.
-            None: the texts of the call's system, developer and tool messages.
+            None: the texts of the call's system, developer and tool messages; where there is none, what the answer
+            states has no support.
         engine: The engine; None is ``default_engine``.
         policy: What happens to each sentence, as for ``Guard.open``; None lets a text leave up to its first
             sentence that is not supported.
@@ -110,7 +111,7 @@ class GuardedClient:
             an asynchronous client a coroutine that returns an answer or an asynchronous generator.
 
         Raises:
-            InvalidRequest: There is no knowledge, or the answer cannot be read.
+            InvalidRequest: The knowledge cannot be used, or the answer cannot be read.
             GroundwireError: The engine cannot check.
         """
         checked = self._open(arguments)
