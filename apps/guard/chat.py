@@ -1,0 +1,244 @@
+"""Chat completions in the form of OpenAI's interface: what of an answer may leave, and why.
+
+Nothing here speaks HTTP. ``CheckedChat.check`` takes a completion, or one chunk of a stream, as a dictionary, and gives
+the dictionary that the reader may have. ``run`` and ``arun`` drive it from threads and from asyncio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from groundwire.engine import Engine, InvalidRequest
+from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.results import Citation, UnsupportedSpan, Verdict
+from groundwire.runtime.unread import is_blank
+
+from .records import FinalEvent, Release
+from .stream import ResponseStream
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[tuple[ResponseStream, str | None], None, T]
+"""Yields a stream and the text to feed it, None to finish it; returns a result."""
+FIELD = "groundwire"
+"""The field of a choice with its ``ChatVerdict``, and of a request to the service with its ``ChatOptions``."""
+SOURCES = ("system", "developer", "tool", "function")
+"""Roles of the messages that an answer should rest on."""
+TURNS = ("user", "assistant")
+"""Roles of the messages that are the dialogue."""
+FILTERED = "content_filter"
+"""``finish_reason`` of a choice whose text has not left as a whole."""
+_TOP = ("id", "object", "created", "model", "usage", "system_fingerprint", "service_tier")
+_SAFE = ("role", "tool_calls", "function_call", "refusal")
+
+
+class ChatVerdict(Record, frozen=True):
+    """What came of checking one choice of a completion."""
+
+    label: str
+    """``consistent``, ``inconsistent``, ``unverifiable`` or ``unknown``, as of the stream's ``FinalEvent``."""
+    probability: float | None
+    """Of being consistent, 0–1; None where the verdict has none."""
+    verdict: Verdict
+    """The verdict on the whole text, as the model wrote it."""
+    unchanged: bool
+    """Whether all of the text has left as the model wrote it."""
+    unsupported: tuple[UnsupportedSpan, ...] = ()
+    """Words without support, by their place in the text as the model wrote it."""
+    citations: tuple[Citation, ...] = ()
+    """Where in the knowledge the support of its sentences is."""
+
+
+def read_text(content: Any) -> str:
+    """Return the text of a message's content: a string, or parts of which some are texts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list | tuple) else ()
+    return "\n".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
+
+
+def read_knowledge(messages: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what an answer should rest on: the texts of system, developer and tool messages.
+
+    Args:
+        messages: The messages of a request.
+
+    Returns:
+        The passages, in order.
+    """
+    return _read_messages(messages, SOURCES)
+
+
+def read_history(messages: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the dialogue before an answer: the texts of user and assistant messages.
+
+    Args:
+        messages: The messages of a request.
+
+    Returns:
+        The utterances, oldest first.
+    """
+    return _read_messages(messages, TURNS)
+
+
+def _read_messages(messages: Iterable[Mapping[str, Any]], roles: Sequence[str]) -> list[str]:
+    texts = [read_text(message.get("content")) for message in messages if message.get("role") in roles]
+    return [text for text in texts if not is_blank(text)]
+
+
+def add_citing(engine: Engine, names: Sequence[str]) -> tuple[str, ...]:
+    """Return metrics, and after them those that the engine has for citations."""
+    citing = [metric.name for metric in engine.plan("all").metrics if metric.cites]
+    return tuple(dict.fromkeys((*names, *citing)))
+
+
+class CheckedChat:
+    """The answer to one request while it is checked: a completion, or the chunks of a stream.
+
+    Each choice has a stream of its own. Only fields that are known to be without unchecked text are kept: the text of
+    the choice is replaced by what the policy lets leave, ``refusal`` and tool calls stay, and log probabilities,
+    reasoning, audio and fields of other kinds are left out.
+    """
+
+    def __init__(self, open_stream: Callable[[], ResponseStream], choices: int = 1) -> None:
+        """Check an answer.
+
+        Args:
+            open_stream: Opens the stream of a choice, when its first text comes.
+            choices: How many choices were asked for (``n`` of the request).
+        """
+        self._open_stream = open_stream
+        self._choices = choices
+        self._streams: dict[int, ResponseStream] = {}
+        self._ended: set[int] = set()
+        self._stopped = 0
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the policy has ended every choice before the model did: nothing that is still written can leave."""
+        return self._stopped >= self._choices
+
+    def close(self) -> None:
+        """Cancel the checks."""
+        for stream in self._streams.values():
+            stream.close()
+
+    def check(self, answer: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
+        """Check a completion or a chunk.
+
+        Args:
+            answer: The dictionary.
+
+        Returns:
+            Steps that return what the reader may have of it; None where that is nothing yet.
+        """
+        given = answer.get("choices")
+        if not isinstance(given, Sequence) or not all(isinstance(choice, Mapping) for choice in given):
+            raise InvalidRequest(f"The answer has choices {given!r:.100}; it is not a chat completion.")
+        choices = []
+        for choice in given:
+            checked = yield from self._check_choice(choice)
+            if checked is not None:
+                choices.append(checked)
+        if given and not choices:
+            return None
+        return {name: answer[name] for name in _TOP if name in answer} | {"choices": choices}
+
+    def finish(self) -> Steps[dict[str, Any] | None]:
+        """Check what is held of choices that the model has not ended, and return a chunk with it, or None."""
+        choices = []
+        for index in tuple(self._streams.keys() - self._ended):
+            choices.append((yield from self._end(index, {"index": index, "delta": {}, "finish_reason": "stop"})))
+        return {"object": "chat.completion.chunk", "choices": choices} if choices else None
+
+    def _check_choice(self, choice: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
+        index, part = choice.get("index", 0), "message" if "message" in choice else "delta"
+        if index in self._ended:
+            return None
+        given = choice.get(part) or {}
+        content = given.get("content")
+        if not isinstance(content, str | None):
+            raise InvalidRequest(f"The answer's content is {type(content).__name__}; only a text can be checked.")
+        reason = choice.get("finish_reason")
+        kept = {name: given[name] for name in _SAFE if given.get(name) is not None}
+        checked: dict[str, Any] = {"index": index, part: kept, "finish_reason": reason}
+        if part == "message":
+            kept["content"] = content
+        if content:
+            kept["content"] = yield from self._feed(index, content)
+        stream = self._streams.get(index)
+        is_stopped = stream is not None and stream.is_ended
+        if part == "message" or reason is not None or is_stopped:
+            self._stopped += is_stopped
+            return (yield from self._end(index, checked))
+        return checked if kept.get("content") or kept.keys() - {"content"} else None
+
+    def _feed(self, index: int, text: str) -> Steps[str]:
+        stream = self._streams.get(index)
+        if stream is None:
+            stream = self._streams[index] = self._open_stream()
+        yield stream, text
+        return _join_released(stream)
+
+    def _end(self, index: int, choice: dict[str, Any]) -> Steps[dict[str, Any]]:
+        """The choice with the last of its text, and its verdict if it has a text."""
+        self._ended.add(index)
+        stream = self._streams.get(index)
+        if stream is None:
+            return choice
+        part = choice["message" if "message" in choice else "delta"]
+        if is_blank(stream.text):
+            stream.close()
+            return choice
+        yield stream, None
+        text = (part.get("content") or "") + _join_released(stream)
+        (final,) = (event for event in stream.last_events if isinstance(event, FinalEvent))
+        unchanged = final.released == stream.text
+        part.pop("content", None)
+        if text or "message" in choice:
+            part["content"] = text
+        if not unchanged:
+            choice["finish_reason"] = FILTERED
+        found = ChatVerdict(
+            final.label,
+            final.score.verdict.probability,
+            final.score.verdict,
+            unchanged,
+            final.score.unsupported,
+            final.score.citations,
+        )
+        return choice | {FIELD: msgspec.to_builtins(found)}
+
+
+def _join_released(stream: ResponseStream) -> str:
+    return "".join(event.text for event in stream.last_events if isinstance(event, Release))
+
+
+def run(steps: Steps[T]) -> T:
+    """Take steps, and return their result."""
+    while True:
+        try:
+            stream, text = next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        if text is None:
+            stream.finish()
+        else:
+            stream.feed(text)
+
+
+async def arun(steps: Steps[T]) -> T:
+    """Take steps in asyncio, as ``run``."""
+    while True:
+        try:
+            stream, text = next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        if text is None:
+            await stream.afinish()
+        else:
+            await stream.afeed(text)

@@ -1,0 +1,204 @@
+"""A guard for clients of OpenAI's interface: answers, streams, choices, tool calls, and what cannot be checked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from groundwire.adapters.openai import GuardedClient, guard
+from groundwire.engine import Engine, InvalidRequest
+from groundwire.guard import Policy
+from tests.support.streams import METRICS, world
+
+KNOWLEDGE = "Honey is sweet."
+WRONG = "Honey is sweet. Honey is blue. Honey is sweet."
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine(world()) as opened:
+        yield opened
+
+
+def completion(*texts: str | None, **message: Any) -> dict[str, Any]:
+    """A completion with a choice for each text."""
+    choices = [
+        {
+            "index": index,
+            "message": {"role": "assistant", "content": text} | message,
+            "logprobs": {"content": [{"token": text}]},
+            "finish_reason": "stop",
+        }
+        for index, text in enumerate(texts)
+    ]
+    return {"id": "c", "object": "chat.completion", "model": "m", "choices": choices, "note": "unknown field"}
+
+
+class Chunks:
+    """The chunks of a text, three characters each; counts those that were read, and knows whether it was closed."""
+
+    def __init__(self, text: str, *, is_ended: bool = True) -> None:
+        self.read = 0
+        self.is_closed = False
+        deltas = [{"role": "assistant"}, *({"content": text[at : at + 3]} for at in range(0, len(text), 3))]
+        self._chunks = [self._make(delta, None) for delta in deltas]
+        if is_ended:
+            self._chunks.append(self._make({}, "stop"))
+
+    def _make(self, delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return {"id": "c", "object": "chat.completion.chunk", "choices": [choice]}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for chunk in self._chunks:
+            self.read += 1
+            yield chunk
+
+    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        for chunk in self:
+            yield chunk
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class AsyncChunks(Chunks):
+    async def close(self) -> None:  # type: ignore[override]
+        self.is_closed = True
+
+
+def client(create: Callable[..., Any]) -> Any:
+    return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+
+
+def guarded(engine: Engine, answer: Any, knowledge: Any = KNOWLEDGE, **options: Any) -> GuardedClient:
+    return guard(client(lambda **_: answer), knowledge, engine, **{"metrics": METRICS} | options)
+
+
+def read(chunks: list[dict[str, Any]]) -> str:
+    return "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks)
+
+
+def test_a_consistent_answer_leaves_as_it_is_with_its_verdict(engine: Engine) -> None:
+    answer = guarded(engine, completion(KNOWLEDGE)).chat.completions.create(model="m", messages=[])
+    assert answer.keys() == {"id", "object", "model", "choices"}
+    (choice,) = answer["choices"]
+    assert choice["message"] == {"role": "assistant", "content": KNOWLEDGE}
+    assert "logprobs" not in choice
+    assert choice["finish_reason"] == "stop"
+    assert (choice["groundwire"]["label"], choice["groundwire"]["unchanged"]) == ("consistent", True)
+
+
+def test_an_answer_leaves_up_to_its_first_sentence_without_support(engine: Engine) -> None:
+    (choice,) = guarded(engine, completion(WRONG)).create(model="m", messages=[])["choices"]
+    assert choice["message"]["content"] == "Honey is sweet."
+    assert choice["finish_reason"] == "content_filter"
+    found = choice["groundwire"]
+    assert (found["label"], found["unchanged"]) == ("inconsistent", False)
+    assert [(span["text"], span["start"]) for span in found["unsupported"]] == [("blue", WRONG.index("blue"))]
+
+
+def test_a_policy_that_flags_lets_all_of_it_leave(engine: Engine) -> None:
+    policy = Policy(inconsistent="flag")
+    (choice,) = guarded(engine, completion(WRONG), policy=policy).create(model="m", messages=[])["choices"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == (WRONG, "stop")
+    assert (choice["groundwire"]["label"], choice["groundwire"]["unchanged"]) == ("inconsistent", True)
+
+
+def test_choices_are_checked_one_by_one(engine: Engine) -> None:
+    answer = guarded(engine, completion("Honey is blue.", KNOWLEDGE)).create(model="m", messages=[], n=2)
+    assert [choice["message"]["content"] for choice in answer["choices"]] == ["", KNOWLEDGE]
+    assert [choice["groundwire"]["label"] for choice in answer["choices"]] == ["inconsistent", "consistent"]
+
+
+def test_tool_calls_and_refusals_pass_and_reasoning_does_not(engine: Engine) -> None:
+    calls = [{"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    given = completion(None, tool_calls=calls, refusal="I can't.", reasoning_content="Honey is blue.")
+    (choice,) = guarded(engine, given).create(model="m", messages=[])["choices"]
+    assert choice["message"] == {"role": "assistant", "tool_calls": calls, "refusal": "I can't.", "content": None}
+    assert "groundwire" not in choice
+
+
+@pytest.mark.parametrize(
+    ("messages", "label"),
+    [
+        ([{"role": "system", "content": KNOWLEDGE}], "consistent"),
+        ([{"role": "tool", "content": [{"type": "text", "text": KNOWLEDGE}, {"type": "image_url"}]}], "consistent"),
+        ([{"role": "user", "content": KNOWLEDGE}], "inconsistent"),
+        ([], "inconsistent"),
+    ],
+)
+def test_the_knowledge_is_what_the_messages_bring(engine: Engine, messages: list[Any], label: str) -> None:
+    (choice,) = guarded(engine, completion(KNOWLEDGE), None).create(model="m", messages=messages)["choices"]
+    assert choice["groundwire"]["label"] == label
+
+
+def test_the_knowledge_may_depend_on_the_call(engine: Engine) -> None:
+    def find(arguments: Mapping[str, Any]) -> str:
+        return str(arguments["messages"][-1]["content"])
+
+    messages = [{"role": "user", "content": KNOWLEDGE}]
+    (choice,) = guarded(engine, completion(KNOWLEDGE), find).create(model="m", messages=messages)["choices"]
+    assert choice["groundwire"]["label"] == "consistent"
+
+
+def test_a_stream_gives_text_when_its_sentence_was_checked(engine: Engine) -> None:
+    chunks = Chunks(WRONG)
+    stream = guarded(engine, chunks).create(model="m", messages=[], stream=True)
+    given = list(stream)
+    assert read(given) == "Honey is sweet."
+    last = given[-1]["choices"][0]
+    assert last["finish_reason"] == "content_filter"
+    assert last["groundwire"]["label"] == "inconsistent"
+    assert all("groundwire" not in chunk["choices"][0] for chunk in given[:-1])
+    assert chunks.is_closed
+    assert chunks.read * 3 < len(WRONG)  # nothing is asked of the model once nothing of it can leave
+
+
+def test_a_stream_that_breaks_off_is_finished(engine: Engine) -> None:
+    given = list(guarded(engine, Chunks(KNOWLEDGE, is_ended=False)).create(model="m", messages=[], stream=True))
+    assert read(given) == KNOWLEDGE
+    assert given[-1]["choices"][0]["groundwire"]["label"] == "consistent"
+
+
+def test_a_stream_that_is_closed_closes_the_models(engine: Engine) -> None:
+    chunks = Chunks(KNOWLEDGE)
+    stream = guarded(engine, chunks).create(model="m", messages=[], stream=True)
+    next(stream)
+    stream.close()
+    assert chunks.is_closed
+
+
+def test_asynchronous_clients(engine: Engine) -> None:
+    chunks = AsyncChunks(WRONG)
+
+    async def create(**arguments: Any) -> Any:
+        return chunks if arguments.get("stream") else completion(WRONG)
+
+    async def run() -> tuple[Any, list[Any]]:
+        checked = guard(client(create), KNOWLEDGE, engine, metrics=METRICS)
+        answer = await checked.create(model="m", messages=[])
+        stream = await checked.create(model="m", messages=[], stream=True)
+        return answer, [chunk async for chunk in stream]
+
+    answer, given = asyncio.run(run())
+    assert answer["choices"][0]["message"]["content"] == read(given) == "Honey is sweet."
+    assert given[-1]["choices"][0]["finish_reason"] == "content_filter"
+    assert chunks.is_closed
+
+
+def test_what_cannot_be_checked_is_an_error(engine: Engine) -> None:
+    with pytest.raises(InvalidRequest, match=r"client is int, which has no chat\.completions\.create"):
+        guard(3, KNOWLEDGE, engine)
+    with pytest.raises(InvalidRequest, match="it is not a chat completion"):
+        guarded(engine, {"object": "list"}).create(model="m", messages=[])
+    with pytest.raises(InvalidRequest, match="only a text can be checked"):
+        guarded(engine, completion([{"type": "audio"}])).create(model="m", messages=[])  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="dictionaries or pydantic models, not int"):
+        guarded(engine, 3).create(model="m", messages=[])
+    with pytest.raises(AttributeError, match="A guarded client has no 'responses'"):
+        _ = guarded(engine, completion("")).responses
