@@ -52,7 +52,7 @@ class ChatVerdict(Record, frozen=True):
 
 
 def read_text(content: Any) -> str:
-    """Return the text of a message's content: a string, or parts of which some are texts."""
+    """Return the text of a message's content: a string, or parts; a part may be a text."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list | tuple) else ()
@@ -89,7 +89,7 @@ def _read_messages(messages: Iterable[Mapping[str, Any]], roles: Sequence[str]) 
 
 
 def add_citing(engine: Engine, names: Sequence[str]) -> tuple[str, ...]:
-    """Return metrics, and after them those that the engine has for citations."""
+    """Return metrics, and after them the engine's metrics for citations."""
     citing = [metric.name for metric in engine.plan("all").metrics if metric.cites]
     return tuple(dict.fromkeys((*names, *citing)))
 
@@ -134,15 +134,15 @@ class CheckedChat:
         Returns:
             Steps that return what the reader may have of it; None where that is nothing yet.
         """
-        given = answer.get("choices")
-        if not isinstance(given, Sequence) or not all(isinstance(choice, Mapping) for choice in given):
-            raise InvalidRequest(f"The answer has choices {given!r:.100}; it is not a chat completion.")
+        written = answer.get("choices")
+        if not isinstance(written, Sequence) or not all(isinstance(choice, Mapping) for choice in written):
+            raise InvalidRequest(f"The answer has choices {written!r:.100}; it is not a chat completion.")
         choices = []
-        for choice in given:
+        for choice in written:
             checked = yield from self._check_choice(choice)
             if checked is not None:
                 choices.append(checked)
-        if given and not choices:
+        if written and not choices:
             return None
         return {name: answer[name] for name in _TOP if name in answer} | {"choices": choices}
 
@@ -157,23 +157,23 @@ class CheckedChat:
         index, part = choice.get("index", 0), "message" if "message" in choice else "delta"
         if index in self._ended:
             return None
-        given = choice.get(part) or {}
-        content = given.get("content")
+        message = choice.get(part) or {}
+        content = message.get("content")
         if not isinstance(content, str | None):
             raise InvalidRequest(f"The answer's content is {type(content).__name__}; only a text can be checked.")
         reason = choice.get("finish_reason")
-        kept = {name: given[name] for name in _SAFE if given.get(name) is not None}
-        checked: dict[str, Any] = {"index": index, part: kept, "finish_reason": reason}
+        allowed = {name: message[name] for name in _SAFE if message.get(name) is not None}
+        checked: dict[str, Any] = {"index": index, part: allowed, "finish_reason": reason}
         if part == "message":
-            kept["content"] = content
+            allowed["content"] = content
         if content:
-            kept["content"] = yield from self._feed(index, content)
+            allowed["content"] = yield from self._feed(index, content)
         stream = self._streams.get(index)
         is_stopped = stream is not None and stream.is_ended
         if part == "message" or reason is not None or is_stopped:
             self._stopped += is_stopped
             return (yield from self._end(index, checked))
-        return checked if kept.get("content") or kept.keys() - {"content"} else None
+        return checked if allowed.get("content") or allowed.keys() - {"content"} else None
 
     def _feed(self, index: int, text: str) -> Steps[str]:
         stream = self._streams.get(index)
@@ -201,7 +201,7 @@ class CheckedChat:
             part["content"] = text
         if not unchanged:
             choice["finish_reason"] = FILTERED
-        found = ChatVerdict(
+        chat_verdict = ChatVerdict(
             final.label,
             final.score.verdict.probability,
             final.score.verdict,
@@ -209,7 +209,7 @@ class CheckedChat:
             final.score.unsupported,
             final.score.citations,
         )
-        return choice | {FIELD: msgspec.to_builtins(found)}
+        return choice | {FIELD: msgspec.to_builtins(chat_verdict)}
 
 
 def _join_released(stream: ResponseStream) -> str:

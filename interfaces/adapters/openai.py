@@ -40,11 +40,11 @@ def guard(
 
     Args:
         client: An object with ``chat.completions.create``, as ``openai.OpenAI`` and ``openai.AsyncOpenAI`` have it.
-        knowledge: What answers should rest on: one text, several passages, or a function of the arguments of a call.
+        knowledge: The answers' source: one text, several passages, or a function of the arguments of a call.
             None: the texts of the call's system, developer and tool messages; where there is none, what the answer
             states has no support.
         engine: The engine; None is ``default_engine``.
-        policy: What happens to each sentence, as for ``Guard.open``; None lets a text leave up to its first
+        policy: The actions by outcome, as for ``Guard.open``; None lets a text leave up to its first
             sentence that is not supported.
         metrics: As for ``Engine.score``; None is the verdict's metrics, and citations.
         options: Options of the checks.
@@ -62,8 +62,8 @@ class GuardedClient:
     ``content_filter`` where this is not all; ``groundwire`` is a dictionary with the fields of
     ``groundwire.guard.chat.ChatVerdict``. With ``stream=True`` text comes when its sentence was checked, and the
     verdict in the last chunk of a choice; the result is a generator, which cancels the model's stream when it is
-    closed. Tool calls pass as they are; log probabilities, reasoning and audio are left out. What cannot be checked
-    raises an error of ``groundwire.engine``, and nothing of it leaves.
+    closed. Tool calls pass as they are; log probabilities, reasoning and audio are left out. An answer that cannot be
+    checked raises an error of ``groundwire.engine``, and nothing of it leaves.
     """
 
     def __init__(
@@ -75,6 +75,19 @@ class GuardedClient:
         metrics: Sequence[str] | str | None,
         options: Options | None,
     ) -> None:
+        """Wrap a client.
+
+        Args:
+            client: As for ``guard``.
+            knowledge: As for ``guard``.
+            engine: As for ``guard``.
+            policy: As for ``guard``.
+            metrics: As for ``guard``.
+            options: As for ``guard``.
+
+        Raises:
+            InvalidRequest: The client has no ``chat.completions.create``.
+        """
         completions = getattr(getattr(client, "chat", None), "completions", None)
         if not callable(getattr(completions, "create", None)):
             raise InvalidRequest(
@@ -107,7 +120,7 @@ class GuardedClient:
             **arguments: Those of the client's ``create``.
 
         Returns:
-            What the client's ``create`` returns, checked: a completion; with ``stream=True`` a generator of chunks; of
+            The answer of the client's ``create``, checked: a completion; with ``stream=True`` a generator of chunks; of
             an asynchronous client a coroutine that returns an answer or an asynchronous generator.
 
         Raises:

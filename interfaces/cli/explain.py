@@ -16,6 +16,7 @@ from groundwire.engine.text.shown import shown
 from groundwire.engine.verdict.operating_point import OperatingPoint
 from groundwire.evidence import Auditor
 from groundwire.files.results_file import translate_write_errors
+from groundwire.guard.chat import add_citing
 
 from . import display, options
 from .groups import expand_groups
@@ -88,8 +89,7 @@ def _add_explaining(engine: Engine, names: Sequence[str] | None) -> tuple[str, .
         return chosen
     calibration = engine.core.calibration
     further = [name for fusion in (calibration.fusions if calibration else ()) for name in fusion.metrics]
-    citing = [metric.name for metric in engine.plan("all").metrics if metric.cites]
-    return tuple(dict.fromkeys((*chosen, *further, *citing)))
+    return add_citing(engine, (*chosen, *further))
 
 
 def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_verdict: bool) -> None:

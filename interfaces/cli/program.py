@@ -28,6 +28,7 @@ from . import (
     explain,
     export,
     generate,
+    mcp,
     refine,
     report,
     score,
@@ -107,6 +108,7 @@ app = typer.Typer(
 app.command("score")(score.score_file)
 app.command("explain")(explain.explain)
 app.command("generate")(generate.generate)
+app.command("mcp")(mcp.mcp)
 app.command("stream")(stream.stream)
 app.command("correct")(correct.correct_file)
 app.command("refine")(refine.refine_file)

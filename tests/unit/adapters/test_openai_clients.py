@@ -97,9 +97,9 @@ def test_an_answer_leaves_up_to_its_first_sentence_without_support(engine: Engin
     (choice,) = guarded(engine, completion(WRONG)).create(model="m", messages=[])["choices"]
     assert choice["message"]["content"] == "Honey is sweet."
     assert choice["finish_reason"] == "content_filter"
-    found = choice["groundwire"]
-    assert (found["label"], found["unchanged"]) == ("inconsistent", False)
-    assert [(span["text"], span["start"]) for span in found["unsupported"]] == [("blue", WRONG.index("blue"))]
+    verdict = choice["groundwire"]
+    assert (verdict["label"], verdict["unchanged"]) == ("inconsistent", False)
+    assert [(span["text"], span["start"]) for span in verdict["unsupported"]] == [("blue", WRONG.index("blue"))]
 
 
 def test_a_policy_that_flags_lets_all_of_it_leave(engine: Engine) -> None:

@@ -1,0 +1,86 @@
+"""A server of the Model Context Protocol with the tools ``check``, ``correct`` and ``explain``.
+
+``groundwire mcp`` runs it on standard input and output.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from mcp.server.mcpserver import MCPServer
+
+from groundwire.engine import Engine, Score, default_engine
+from groundwire.guard.chat import add_citing
+from groundwire.repair import Corrector
+
+INSTRUCTIONS = (
+    "Checks whether a response is supported by the knowledge that it should rest on. Pass the response word for word, "
+    "and each passage of the knowledge as one text. A result without a probability is no approval."
+)
+
+
+def make_server(engine: Engine | None = None) -> MCPServer[Any]:
+    """Return a server for an engine; its ``run`` serves standard input and output.
+
+    Args:
+        engine: The engine; None is ``default_engine``, at the first call of a tool.
+
+    Returns:
+        The server. What the engine refuses is the result of a tool with ``is_error`` and the reason.
+    """
+    server: MCPServer[Any] = MCPServer("groundwire", instructions=INSTRUCTIONS)
+
+    @server.tool()
+    async def check(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
+        """Say whether the knowledge supports a response, by sentences, and which of its words it does not support.
+
+        ``label`` is consistent, inconsistent, unverifiable (it states nothing) or unknown (it could not be checked).
+        ``history`` has the turns of the dialogue before the response, oldest first.
+        """
+        return _summarize(await (engine or default_engine()).ascore(response, knowledge, history=history or ()))
+
+    @server.tool()
+    async def correct(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
+        """Correct a response with words of the knowledge.
+
+        ``status`` is corrected, partial (better, and still inconsistent), clean (nothing to correct), refused or
+        unknown; ``response`` differs from the given one under corrected and partial alone.
+        """
+        corrector = Corrector(engine or default_engine())
+        done = await asyncio.to_thread(corrector.correct, response, knowledge, history=history or ())
+        record: dict[str, Any] = msgspec.to_builtins(done)
+        return {name: record[name] for name in ("status", "message", "response", "edits", "unresolved")}
+
+    @server.tool()
+    async def explain(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
+        """Check a response with all metrics of the verdict, and return the whole record: questions, values, citations.
+
+        This is slower than ``check``.
+        """
+        chosen = engine or default_engine()
+        calibration = chosen.core.calibration
+        fused = [name for fusion in (calibration.fusions if calibration else ()) for name in fusion.metrics]
+        names = add_citing(chosen, (*chosen.plan().names, *fused))
+        score = await chosen.ascore(response, knowledge, history=history or (), metrics=names)
+        record: dict[str, Any] = msgspec.to_builtins(score)
+        return record
+
+    return server
+
+
+def _summarize(score: Score) -> dict[str, Any]:
+    """The verdict of a score and what it rests on, without the metrics."""
+    verdict = score.verdict
+    return {
+        "status": score.status,
+        "label": verdict.label,
+        "probability": verdict.probability,
+        "message": verdict.message or score.message,
+        "unsupported": msgspec.to_builtins(score.unsupported),
+        "sentences": [
+            {"text": part.text, "label": part.verdict.label, "probability": part.verdict.probability}
+            for part in score.sentences
+        ],
+    }

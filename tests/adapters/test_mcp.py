@@ -1,0 +1,79 @@
+"""The tools of the Model Context Protocol, called by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from groundwire.engine import Engine
+from groundwire.runtime.bundle import embedded
+from tests.support.adapters import CONSISTENT, FAILURE, INCONSISTENT, KNOWLEDGE, PROBABILITY, fail, load, open_engine
+
+load("mcp")
+from mcp import Client, StdioServerParameters  # noqa: E402
+
+from groundwire.adapters.mcp import make_server  # noqa: E402
+
+
+def call(engine: Engine, tool: str, **arguments: Any) -> Any:
+    async def run() -> Any:
+        async with Client(make_server(engine)) as client:
+            return await client.call_tool(tool, arguments)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(("text", "label"), [(CONSISTENT, "consistent"), (INCONSISTENT, "inconsistent")])
+def test_check(engine: Engine, text: str, label: str) -> None:
+    result = call(engine, "check", response=text, knowledge=[KNOWLEDGE])
+    assert not result.is_error
+    answer = json.loads(result.content[0].text)
+    assert (answer["status"], answer["label"], answer["probability"]) == ("scored", label, PROBABILITY[text])
+    assert [part["text"] for part in answer["sentences"]] == [text]
+
+
+def test_explain_returns_the_record(engine: Engine) -> None:
+    answer = json.loads(call(engine, "explain", response=CONSISTENT, knowledge=[KNOWLEDGE]).content[0].text)
+    assert answer["verdict"]["label"] == "consistent"
+    assert answer["metrics"]["nli"]["status"] == "scored"
+
+
+def test_what_cannot_be_checked_has_no_number() -> None:
+    with open_engine(nli=fail) as engine:
+        answer = json.loads(call(engine, "check", response=CONSISTENT, knowledge=[KNOWLEDGE]).content[0].text)
+    assert (answer["label"], answer["probability"]) == ("unknown", None)
+    assert FAILURE in json.dumps(answer)
+    assert answer["status"] != "scored"
+
+
+def test_what_the_engine_refuses_is_an_error(engine: Engine) -> None:
+    result = call(engine, "check", response="", knowledge=[KNOWLEDGE])
+    assert result.is_error or json.loads(result.content[0].text)["probability"] is None
+    assert call(engine, "check", response=3, knowledge="no list").is_error
+
+
+@pytest.mark.skipif("compact" not in embedded(), reason="this checkout does not have the embedded bundle")
+def test_the_command_serves_standard_input_and_output() -> None:
+    async def run() -> Any:
+        server = StdioServerParameters(command=sys.executable, args=["-m", "groundwire", "mcp"])
+        async with Client(server) as client:
+            tools = await client.list_tools()
+            arguments = {
+                "response": "The Joy of Painting was hosted by Bill Alexander.",
+                "knowledge": ["Bob Ross was the creator and host of The Joy of Painting."],
+            }
+            checked = await client.call_tool("check", arguments)
+            corrected = await client.call_tool("correct", arguments)
+        return tools.tools, json.loads(checked.content[0].text), json.loads(corrected.content[0].text)
+
+    tools, checked, corrected = asyncio.run(run())
+    assert {tool.name for tool in tools} == {"check", "correct", "explain"}
+    assert all(tool.description and set(tool.input_schema["required"]) == {"response", "knowledge"} for tool in tools)
+    assert checked["label"] == "inconsistent"
+    assert "Bill Alexander" in {span["text"] for span in checked["unsupported"]}
+    assert corrected["status"] == "corrected"
+    assert corrected["response"] == "The Joy of Painting was hosted by Bob Ross."
