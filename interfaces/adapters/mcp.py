@@ -32,7 +32,6 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
     """
     server: MCPServer[Any] = MCPServer("groundwire", instructions=INSTRUCTIONS)
 
-    @server.tool()
     async def check(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
         """Say whether the knowledge supports a response, by sentences, and which of its words it does not support.
 
@@ -41,7 +40,6 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         """
         return _summarize(await (engine or default_engine()).ascore(response, knowledge, history=history or ()))
 
-    @server.tool()
     async def correct(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
         """Correct a response with words of the knowledge.
 
@@ -53,7 +51,6 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         record: dict[str, Any] = msgspec.to_builtins(done)
         return {name: record[name] for name in ("status", "message", "response", "edits", "unresolved")}
 
-    @server.tool()
     async def explain(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
         """Check a response with all metrics of the verdict, and return the whole record: questions, values, citations.
 
@@ -67,6 +64,8 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         record: dict[str, Any] = msgspec.to_builtins(score)
         return record
 
+    for tool in (check, correct, explain):
+        server.add_tool(tool)
     return server
 
 
