@@ -74,6 +74,8 @@ class Answer(NamedTuple):
     status: int
     request_id: str
     body: bytes
+    is_last: bool
+    """Whether the server closes the connection after it."""
 
 
 class Client:
@@ -133,6 +135,8 @@ class Client:
             score = json.loads(answer.body)
             check(all(score[name] == expected[name] for name in COMPARED), f"{request_id} has another score")
         self.fates[str(answer.status)] += 1
+        if answer.is_last:
+            await self.close()
 
     async def _hang_up(self) -> None:
         """Close the connection at some time after a whole request, perhaps before its answer."""
@@ -170,7 +174,7 @@ async def read_answer(reader: asyncio.StreamReader) -> Answer:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
     body = await reader.readexactly(int(fields["content-length"]))
-    return Answer(int(head.split(" ", 2)[1]), fields["x-request-id"], body)
+    return Answer(int(head.split(" ", 2)[1]), fields["x-request-id"], body, fields.get("connection") == "close")
 
 
 def look_at(pid: int, requests: int) -> Point:
