@@ -11,13 +11,16 @@ from ..common.loop import Row
 from ..compact.multitask_examples import ATTEMPTS, CLAIM_TOKENS, WORDS_PER_TOKEN, MultitaskExample, MultitaskExamples
 from ..synthesis.pairs import NEAR
 from ..worlds import Worlds
+from ..written import WrittenPairs
 from .composition import surround
 from .contrasts import SETS, ContrastRows, read_contrasts
 from .rows import AnswerRow, encode_answer, label_ranges
 from .worlds_source import draw_world_pair, load_worlds
+from .written_source import draw_written_pair
 
 SHARES = {
-    "worlds": 0.8,
+    "worlds": 0.5,
+    "written": 0.7,
     **{name: definition.share for name, definition in SETS.items()},
     **{"minimal": 0.12, "questions": 0.07, "facts": 0.06, "public": 0.12},
     **{"harmless": 0.025, "made": 0.01, "comparison": 0.01, "verifiability": 0.025},
@@ -25,6 +28,8 @@ SHARES = {
 """Of the groups, by source; those that are there share what others leave."""
 WINDOWS = {80: 0.35, 128: 0.3, 192: 0.15, 320: 0.2}
 """Tokens of the rows of a group at most, and the share of the groups."""
+WRITTEN_WINDOWS = {160: 0.4, 224: 0.3, 320: 0.3}
+"""Those of the groups of written documents, which are longer."""
 LONG_TOKENS = max(WINDOWS)
 SURROUNDED = 0.4
 """Share of the groups whose answers get sentences around them."""
@@ -32,6 +37,8 @@ SURROUNDING_TOKENS = 48
 """Tokens that such sentences take, about."""
 WORLD_WORDS_PER_TOKEN, WORLD_WORDS = 0.56, 40
 """Words of the worlds, which are full of numbers, and the fewest that they are drawn with."""
+WRITTEN_WORDS_PER_TOKEN = 0.62
+"""Words of the written documents."""
 DISTRACTED = 0.6
 """Share of the groups with long windows that get another passage beside their knowledge."""
 ASIDE_WORDS = 6
@@ -44,11 +51,13 @@ SPARE_WORDS = 30
 class _Sources:
     contrasts: dict[str, ContrastRows]
     worlds: Worlds
+    written: WrittenPairs
     asides: frozenset[str]
 
 
 class ReaderExamples(MultitaskExamples):
-    """Draws the reader's rows: the sources of the multi-task NLI model, public contrasts and worlds."""
+    """Draws the reader's rows: the sources of the multi-task NLI model, public contrasts, worlds and
+    written documents."""
 
     _sources: _Sources
 
@@ -60,13 +69,13 @@ class ReaderExamples(MultitaskExamples):
         chat = examples._sentences.non_verifiable
         asides = frozenset(text.rstrip(".! ").lower() for text in chat)
         contrasts = read_contrasts(data) if split == "train" else {}
-        examples._sources = _Sources(contrasts, load_worlds(split), asides)
+        examples._sources = _Sources(contrasts, load_worlds(split), WrittenPairs.read(split), asides)
         return examples
 
     @property
     def shares(self) -> dict[str, float]:
         """The share of the groups, by source that is there; they need not add up to 1."""
-        present = {*self._draws, *self._sources.contrasts, "worlds"}
+        present = {*self._draws, *self._sources.contrasts, "worlds", "written"}
         return {name: share for name, share in SHARES.items() if name in present}
 
     def make(self, _: int, rng: random.Random) -> tuple[Row, Row]:
@@ -76,7 +85,8 @@ class ReaderExamples(MultitaskExamples):
 
     def draw(self, source: str, rng: random.Random) -> tuple[Row, Row]:
         """The rows of a group of ``source``, as long as the window that is drawn for it, or shorter."""
-        limit = rng.choices(list(WINDOWS), list(WINDOWS.values()))[0]
+        windows = WRITTEN_WINDOWS if source == "written" else WINDOWS
+        limit = rng.choices(list(windows), list(windows.values()))[0]
         for attempt in range(ATTEMPTS):
             group = self.draw_answers(source, limit, rng)
             last = attempt == ATTEMPTS - 1
@@ -90,6 +100,8 @@ class ReaderExamples(MultitaskExamples):
         sources = self._sources
         if source == "worlds":
             return draw_world_pair(sources.worlds, max(WORLD_WORDS, int(limit * WORLD_WORDS_PER_TOKEN)), rng)
+        if source == "written":
+            return draw_written_pair(sources.written, int(limit * WRITTEN_WORDS_PER_TOKEN), rng)
         surrounded = rng.random() < SURROUNDED
         room = limit - CLAIM_TOKENS - (SURROUNDING_TOKENS if surrounded else 0)
         words = int(max(room, CLAIM_TOKENS) * WORDS_PER_TOKEN)
