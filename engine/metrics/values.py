@@ -35,7 +35,7 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     ``MAX_COMPARISONS`` are ``truncated``.
     """
     check_words((request.response, *request.knowledge), MAX_WORDS, "Values", TOKEN)
-    checked = yield from check_in_steps(request.response, request.knowledge)
+    checked = yield from check_in_steps(request.response, request.knowledge, request.history)
     stated = give_back(request, tuple(_state(request, check) for check in checked))
     if not stated:
         message = "The response states no number, date or name that can be checked."

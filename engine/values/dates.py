@@ -83,6 +83,8 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     [1170, 1140, 390]
     """
     token = tokens[index]
+    if text_at(tokens, index - 1) == ":" and touches(tokens, index) and text_at(tokens, index - 2).isdecimal():
+        return None  # the minutes of a time that is not one of day
     if token.lower in _NOON:
         return Clock(_NOON[token.lower], True), index + 1
     if token.text == "12" and text_at(tokens, index + 1) in _NOON:
@@ -103,8 +105,9 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     next_index, minutes, certain = index + 1, 0, False
     if token.text.isdecimal() and text_at(tokens, next_index) == ":" and _is_minutes(tokens, next_index + 1):
         minutes, next_index, certain = int(tokens[next_index + 1].text), next_index + 2, True
-        if text_at(tokens, next_index) == ":":  # hours, minutes and seconds, as of a race
-            return None
+        if text_at(tokens, next_index) == ":" and _is_minutes(tokens, next_index + 1):
+            # Seconds too, as in a log; "2:05:30" is the time of a race.
+            return (Clock(hour % 24 * 60 + minutes, True), next_index + 2) if len(token.text) == 2 else None
     half, after = _read_half(tokens, next_index)
     if half and 0 < hour <= 12:
         return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minutes, True), after

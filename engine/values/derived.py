@@ -19,6 +19,10 @@ from .units import MONEY, UNITS
 
 MAX_OPERANDS = 24
 """Numbers of each text that are computed with; of more of them any number is a sum."""
+LEAST_COMPUTED = 10.0
+"""Counts below it are sums and differences of most texts' numbers."""
+SIMPLE_FACTORS = (0.25, 0.5, 0.75, 2.0, 3.0, 4.0, 12.0)
+"""That words such as "half", "both" or "a year" multiply by."""
 _TOTALS = frozenset(
     read_table("""
     total totals totalling totaling altogether together combined sum overall plus both all including include includes
@@ -36,6 +40,8 @@ _SHARES = frozenset(read_table("each per apiece every half split share shared di
 _AVERAGES = frozenset(read_table("average averages mean typical typically"))
 FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
 """Words that multiply."""
+_COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per"}
+"""Words that name a computation, without those of rates: "every 20 minutes"."""
 _PASSING = frozenset(
     read_table("""
     arrive arrives arriving arrival end ends ending finish finishes later earlier after before lasts takes back ready
@@ -89,6 +95,48 @@ def derive(
     return way and f"{way} = {text}"
 
 
+def may_follow(value: Value, operands: Sequence[Operand], words: Set[str]) -> bool:
+    """Whether an amount may be a sum, difference, product or share of two numbers, one of them not of the knowledge.
+
+    Where ``words``, of its sentence, name a computation, both may be of the knowledge. This proves nothing, but a
+    number that may be computed contradicts nothing either. Small counts are left out: any two numbers give them.
+    """
+    content = value.content
+    if not isinstance(content, Measure) or content.measure == "rank":
+        return False
+    if content.measure == "count" and content.amount < LEAST_COMPUTED:
+        return False
+    named = bool(words & _COMPUTING)
+    numbers = [(item, item.value.content) for item in operands if isinstance(item.value.content, Measure)]
+    for left, first in numbers:
+        if not (_is_alike(content, first) or (first.measure == "count" and not first.nouns)):
+            continue
+        for right, second in numbers:
+            if left is right or second.measure == "rank":
+                continue
+            if not named and left.sentence_key[0] >= 0 and right.sentence_key[0] >= 0:
+                continue
+            if any(_equals(content, amount) for amount in _combine(first, second)):
+                return True
+        if named and any(_equals(content, first.amount * factor) for factor in SIMPLE_FACTORS):
+            return True
+    return False
+
+
+def _combine(left: Measure, right: Measure) -> Iterator[float]:
+    """What two numbers can give, the first of them an amount of what is counted."""
+    if left.measure == right.measure:
+        yield left.amount + right.amount
+        yield abs(left.amount - right.amount)
+    number = right.amount / right.factor if right.measure != "share" else right.amount
+    yield left.amount * number
+    if number:
+        yield left.amount / number
+    if right.measure == "share":
+        yield left.amount * (1 - number)
+        yield left.amount * (1 + number)
+
+
 def _derive_measure(
     target: Measure, in_knowledge: Sequence[Operand], stated: Sequence[Operand], words: Set[str], factors: Set[str]
 ) -> Iterator[str]:
@@ -125,7 +173,9 @@ def _add(target: Measure, alike: Sequence[Operand], words: Set[str]) -> Iterator
     same = [item for item in alike if _share_nouns(target, item)]
     groups = [same, *(list(group) for group in _by_place(same))]
     for group in groups:
-        if 2 <= len(group) <= 8 and _equals(target, sum(map(_amount, group))):
+        # Two numbers of different sentences have little to do with each other.
+        alone = len(group) == 2 and group[0].sentence_key != group[1].sentence_key and not named
+        if 2 <= len(group) <= 8 and not alone and _equals(target, sum(map(_amount, group))):
             yield " + ".join(item.text for item in group)
         if words & _AVERAGES and len(group) > 1 and _equals(target, sum(map(_amount, group)) / len(group)):
             yield f"({' + '.join(item.text for item in group)}) / {len(group)}"

@@ -13,7 +13,19 @@ from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
 from .records import Hedge, Measure
 from .tokens import Token, read_table, text_at, touches
-from .units import AREAS, CURRENCY_SIGNS, MONEY, ONE_LETTER, PER_HOUR, UNITS, VOLUMES, Unit, cube, square
+from .units import (
+    AREAS,
+    CURRENCY_CODES,
+    CURRENCY_SIGNS,
+    MONEY,
+    ONE_LETTER,
+    PER_HOUR,
+    UNITS,
+    VOLUMES,
+    Unit,
+    cube,
+    square,
+)
 
 _ONES = read_table("""
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -318,8 +330,8 @@ def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
         # COVID-19, but mid-1980s and "ten-fifteen"
         return spelled or not touches(tokens, index) or text_at(tokens, index - 2) in ("mid", "pre", "post")
     if touches(tokens, number.end):
-        if following in ("/", "_"):
-            return False
+        if following == "_" or (following == "/" and not text_at(tokens, number.end + 1)[:1].isalpha()):
+            return False  # 24/7, but €2/min
         if following in (".", ")") and token.opens and token.text.isdecimal() and len(token.text) < 3:
             next_index = number.end + 1  # "1. A list"; a sentence may end with a number, too
             return next_index == len(tokens) or tokens[next_index].sentence != token.sentence
@@ -331,7 +343,7 @@ def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
 
 def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> ReadMeasure:
     before = text_at(tokens, index - 1)
-    if before in CURRENCY_SIGNS:
+    if before in CURRENCY_SIGNS or before in CURRENCY_CODES:
         return _read_money(tokens, index, number)
     hedge = _find_hedge(tokens, index)
     unit_end = _read_unit(tokens, number.end)
@@ -364,7 +376,7 @@ def _read_money(tokens: Sequence[Token], index: int, number: Number) -> ReadMeas
         factor, end = (1e9 if text_at(tokens, end) == "b" else 1e6), end + 1
     amount, step = number.value * factor, number.step * factor
     end += text_at(tokens, end) in ("usd", "eur", "gbp", "dollars", "euros")
-    measure = UNITS[tokens[index - 1].text].measure
+    measure = UNITS[tokens[index - 1].lower].measure
     return ReadMeasure("money", Measure(measure, amount, step, _find_hedge(tokens, first)), end, first)
 
 

@@ -13,7 +13,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
 from .demonyms import REGIONS
-from .derived import FACTORS, MAX_OPERANDS, Operand, derive
+from .derived import FACTORS, MAX_OPERANDS, Operand, derive, may_follow
 from .equations import MAY_COMPUTE, read_equations
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
@@ -53,8 +53,11 @@ class CheckedValue(NamedTuple):
     """How a derived number follows from others: "15 + 12 = 27"."""
 
 
-def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, ...]:
+def check_values(response: str, passages: Sequence[str], history: Sequence[str] = ()) -> tuple[CheckedValue, ...]:
     """The values of ``response`` that can be checked, in order; TooLong beyond ``MAX_COMPARISONS``.
+
+    A number that may be computed is left out, and nothing contradicts a number that the history names: "For your order
+    of £45 that makes £90".
 
     >>> text = "It has 3 strings, and Ann made it in 1999."
     >>> for check in check_values(text, ["Made in 1999, it has four strings."]):
@@ -63,7 +66,7 @@ def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, 
     Ann absent
     1999 supported
     """
-    steps = check_in_steps(response, passages)
+    steps = check_in_steps(response, passages, history)
     while True:
         try:
             next(steps)
@@ -72,7 +75,9 @@ def check_values(response: str, passages: Sequence[str]) -> tuple[CheckedValue, 
             return checked
 
 
-def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[CheckedValue, ...]]:
+def check_in_steps(
+    response: str, passages: Sequence[str], history: Sequence[str] = ()
+) -> Steps[tuple[CheckedValue, ...]]:
     """The steps of ``check_values``: empty rounds, between which a request with long knowledge may be stopped."""
     tokens, passage_tokens = yield from _tokenize((response, *passages))
     capitalised, lower = split_by_case([token for part in (tokens, *passage_tokens) for token in part])
@@ -91,11 +96,14 @@ def check_in_steps(response: str, passages: Sequence[str]) -> Steps[tuple[Checke
     for token in tokens:
         if token.lower in NEGATIONS:
             negations.setdefault(token.sentence, []).append(token.start)
-    sides = _Sides(response, passages, tokens, values, knowledge)
+    said = [Operand(value, "", (-1, -1)) for text in history for value in find_values(tokenize(text))]
+    sides = _Sides(response, passages, tokens, values, knowledge, said)
     checked: list[CheckedValue] = []
     compared = 0
     for value in values:
-        check = sides.derive(sides.check(value))
+        check = sides.leave_alone(sides.derive(sides.check(value)))
+        if check is None:
+            continue
         if check.outcome in ("supported", "derived") or _is_checkable(
             check.value, negations.get(value.sentence, ()), knowledge
         ):
@@ -191,8 +199,10 @@ class _Sides:
         tokens: Sequence[Token],
         values: Sequence[Value],
         knowledge: Knowledge,
+        said: Sequence[Operand] = (),
     ) -> None:
         self._response, self._passages = response, passages
+        self._said = said
         self._tokens, self._values = tokens, values
         self._knowledge = knowledge
         self._shared: dict[tuple[int, SentenceKey], int] = {}
@@ -317,6 +327,21 @@ class _Sides:
         if not derivation:
             return check
         return CheckedValue(value, "derived", None, derivation)
+
+    def leave_alone(self, check: CheckedValue) -> CheckedValue | None:
+        """The check; None for a number without support that may be computed.
+
+        Nothing contradicts a number that the history names: the user may speak of what the knowledge does not.
+        """
+        value = check.value
+        if check.outcome not in ("contradicted", "absent") or isinstance(value.content, Name | ExactCode):
+            return check
+        if any(_relate(value, item.value) == "supports" for item in self._said):
+            return CheckedValue(value, "absent", None)
+        operands = [Operand(theirs, "", location.key) for location, theirs in self._find_operands(value)]
+        stated = [Operand(other, "", (-1, other.sentence)) for other in self._own(value)]
+        numbers = [*operands, *self._said, *stated]
+        return None if may_follow(value, numbers, self._words[value.sentence]) else check
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
         """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word."""
@@ -446,13 +471,16 @@ def _is_inside(ours: Clock, theirs: Clock) -> bool:
 
 
 def _count_alike(ours: Value, theirs: Value) -> bool | None:
-    """Whether two numbers count the same thing; None when one of them does not say what it counts.
+    """Whether two numbers count the same thing; None when one of them, or neither, says what it counts.
 
     Values with a unit, dates and times are alike.
     """
     nouns = [value.content.nouns for value in (ours, theirs) if isinstance(value.content, Measure)]
-    if len(nouns) < 2 or not any(nouns):
+    if len(nouns) < 2:
         return True
+    if not any(nouns):
+        assert isinstance(ours.content, Measure)
+        return None if ours.content.measure == "count" else True
     return bool(nouns[0] & nouns[1]) if all(nouns) else None
 
 

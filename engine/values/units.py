@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .tokens import read_table
+
 
 class Unit(NamedTuple):
     """What a unit measures. An amount in it is ``amount * factor + offset`` in the measure's base unit."""
@@ -75,12 +77,24 @@ _TABLE: dict[str, dict[str, float]] = {
     "pound": {"pound pounds": 1},
     "degree": {"degree degrees °": 1},
     "share": {"% percent pct percentage": 0.01},
-    "dollar": {"$ dollar dollars buck bucks usd": 1, "cent cents": 0.01},
+    "dollar": {"$ dollar dollars buck bucks usd aud cad nzd sgd hkd": 1},
+    "cent": {"cent cents": 1},
     "euro": {"€ euro euros eur": 1},
     "sterling": {"£ gbp quid": 1, "pence": 0.01},
     "yen": {"¥ yen jpy": 1},
     "rupee": {"₹ rupee rupees inr": 1},
     "franc": {"franc francs chf": 1},
+    "krone": {"kr krona kronor krone kroner crown crowns sek nok dkk isk": 1},
+    "koruna": {"kč koruna czk": 1},
+    "zloty": {"zł zl złoty zloty zlotys pln": 1},
+    "forint": {"forint forints huf": 1},
+    "yuan": {"yuan renminbi cny rmb": 1},
+    "peso": {"peso pesos mxn": 1},
+    "rand": {"zar": 1},
+    "dirham": {"dirham dirhams aed": 1},
+    "shekel": {"shekel shekels ils": 1},
+    "leu": {"lei ron": 1},
+    "real": {"reais brl": 1},
 }
 UNITS = {
     name: Unit(measure, factor) for measure, rows in _TABLE.items() for names, factor in rows.items()
@@ -90,9 +104,23 @@ UNITS = {
 UNITS |= {"celsius": Unit("temperature"), "fahrenheit": Unit("temperature", 5 / 9, -160 / 9)}
 AREAS, VOLUMES = ("square", "sq"), ("cubic",)
 CURRENCY_SIGNS = frozenset("$€£¥₹")
-MONEY = frozenset({"dollar", "euro", "sterling", "yen", "rupee", "franc"})
+CURRENCY_CODES = frozenset(
+    read_table("""
+    usd aud cad nzd sgd hkd eur gbp jpy inr chf sek nok dkk isk kr czk pln huf cny mxn zar aed ils ron brl
+""")
+)
+"""Names of currencies that are written before an amount, too: "EUR 1,000", "kr 50"."""
+MONEY = frozenset(
+    read_table("""
+    dollar euro sterling yen rupee franc cent krone koruna zloty forint yuan peso rand dirham shekel leu real
+""")
+)
 """The measures that are money."""
-AMBIGUOUS = {"pound": (UNITS["lb"], UNITS["£"]), "degree": (UNITS["celsius"], UNITS["fahrenheit"])}
+AMBIGUOUS = {
+    "pound": (UNITS["lb"], UNITS["£"]),
+    "degree": (UNITS["celsius"], UNITS["fahrenheit"]),
+    "cent": (Unit("dollar", 0.01), Unit("euro", 0.01)),
+}
 """What a unit of several meanings may be."""
 PER_HOUR = dict.fromkeys(("mile", "miles"), UNITS["mph"])
 PER_HOUR |= dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), UNITS["kmh"])

@@ -160,6 +160,23 @@ AMOUNTS = [
     ("You get ten per cent off.", "Members get 10% off.", ["+ten per cent"]),
     ("A visit is £20.", "Admission: £15.", ["~£20"]),
 ]
+COMPUTED = [
+    # currencies by their code, and rates
+    ("A night is EUR 90.", "One night costs EUR 80.", ["-EUR 90"]),
+    ("The fee is 60 kr.", "The fee is SEK 60.", ["+60 kr"]),
+    ("The fee is CHF 70.", "The fee is CHF 60.", ["-CHF 70"]),
+    ("Calls are 79 cents a minute.", "Calls received €0.79/min, SMS €0.29", ["+79 cents"]),
+    ("Open 24/7, from €3/h.", "From €3/h.", ["+€3"]),
+    # a number that may be computed is left out, but not every number that two others happen to give
+    ("Half of the sum is CHF 4,500.", "We pay CHF 2,000 in March, and 9,000 in May.", ["?Half"]),
+    ("Items can be returned within 21 days.", "Items go back within 14 days. Refunds take 7 days.", ["-21 days"]),
+    ("A pass costs £70.", "A visit costs £35. A pass costs £62.", ["-£70"]),
+    # times with seconds
+    ("It ended at 06:15.", "06:15:09 INFO upload finished", ["+06:15"]),
+    ("It ended at 06:20.", "06:15:09 INFO it ended", ["-06:20"]),
+    # a bare count is one of anything
+    ("Two of them.", "KT-112;kettle;51;3", ["?Two"]),
+]
 DERIVED = [
     ("Two packs give you 24 batteries.", "A pack has 12 batteries.", ["?Two", "=24"]),
     ("Three single tickets cost £13.50.", PRICES, ["?Three", "=£13.50"]),
@@ -306,7 +323,7 @@ WRONG = [
 
 @pytest.mark.parametrize(
     ("response", "knowledge", "expected"),
-    [*CODES, *TIMES, *DATES, *AMOUNTS, *DERIVED, *TITLES],
+    [*CODES, *TIMES, *DATES, *AMOUNTS, *COMPUTED, *DERIVED, *TITLES],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_value_of_every_day_is_compared_by_its_kind(response: str, knowledge: str, expected: list[str]) -> None:
@@ -330,3 +347,19 @@ def test_a_wrong_answer_has_a_contradicted_value(response: str, knowledge: str) 
 def test_a_derived_number_says_how_it_follows() -> None:
     (check,) = check_values("Together they have 27 rooms.", ["It has 15 double rooms and 12 single rooms."])
     assert (check.outcome, check.evidence, check.derivation) == ("derived", None, "15 + 12 = 27")
+
+
+@pytest.mark.parametrize(
+    ("response", "knowledge", "history", "outcomes"),
+    [
+        ("Your order of £45 ships free.", "Orders over £40 ship free.", "I spend £45.", ["absent"]),
+        ("That leaves 80 points.", "Redeem points from 500 points on.", "I've got 420 points.", []),
+        ("Your 3 % is EUR 90.", "You get 3 % of the sum.", "I put in 3,000.", ["supported"]),
+        ("Yes, at 5 pm.", "We close at 6 pm.", "Do you close at 5 pm?", ["absent"]),
+        ("We close at 4 pm.", "We close at 6 pm.", "Do you close at 5 pm?", ["contradicted"]),
+    ],
+)
+def test_nothing_contradicts_a_number_of_the_history(
+    response: str, knowledge: str, history: str, outcomes: list[str]
+) -> None:
+    assert [check.outcome for check in check_values(response, [knowledge], [history])] == outcomes
