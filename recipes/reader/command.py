@@ -10,6 +10,7 @@ import torch
 import typer
 from rich.console import Console
 
+from ..written import write_rows
 from . import pack
 from .model import FROZEN_LAYERS
 from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_packed_reader, train_reader
@@ -78,6 +79,17 @@ def _measure(
     from .measure import measure_reader
 
     Console().print_json(data=measure_reader(run, bench, count, worlds, threads))
+
+
+@app.command("written-rows")
+def _write_rows(
+    out: Annotated[Path, typer.Option(help="File to write (.jsonl).", dir_okay=False)],
+    split: Annotated[str, typer.Option(help="dev for the documents that are held out of training, or train.")] = "dev",
+) -> None:
+    """Write the written documents as labelled rows, for measuring and for calibration."""
+    if split not in ("dev", "train"):
+        raise typer.BadParameter(f"split is {split!r}; choose dev or train.")
+    print(write_rows(split, out), "rows")
 
 
 @app.command("bundle")

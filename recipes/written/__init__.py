@@ -2,6 +2,7 @@
 
 from .documents import Document, Place, WrittenAnswer, read_documents
 from .pairs import WrittenPair, WrittenPairs, WrittenRow, WrittenSpan
+from .rows import write_rows
 
 __all__ = [
     "Document",
@@ -12,4 +13,5 @@ __all__ = [
     "WrittenRow",
     "WrittenSpan",
     "read_documents",
+    "write_rows",
 ]

@@ -93,6 +93,11 @@ class WrittenPairs:
     def __len__(self) -> int:
         return len(self._documents)
 
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents, by file and place in it."""
+        return tuple(self._documents)
+
     def draw(self, words: int, rng: random.Random) -> WrittenPair:
         """Draw a pair whose knowledge and response have about ``words`` words at most, if such documents are found."""
         for _ in range(ATTEMPTS):

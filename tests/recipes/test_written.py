@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 
 import pytest
 
 from groundwire.recipes.reader.model import NOTHING, SUPPORTED, UNSUPPORTED
 from groundwire.recipes.reader.written_source import make_written_answer
-from groundwire.recipes.written import WrittenPairs, WrittenRow, WrittenSpan, read_documents
+from groundwire.recipes.written import WrittenPairs, WrittenRow, WrittenSpan, read_documents, write_rows
 from groundwire.recipes.written.documents import parse_answer, parse_document
 from groundwire.recipes.written.pairs import TEXTS, falsify
 
@@ -105,3 +107,14 @@ def test_every_document_of_the_project_can_be_drawn() -> None:
                 assert words == words.strip()
             assert pair.second.states_nothing or pair.second.spans
             assert pair.first.response != pair.second.response
+
+
+def test_rows_are_pairs_with_their_unsupported_characters(tmp_path: Path) -> None:
+    count = write_rows("dev", tmp_path / "rows.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert len(rows) == count
+    assert {row["label"] for row in rows[::2]} == {1}
+    for supported, unsupported in zip(rows[::2], rows[1::2], strict=True):
+        assert (supported["knowledge"], supported["unsupported"]) == (unsupported["knowledge"], [])
+        assert unsupported["response"] != supported["response"]
+        assert all(unsupported["response"][span["start"] : span["end"]].strip() for span in unsupported["unsupported"])

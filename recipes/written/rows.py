@@ -1,0 +1,56 @@
+"""Writes written documents as labelled rows, a supported and an unsupported answer of each, to measure and calibrate."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .documents import Document, WrittenAnswer
+from .pairs import WrittenPairs, draw_places, falsify
+
+
+def write_rows(split: str, out: Path, seed: int = 13) -> int:
+    """Write the rows of a split as JSON Lines.
+
+    Args:
+        split: ``train`` or ``dev``.
+        out: The file.
+        seed: Of the places that become wrong.
+
+    Returns:
+        How many rows were written.
+    """
+    rows = list(iterate_rows(WrittenPairs.read(split).documents, seed))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
+    return len(rows)
+
+
+def iterate_rows(documents: tuple[Document, ...], seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of documents as ``groundwire evaluate`` reads them; answers that state nothing are left out."""
+    for document in documents:
+        rng = random.Random(f"{seed}-{document.title}")
+        for number, answer in enumerate(answer for answer in document.answers if not answer.states_nothing):
+            response, spans = falsify(answer, draw_places(answer, rng), rng)
+            row = _make_row(document, answer, number)
+            yield {**row, "id": f"{row['id']}-1", "response": answer.supported, "label": 1, "unsupported": []}
+            yield {
+                **row,
+                "id": f"{row['id']}-0",
+                "response": response,
+                "label": 0,
+                "unsupported": [asdict(span) for span in spans],
+            }
+
+
+def _make_row(document: Document, answer: WrittenAnswer, number: int) -> dict[str, Any]:
+    return {
+        "id": f"{document.title}-{number}",
+        "kind": document.title.partition(":")[0],
+        "knowledge": list(document.passages),
+        "history": list(answer.history),
+    }
