@@ -1,4 +1,4 @@
-"""Writes written documents as labelled rows, a supported and an unsupported answer of each, to measure and calibrate."""
+"""Writes written documents as labelled rows: a supported and an unsupported answer of each."""
 
 from __future__ import annotations
 
