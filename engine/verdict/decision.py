@@ -215,7 +215,7 @@ def decide_response(
         whole = label_by_probability(whole)
     if whole.label != "unverifiable":
         whole = confirm(whole, find_confirmation(results, response, 0, len(response)))
-    whole = refute(whole, find_refutation(numbers))
+    whole = refute(whole, find_refutation(numbers, _list_weighed(calibration, whole)))
     decided = decide_sentences(response, results, whole, calibration)
     return choose_verdict(whole, decided), decided
 
@@ -285,12 +285,19 @@ def _decide_part(
 ) -> SentenceVerdict:
     start, end = sentence.start, sentence.end
     numbers = features_of_part(results, start, end)
-    refutation = find_refutation(numbers)
     # What a rule refutes was stated, whatever a classifier makes of the sentence; and so were values and terms.
-    stated = refutation is not None or states_terms(response[start:end], amounts=states_amounts(numbers))
+    stated = find_refutation(numbers) is not None or states_terms(response[start:end], amounts=states_amounts(numbers))
     verdict = decide_sentence(numbers, calibration, whole, check_verifiable=not stated)
     confirmation = find_confirmation(results, response, start, end)
+    refutation = find_refutation(numbers, _list_weighed(calibration, whole))
     return SentenceVerdict(*sentence, refute(confirm(verdict, confirmation), refutation))
+
+
+def _list_weighed(calibration: Calibration | None, verdict: Verdict) -> frozenset[str]:
+    """The features that the fusion of a verdict reads."""
+    if calibration is None or not verdict.fusion:
+        return frozenset()
+    return frozenset(feature.name for feature in calibration.fusion(verdict.fusion).features)
 
 
 def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:

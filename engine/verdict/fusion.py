@@ -157,12 +157,15 @@ class Refutation(NamedTuple):
     """Of being consistent, at most."""
 
 
-def find_refutation(numbers: Mapping[str, float]) -> Refutation | None:
-    """The strongest refutation that the features of a response or of a sentence tell of, or None."""
+def find_refutation(numbers: Mapping[str, float], weighed: Collection[str] = ()) -> Refutation | None:
+    """The strongest refutation that the features of a response or of a sentence tell of, or None.
+
+    A fusion weighs the features that it reads, so the features ``weighed`` refute nothing by themselves.
+    """
     refutations = []
     for name, number in numbers.items():
         prefix, _, key = name.rpartition(".")
-        metric = find(prefix)
+        metric = find(prefix) if name not in weighed else None
         for refutes in metric.refutes if metric is not None and number > 0 else ():
             if key == refutes.feature:
                 refutations.append(Refutation(name, refutes.probability))

@@ -126,7 +126,7 @@ class FusionModel:
     def _predict_bounded(self, features: Sequence[Mapping[str, float]]) -> Floats:
         if not features:
             return np.zeros(0)
-        refutations = [find_refutation(numbers) for numbers in features]
+        refutations = [find_refutation(numbers, self.names) for numbers in features]
         bounds = [np.inf if refutation is None else logit(refutation.probability) for refutation in refutations]
         return np.minimum(self.predict_logits(features), bounds)
 
