@@ -326,6 +326,11 @@ class Read(msgspec.Struct, frozen=True):
     total: int
     """Characters given, over all passages."""
 
+    @property
+    def share(self) -> float:
+        """The share of the characters that was read, 0–1; all of no characters."""
+        return self.characters / self.total if self.total else 1.0
+
 
 class Answered(msgspec.Struct, frozen=True):
     """An extractive answer; ``text`` is empty when ``status`` is not ``answered``."""

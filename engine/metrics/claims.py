@@ -146,7 +146,7 @@ def nothing_to_verify(metric: str) -> MetricResult:
 
 def least_coverage(answers: Sequence[Classified | ClassifiedTokens]) -> float:
     """The smallest share of the knowledge's characters that one of these calls read."""
-    return min(answer.read.characters / answer.read.total for answer in answers)
+    return min(answer.read.share for answer in answers)
 
 
 def describe_spans(spans: Iterable[ClassifiedSpan]) -> Details:

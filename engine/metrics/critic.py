@@ -52,7 +52,7 @@ def critic(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
         unsupported=tuple(
             UnsupportedSpan(mention.text, mention.start, mention.end, "detected", "", "critic") for mention in flagged
         ),
-        coverage=answer.read.characters / answer.read.total,
+        coverage=answer.read.share,
     )
 
 

@@ -52,7 +52,7 @@ def feqa(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metr
         sum(phrase.f1 for phrase in phrases) / len(phrases),
         explanation=FeqaExplanation(phrases),
         unsupported=tuple(map(_unsupported, (phrase for phrase in phrases if phrase.f1 < SUPPORTED))),
-        coverage=min(answer.read.characters / answer.read.total for answer in answers),
+        coverage=min(answer.read.share for answer in answers),
     )
 
 

@@ -155,7 +155,7 @@ def compare_tokens(
     total = sum(map(len, request.knowledge))
     missing = sum(passage_range.end - passage_range.start for passage_range in left_out)
     read = with_document.read
-    read_share = read.characters / read.total if read else 1.0
+    read_share = read.share if read else 1.0
     return MetricResult(
         name,
         "scored",

@@ -220,7 +220,7 @@ def build_result(
         sum(values) / len(values),
         explanation=Q2Explanation(tuple(spans), comparisons),
         unsupported=find_unsupported(name, comparisons),
-        coverage=min(answer.read.characters / answer.read.total for answer in answers),
+        coverage=min(answer.read.share for answer in answers),
     )
 
 

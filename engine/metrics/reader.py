@@ -88,7 +88,7 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
         explanation=explanation,
         unsupported=tuple(_list_unsupported(request, explanation)),
         message=evidence.message,
-        coverage=evidence.share * min(answer.read.characters / answer.read.total for answer in answers),
+        coverage=evidence.share * min(answer.read.share for answer in answers),
     )
 
 

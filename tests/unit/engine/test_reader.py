@@ -222,3 +222,9 @@ def test_more_metrics_do_not_change_the_default_fusion() -> None:
     assert choose_fusion(calibration, everything) == first
     assert choose_fusion(calibration, everything[1:]) == second
     assert choose_fusion(calibrate(second, first), everything) == second
+
+
+@pytest.mark.parametrize("knowledge", ["", " ", ()])
+def test_without_knowledge_all_of_nothing_is_read(knowledge: str) -> None:
+    scored = score("The shop opens at nine.", knowledge=knowledge)
+    assert (scored.status, scored.coverage) == ("scored", 1.0)
