@@ -93,6 +93,8 @@ class Soak(msgspec.Struct, frozen=True):
     kills: int = 0
     """Worker processes that were killed, and replaced."""
     minutes: float = 0.0
+    reopened: int = 0
+    """Requests that were sent again, because the server had closed a connection that was idle."""
 
 
 class Answer(NamedTuple):
@@ -118,6 +120,8 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._used = 0.0
         self.fates: Counter[str] = Counter()
+        self.reopened = 0
+        """Requests that met the end of a connection that had been idle, and were sent again."""
 
     async def run(self, requests: int) -> None:
         """Send requests, and count what becomes of them; WrongAnswer if one is answered wrongly or not at all."""
@@ -154,11 +158,20 @@ class Client:
     async def _ask(self, body: bytes, allowed: set[int], header: str = "") -> None:
         if self._streams is not None and time.monotonic() - self._used > IDLE_S:
             await self.close()
+        is_used = self._streams is not None
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
         request_id, raw = self._frame(body, header)
-        self._streams[1].write(raw)
-        answer = await asyncio.wait_for(read_answer(self._streams[0]), SECONDS)
+        try:
+            self._streams[1].write(raw)
+            answer = await asyncio.wait_for(read_answer(self._streams[0]), SECONDS)
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            check(is_used and not getattr(error, "partial", b""), f"{request_id} has no answer: {error!r}")
+            self._streams[1].transport.abort()
+            self._streams = None
+            self.reopened += 1
+            await self._ask(body, allowed, header)
+            return
         self._used = time.monotonic()
         check(answer.request_id == request_id, f"{request_id} was answered as {answer.request_id}")
         check(
@@ -328,7 +341,17 @@ def measure(
     if len(later) > 1:
         slope = np.polyfit([point.requests for point in later], [point.resident_mb for point in later], 1)[0] * 1000
     dropped = int(read_gauge(server, "groundwire_requests_total", 'status="499"'))
-    return Soak(sent, sent / spent * 1000, dict(fates), points, float(slope), dropped, len(killed), spent / 60_000)
+    return Soak(
+        sent,
+        sent / spent * 1000,
+        dict(fates),
+        points,
+        float(slope),
+        dropped,
+        len(killed),
+        spent / 60_000,
+        sum(client.reopened for client in clients),
+    )
 
 
 def main(
@@ -361,6 +384,7 @@ def main(
         PerformanceTarget.at_most("open files at the end", last.files - first.files, 2, "more"),
         PerformanceTarget.at_most("series at the end", last.series - first.series, 2, "more"),
         PerformanceTarget.at_most("right requests that failed", failed, 0, "requests"),
+        PerformanceTarget.at_most("requests sent again, of 1,000", soak.reopened / soak.requests * 1000, 1, "requests"),
     )
     rows = [
         [
@@ -371,9 +395,7 @@ def main(
         ]
         for point in soak.points[:: max(1, len(soak.points) // 10)]
     ]
-    title = (
-        f"{soak.per_second:.0f} requests/s, {soak.fates}, {soak.dropped} dropped, {soak.kills} worker processes killed"
-    )
+    title = f"{soak.per_second:.0f} requests/s, {soak.fates}, {soak.dropped} dropped, {soak.kills} worker processes killed, {soak.reopened} sent again"
     columns = ("requests", "MB resident", "MB of workers", "threads", "files", "series")
     common.console().print(common.table(title, columns, rows))
     settings: dict[str, int | float | str | None] = {

@@ -1,4 +1,4 @@
-"""The program schemathesis against a running server: right and wrong requests by the OpenAPI document, single and in rows."""
+"""The program schemathesis against a running server: right and wrong requests by the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -27,7 +27,14 @@ def test_every_answer_is_one_that_the_document_describes(tmp_path: Path) -> None
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION, encoding="utf-8")
     with start_fake_server("--metrics", "nli") as server:
         server.wait_until_ready()
-        command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(tmp_path / "schemathesis.toml"), "run"]
+        command = [
+            sys.executable,
+            "-m",
+            "schemathesis.cli",
+            "--config-file",
+            str(tmp_path / "schemathesis.toml"),
+            "run",
+        ]
         command += [f"{server.url}/openapi.json", "--checks", CHECKS, "--max-examples", CASES, "--mode", "all"]
         done = subprocess.run(
             [*command, "--generation-deterministic", "--no-color"],
