@@ -395,7 +395,10 @@ def main(
         ]
         for point in soak.points[:: max(1, len(soak.points) // 10)]
     ]
-    title = f"{soak.per_second:.0f} requests/s, {soak.fates}, {soak.dropped} dropped, {soak.kills} worker processes killed, {soak.reopened} sent again"
+    title = (
+        f"{soak.per_second:.0f} requests/s, {soak.fates}, {soak.dropped} dropped, {soak.kills} worker processes "
+        f"killed, {soak.reopened} sent again"
+    )
     columns = ("requests", "MB resident", "MB of workers", "threads", "files", "series")
     common.console().print(common.table(title, columns, rows))
     settings: dict[str, int | float | str | None] = {
