@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import re
 import socket
@@ -19,6 +18,7 @@ import httpx
 import pytest
 
 from groundwire.runtime.bundle import embedded
+from tests.hostile.stops import CLIENTS, stop_under_load
 from tests.support.server import SECONDS, Server, start_server
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
@@ -303,39 +303,11 @@ def test_half_sent_requests_exhaust_no_descriptors(server: Server) -> None:
     }
 
 
-def ask_until_refused(url: str, keep_alive: bool, broken: list[str]) -> int:
-    """Ask a server until it takes no more connections; the number of answers."""
-    url_parts, answers = httpx.URL(url), 0
-    body = json.dumps({"response": "Honey is blue.", "knowledge": KNOWLEDGE})
-    headers = {"Content-Type": "application/json"} | ({} if keep_alive else {"Connection": "close"})
-    while True:
-        client = http.client.HTTPConnection(url_parts.host, url_parts.port or 80, timeout=SECONDS)
-        with contextlib.closing(client):
-            try:
-                client.connect()
-            except ConnectionRefusedError:
-                return answers
-            try:
-                is_open = True
-                while is_open:
-                    client.request("POST", "/score", body, headers)
-                    answer = client.getresponse()
-                    is_open = keep_alive and not answer.will_close
-                    assert answer.read()
-                    answers += 1
-            except (OSError, http.client.HTTPException) as error:
-                broken.append(repr(error))
-
-
 def test_a_stop_under_load_resets_no_connection() -> None:
-    broken = list[str]()
-    with start_server("--metrics", "overlap") as server, ThreadPoolExecutor(16) as pool:
-        server.wait_until_ready()
-        answers = [pool.submit(ask_until_refused, server.url, number % 2 == 0, broken) for number in range(16)]
-        time.sleep(0.5)
-        assert server.stop() == 0
-        assert all(answer.result(SECONDS) for answer in answers)
-    assert not broken
+    stop = stop_under_load(start_server("--metrics", "overlap"))
+    assert stop.answers >= CLIENTS
+    assert not stop.broken
+    assert stop.code == 0
 
 
 def test_a_key_that_is_there_twice_is_refused(client: httpx.Client) -> None:

@@ -59,7 +59,7 @@ class Server:
     def wait_until_ready(self) -> None:
         """Return when the server is ready."""
         deadline = time.monotonic() + SECONDS
-        while httpx.get(f"{self.url}/readyz", trust_env=False).status_code != 200:
+        while httpx.get(f"{self.url}/readyz", timeout=SECONDS, trust_env=False).status_code != 200:
             assert time.monotonic() < deadline, self.lines
             time.sleep(0.05)
 

@@ -33,5 +33,5 @@ def test_soak_http(tmp_path: Path) -> None:
     soak_http.main(tiny=True, out=tmp_path / "soak.json")
     results = json.loads((tmp_path / "soak.json").read_text(encoding="utf-8"))["results"]
     assert sum(results["fates"].values()) == results["requests"] == 640
-    assert results["fates"]["200"] > 400
+    assert results["fates"]["200"] > 250
     assert len(results["points"]) == 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
 from groundwire.engine import Engine
 from groundwire.service.application import OPERATIONS, app
 from groundwire.service.openapi import Operation
+from tests.support import openapi_bodies  # noqa: F401  the bodies of lines of JSON
 from tests.support.streams import world
 
 CHECKS = [status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -27,12 +27,6 @@ CHECKS = [status_code_conformance, content_type_conformance, response_schema_con
 
 EXAMPLES = int(os.environ.get("GROUNDWIRE_EXAMPLES", "15"))
 """Requests for each operation."""
-
-
-@schemathesis.serializer("application/x-ndjson")
-def write_line(context: Any, value: Any) -> Any:
-    """One line of what is JSON otherwise."""
-    return value if isinstance(value, bytes) else json.dumps(value).encode() + b"\n"
 
 
 @pytest.fixture(scope="module")
