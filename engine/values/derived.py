@@ -21,8 +21,6 @@ MAX_OPERANDS = 24
 """Numbers of each text that are computed with; of more of them any number is a sum."""
 LEAST_COMPUTED = 10.0
 """Counts below it are sums and differences of most texts' numbers."""
-SIMPLE_FACTORS = (0.25, 0.5, 0.75, 2.0, 3.0, 4.0, 12.0)
-"""That words such as "half", "both" or "a year" multiply by."""
 _TOTALS = frozenset(
     read_table("""
     total totals totalling totaling altogether together combined sum overall plus both all including include includes
@@ -40,8 +38,10 @@ _SHARES = frozenset(read_table("each per apiece every half split share shared di
 _AVERAGES = frozenset(read_table("average averages mean typical typically"))
 FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
 """Words that multiply."""
-_COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per"}
-"""Words that name a computation, without those of rates: "every 20 minutes"."""
+_COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
+"""Words that name a computation, without those of rates and of everybody: "every 20 minutes", "each player"."""
+_NAMED_FACTORS = {**FACTORS, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
+"""Words that may multiply a number where nothing more is said."""
 _PASSING = frozenset(
     read_table("""
     arrive arrives arriving arrival end ends ending finish finishes later earlier after before lasts takes back ready
@@ -107,6 +107,7 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str]) -> bo
     if content.measure == "count" and content.amount < LEAST_COMPUTED:
         return False
     named = bool(words & _COMPUTING)
+    factors = [factor for word, factor in _NAMED_FACTORS.items() if word in words]
     numbers = [(item, item.value.content) for item in operands if isinstance(item.value.content, Measure)]
     for left, first in numbers:
         if not (_is_alike(content, first) or (first.measure == "count" and not first.nouns)):
@@ -118,7 +119,7 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str]) -> bo
                 continue
             if any(_equals(content, amount) for amount in _combine(first, second)):
                 return True
-        if named and any(_equals(content, first.amount * factor) for factor in SIMPLE_FACTORS):
+        if any(_equals(content, first.amount * factor) for factor in factors):
             return True
     return False
 

@@ -170,6 +170,11 @@ COMPUTED = [
     # a number that may be computed is left out, but not every number that two others happen to give
     ("Half of the sum is CHF 4,500.", "We pay CHF 2,000 in March, and 9,000 in May.", ["?Half"]),
     ("Items can be returned within 21 days.", "Items go back within 14 days. Refunds take 7 days.", ["-21 days"]),
+    (
+        "Each player has twelve pieces.",
+        "Chess has 64 squares. Each player has sixteen pieces, and eight pawns.",
+        ["-twelve"],
+    ),
     ("A pass costs £70.", "A visit costs £35. A pass costs £62.", ["-£70"]),
     # times with seconds
     ("It ended at 06:15.", "06:15:09 INFO upload finished", ["+06:15"]),
