@@ -101,7 +101,7 @@ GATE = CaptureGate()
 """Of this process."""
 
 
-class GpuSession(ort.InferenceSession):
+class GpuSession(ort.InferenceSession):  # type: ignore[misc]
     """ONNX Runtime's session on a GPU, whose memory is allocated and freed while nothing is captured."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
