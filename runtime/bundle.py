@@ -22,9 +22,7 @@ from .external_data import find_external_files
 from .manifest import Canary, FileEntry, Manifest
 from .upgrade import SCHEMA, upgrade_manifest
 
-MANIFEST = "bundle.json"
-RECORDED = "recorded.msgpack"
-"""The file with the models' answers to fixed calls."""
+MANIFEST, RECORDED = hub.MANIFEST, hub.RECORDED
 MAX_MANIFEST_BYTES = 1 << 24
 """A larger manifest is refused unread; the embedded ones have some kilobytes."""
 _DOCUMENT = re.compile(r"(README|LICENSE|NOTICE)[^/]*|[^/]*\.(md|txt)|report\.json|engines/.*")
