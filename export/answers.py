@@ -15,7 +15,7 @@ from groundwire.runtime.manifest import (
 )
 from groundwire.runtime.recorded import RecordedCall
 
-from .roles.retriever import calls as retriever
+from .retrieval_calls import calls as list_retrievals
 from .texts import EXAMPLES
 
 SEARCHES = tuple(BeamSearch(max_new_tokens=tokens) for tokens in (1, 2, 3, 20))
@@ -42,6 +42,6 @@ def list_role_calls(role: Role) -> Sequence[RecordedCall]:
         case EmbedderRole():
             return [Embed(text.claim) for text in EXAMPLES]
         case RetrieverRole():
-            return retriever.calls()
+            return list_retrievals()
         case _:
             return ()
