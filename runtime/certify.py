@@ -110,7 +110,7 @@ def certify_graph(bundle: Bundle, role: ReferenceRole, graph: Graph, profile: De
         captured_spread = _find_spread(replayed, run(reference.windows)) if captures else None
     expected = collect_outputs(compared, reference.outputs)
     parity = expected.parity(collect_outputs(compared, together), len(reference.windows))
-    return _judge(role, profile, parity, spread, captured_spread)
+    return _make_report(role, profile, parity, spread, captured_spread)
 
 
 def certify_answers(bundle: Bundle, name: str, role: Role, answers: RoleAnswers, profile: DeviceProfile) -> Certified:
@@ -141,7 +141,7 @@ def certify_answers(bundle: Bundle, name: str, role: Role, answers: RoleAnswers,
             captured_spread = max(
                 compare_answers(decisions, numbers, outcomes).max_logit_error for outcomes in (replayed, run(calls))
             )
-    return _judge(role, profile, parity, spread, captured_spread)
+    return _make_report(role, profile, parity, spread, captured_spread)
 
 
 def cycle_sizes(count: int) -> Iterator[int]:
@@ -165,11 +165,11 @@ def compare_sizes(encoder: CapturedEncoder, outputs: Sequence[int], windows: Seq
         feeds |= {"input_ids": rows, "attention_mask": np.ones_like(rows)}
         smaller: list[NDArray[Any]] | None = None
         for size in sizes:
-            found = encoder.run({name: values[:size] for name, values in feeds.items()})
+            outcome = encoder.run({name: values[:size] for name, values in feeds.items()})
             if smaller is not None:
-                rows_of = zip((smaller[index] for index in outputs), (found[index] for index in outputs), strict=True)
-                spread = max(spread, *(_difference(left, right[: len(left)]) for left, right in rows_of))
-            smaller = found
+                pairs = zip((smaller[index] for index in outputs), (outcome[index] for index in outputs), strict=True)
+                spread = max(spread, *(_difference(left, right[: len(left)]) for left, right in pairs))
+            smaller = outcome
     return spread
 
 
@@ -196,7 +196,7 @@ def record_answers(bundle: Bundle, calls: Mapping[str, Sequence[RecordedCall]]) 
     return answers
 
 
-def _judge(
+def _make_report(
     role: Any, profile: DeviceProfile, parity: Parity, spread: float, captured_spread: float | None
 ) -> Certified:
     failures = list(_fail(role, profile, parity))

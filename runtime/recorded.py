@@ -91,7 +91,7 @@ def compare_answers(
 
 def read_decision(outcome: Any) -> str:
     """What an answer decides, as text."""
-    if isinstance(outcome, TextScored | Embedded):
+    if isinstance(outcome, TextScored | Embedded) or not outcome:
         return ""
     if isinstance(outcome[0], tuple):  # candidates of each mention, best first
         return "\n".join(f"{best.anchor}\t{best.entity}" for best, *_ in outcome)

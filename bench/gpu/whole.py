@@ -325,7 +325,7 @@ def measure_in_flight(
 
 
 class Processes(msgspec.Struct, frozen=True):
-    """A rate of several processes behind one engine, by the full set."""
+    """A rate of several processes of one engine, by the full set."""
 
     processes: int
     warm_up: WarmUp

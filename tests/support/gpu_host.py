@@ -66,13 +66,13 @@ def install_packages(python: Path) -> None:
 def rehearse(parts: Path, python: str, folder: Path) -> None:
     """Run the visit; CalledProcessError when one of its calls fails."""
     subprocess.run([python, "-m", "venv", str(folder / "machine")], check=True)
-    own = folder / "machine" / "bin" / "python"
+    interpreter = folder / "machine" / "bin" / "python"
     packages = next((folder / "machine" / "lib").iterdir()) / "site-packages"
     with_torch = packages.parent.name == f"python{sys.version_info[0]}.{sys.version_info[1]}"
     if with_torch:
         link_packages(packages)
     else:
-        install_packages(own)
+        install_packages(interpreter)
     cuda_double.spread(packages, folder / "driver")
     checkout = folder / "checkout"
     copy_checkout(checkout)
@@ -86,7 +86,7 @@ def rehearse(parts: Path, python: str, folder: Path) -> None:
         brought.mkdir()
         for path in (part, parts / "index.json"):
             shutil.copy(path, brought)
-        call = [str(own), "-m", "bench.gpu.host", ".parts"]
+        call = [str(interpreter), "-m", "bench.gpu.host", ".parts"]
         print(f"call {index + 1}: {part.name}", flush=True)
         subprocess.run(call, cwd=checkout, env=variables, check=True)
     for name, command in COMMANDS.items():
@@ -94,7 +94,9 @@ def rehearse(parts: Path, python: str, folder: Path) -> None:
             print(f"{name}: left out, without PyTorch")
             continue
         started = time.monotonic()
-        subprocess.run([str(own), "-m", "bench.gpu.host", ".parts", *command], cwd=checkout, env=variables, check=True)
+        subprocess.run(
+            [str(interpreter), "-m", "bench.gpu.host", ".parts", *command], cwd=checkout, env=variables, check=True
+        )
         print(f"{name}: {time.monotonic() - started:.0f} s", flush=True)
 
 
