@@ -17,8 +17,8 @@ time limit (``gpu/stages.py``), writing what is known after every step:
 - parity: the embedded bundle on the device against the CPU: values, verdicts, marked words;
 - q2: the calls of Q² with every question valid, against batched PyTorch.
 
-``--only compile --work W``, after a run with the same folder, compares with ``torch.compile``. What was expected before
-any run is in ``gpu/predictions.py``, and in the results from the start.
+``--only compile --work W``, after a run with the same folder, compares with ``torch.compile``. The
+predictions of ``gpu/predictions.py`` are in the results from the start.
 
 Random weights leave the time of a graph as it is, and show nothing of accuracy; of a question they know nothing, so Q²
 asks all questions of a span and then falls back to inference. On the double of CUDA only the counts mean something:

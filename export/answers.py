@@ -19,7 +19,7 @@ from .retrieval_calls import calls as list_retrievals
 from .texts import EXAMPLES
 
 SEARCHES = tuple(BeamSearch(max_new_tokens=tokens) for tokens in (1, 2, 3, 20))
-"""Of each source: the five best sequences after each of the first three steps, and whole questions."""
+"""For each source the five best sequences after each of the first three steps, and whole questions."""
 RESPONSE_TOKENS = 12
 
 

@@ -170,7 +170,7 @@ def write(
         old_canaries = (old.manifest.canaries or {}) if old else {}
         canaries = {role: recorded for role, recorded in old_canaries.items() if role in same}
         canaries |= record_canaries(written_bundle)
-        answers = {role: kept for role, kept in (read_answers(old) if old else {}).items() if role in same}
+        answers = {role: of_role for role, of_role in (read_answers(old) if old else {}).items() if role in same}
         if canaries:
             content = write_answers(answers) if answers else None
             written_bundle.record(dict(sorted(canaries.items())), content)

@@ -215,7 +215,7 @@ def _fail(role: Any, profile: DeviceProfile, parity: Parity) -> tuple[str, ...]:
 
 
 def _find_gate(role: Any, profile: DeviceProfile) -> Gate:
-    """The gate of the role's precision; recorded answers are those of float32 weights, as int8 weights are on a GPU."""
+    """The gate of the role's precision; recorded answers are from float32 weights, as int8 weights are on a GPU."""
     if isinstance(role, ReferenceRole):
         return Gate.of(role.precision)
     dequantized = role.precision in ("int8", "mixed") and profile.device.kind != "cpu"

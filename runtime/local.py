@@ -196,7 +196,7 @@ class LocalRuntime:
 
     @property
     def captures(self) -> CaptureCounts:
-        """Of all graphs of this runtime, since loading; zeros where none is captured."""
+        """Counts of all graphs of this runtime, since loading; zeros where none is captured."""
         return sum((graph.counts for graph in list(self.profile.captured)), CaptureCounts())
 
     def worker_pool(self, role: str) -> str:

@@ -2,7 +2,7 @@
 response generators, language models, embedders and retrievers. Other roles keep the logits of their checkpoints
 (``reference.py``).
 
-The answers are those of the role's own graphs on a CPU, which the export has compared with the checkpoint, with int8
+The answers come from the role's own graphs on a CPU, which the export has compared with the checkpoint, with int8
 weights as float32, as a GPU has them.
 """
 
@@ -36,7 +36,7 @@ class RoleAnswers(msgspec.Struct, frozen=True):
     """Type of the calls, of ``KINDS``."""
     calls: tuple[msgspec.Raw, ...]
     decisions: tuple[str, ...]
-    """Of each call: the best sequences, or the best candidates; "" where nothing is decided."""
+    """For each call the best sequences, or the best candidates; "" where nothing is decided."""
     sizes: tuple[int, ...]
     """How many numbers each call has."""
     numbers: bytes

@@ -4,7 +4,7 @@
     python3 -m bench.gpu.host PARTS groundwire doctor                 # unpacks them once, and runs the command line
     python3 -m bench.gpu.host PARTS bench.gpu_all --out gpu_all.json
 
-``bench.gpu.pack`` made the parts; a folder has some or all of them, and always the index. What was kept and unpacked is
+``bench.gpu.pack`` made the parts; a folder has some or all of them, and always the index. Parts and their content are
 in ``SITE`` (default: /tmp/groundwire-site), outside of the machine's own packages, which stay as they are. The checkout
 may lack the folder ``bundles/``: the bundle ``compact`` is among the parts. Needs nothing but Python.
 """
@@ -59,16 +59,16 @@ class Joined(RawIOBase):
         return count
 
 
-def keep(parts: Path, kept: Path, index: Index) -> list[Path]:
-    """Copy the parts that are there to ``kept``: the paths of all, in their order. SystemExit for a damaged one."""
-    kept.mkdir(parents=True, exist_ok=True)
+def keep(parts: Path, folder: Path, index: Index) -> list[Path]:
+    """Copy the parts that are there to ``folder``: the paths of all, in their order. SystemExit for a damaged one."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, digest in index.parts.items():
-        if (parts / name).is_file() and not (kept / name).is_file():
-            shutil.copyfile(parts / name, kept / f"{name}.copy")
-            if hashlib.sha256((kept / f"{name}.copy").read_bytes()).hexdigest() != digest:
+        if (parts / name).is_file() and not (folder / name).is_file():
+            shutil.copyfile(parts / name, folder / f"{name}.copy")
+            if hashlib.sha256((folder / f"{name}.copy").read_bytes()).hexdigest() != digest:
                 raise SystemExit(f"{parts / name} is damaged: copy it again")
-            (kept / f"{name}.copy").rename(kept / name)
-    return [kept / name for name in index.parts]
+            (folder / f"{name}.copy").rename(folder / name)
+    return [folder / name for name in index.parts]
 
 
 def unpack(parts: Sequence[Path], site: Path) -> None:

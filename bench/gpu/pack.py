@@ -48,7 +48,7 @@ _MACHINE_CODE = 2
 
 
 def list_missing() -> list[str]:
-    """The requirements that the machine lacks: those of ``requirements.lock``, with the GPU build of ONNX Runtime."""
+    """The requirements of ``requirements.lock`` that the machine lacks, with the GPU build of ONNX Runtime."""
     there = {name for name in PACKAGES.read_text(encoding="utf-8").splitlines() if not name.startswith("#")}
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     pins = re.findall(r"^[\w.-]+==[^ ]+", lock, re.MULTILINE)

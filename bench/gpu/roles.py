@@ -29,7 +29,7 @@ class Comparison(msgspec.Struct):
     full: bool
     """Whether the batch is full; else it has one response's rows."""
     steps: int
-    """Runs of the graph one after another: those of a generator's decoder; 1 elsewhere."""
+    """Runs of a decoder one after another; 1 for other graphs."""
     timings: dict[str, Timing]
     """engine, by itself; eager, graph (captured once), compile, or static (a generator's cache): PyTorch."""
     work: Work | None = None

@@ -171,7 +171,7 @@ class WarmUp(msgspec.Struct, frozen=True):
 
     load_seconds: float
     seconds: float
-    """Of the captures at every size."""
+    """Time of the captures at every size."""
     gib: float | None
     """Memory that the loaded and warm engine takes; None on a CPU."""
 
@@ -207,7 +207,7 @@ class Latency(msgspec.Struct, frozen=True):
     """With random weights no question is valid, and Q² asks them all."""
     launches: Launches | None
     captures: CaptureCounts
-    """Of the engine since loading."""
+    """Counts of the engine since loading."""
 
 
 class Latencies(msgspec.Struct, frozen=True):
@@ -269,7 +269,7 @@ class Load(msgspec.Struct, frozen=True):
     qa_tflop: float
     """Work of these for each response."""
     captures: CaptureCounts
-    """Of the engine since loading."""
+    """Counts of the engine since loading."""
 
 
 class Loads(msgspec.Struct, frozen=True):

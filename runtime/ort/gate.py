@@ -17,7 +17,7 @@ import onnxruntime as ort
 
 
 class CaptureGate:
-    """Any number of threads that work at the same time, or one that captures."""
+    """Any number of threads that work at the same time, or a single capture."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
