@@ -4,15 +4,21 @@
     python -m bench.gpu_all --tiny --device cpu   # tries all of it in about a minute
 
 Makes models of the papers' sizes with random weights, exports them, and measures, each in a process of its own with a
-time limit (``gpu/stages.py``), writing what is known after every stage:
+time limit (``gpu/stages.py``), writing what is known after every step:
 
+- certify: the embedded bundle's parity report on the device (``gpu/parity.py``);
 - ceilings: products, copies and launches of this hardware, by PyTorch (``gpu/ceilings.py``);
 - export: each role's checkpoint and graphs, all roles at the same time (``gpu/prepare.py``);
-- parity: the embedded bundle on the device against the CPU: values, verdicts, marked words (``gpu/parity.py``);
-- latency, load: Q² and the full set, one response at a time and with 64, 256 and 1,024 in flight (``gpu/whole.py``);
-- q2: the calls of Q² with every question valid, against batched PyTorch;
-- role, compile: each graph against batched PyTorch on the same inputs: eager, a CUDA graph, ``torch.compile``; its
-  rates beside the ceilings, and its kernels and copies (``gpu/roles.py``).
+- latency, load: after a warm-up, the full set and Q², one response at a time and with 64 and 256 in flight, with the
+  tokens of extractive QA, their work and the processor time of a response (``gpu/whole.py``);
+- processes: the full set by 8, 4, 2 and 1 processes on the one GPU;
+- role: each graph against batched PyTorch on the same inputs: eager, and as a CUDA graph; its rates beside the
+  ceilings, and its kernels and copies (``gpu/roles.py``); question generation and extractive QA first;
+- parity: the embedded bundle on the device against the CPU: values, verdicts, marked words;
+- q2: the calls of Q² with every question valid, against batched PyTorch.
+
+``--only compile --work W``, after a run with the same folder, compares with ``torch.compile``. The
+predictions of ``gpu/predictions.py`` are in the results from the start.
 
 Random weights leave the time of a graph as it is, and show nothing of accuracy; of a question they know nothing, so Q²
 asks all questions of a span and then falls back to inference. On the double of CUDA only the counts mean something:
@@ -39,29 +45,36 @@ from .gpu.stages import Record, Stage, run_stages
 
 COMPARED = tuple(role for role in ROLES if role != "detector.verifiability")
 """Roles that are measured by themselves: of two with the same architecture one."""
+FIRST = ("qg", "qa")
+"""Those that decide latency and rate."""
 WHOLE = "bench.gpu.whole"
 
 
-def make_stages(roles: Sequence[str] = ROLES) -> list[list[Stage]]:
+def make_stages(roles: Sequence[str] = ROLES, *, compiled: bool = False) -> list[list[Stage]]:
     """The stages in groups; the stages of a group run at the same time, what matters most comes first.
 
-    Their limits add up to more than eight minutes: a stage that has none of them left is skipped.
+    The limits of the groups add up to eight minutes at most; ``compiled`` adds the comparisons with compilers, which
+    are skipped where no time is left.
     """
-    compared = [role for role in COMPARED if role in roles]
-    prepare = "bench.gpu.prepare"
+    compared = [role for role in FIRST if role in roles]
+    others = [role for role in COMPARED if role in roles and role not in FIRST]
+    prepare, parity, measured = "bench.gpu.prepare", "bench.gpu.parity", "bench.gpu.roles"
     return [
-        [Stage("ceilings", "bench.gpu.ceilings", "measure", 60)],
+        [Stage("certify", parity, "certify_embedded", 30)],
+        [Stage("ceilings", "bench.gpu.ceilings", "measure", 15)],
         [
-            *(Stage(f"export.{role}", prepare, "prepare", 180, (role,)) for role in roles),
+            *(Stage(f"export.{role}", prepare, "prepare", 120, (role,)) for role in roles),
             Stage(f"export.{SPANS}", prepare, "prepare_spans", 60),
-            Stage("parity", "bench.gpu.parity", "measure", 240),
         ],
-        [Stage("latency", WHOLE, "measure_latency", 100)],
-        [Stage("load", WHOLE, "measure_load", 150)],
-        [Stage("q2", WHOLE, "measure_equal_work", 90)],
-        *([Stage(f"role.{role}", "bench.gpu.roles", "measure", 60, (role, "eager", "graph"))] for role in compared),
-        *([Stage(f"compile.{role}", "bench.gpu.roles", "measure", 90, (role, "compile", "static"))]
-          for role in compared),
+        [Stage("latency", WHOLE, "measure_latency", 65)],
+        [Stage("load", WHOLE, "measure_load", 60)],
+        [Stage("processes", WHOLE, "measure_processes", 75)],
+        *([Stage(f"role.{role}", measured, "measure", 20, (role, "eager", "graph"))] for role in compared),
+        [Stage("parity", parity, "measure", 20)],
+        [Stage("q2", WHOLE, "measure_equal_work", 20)],
+        *([Stage(f"role.{role}", measured, "measure", 8, (role, "eager", "graph"))] for role in others),
+        *([Stage(f"compile.{role}", measured, "measure", 90, (role, "compile", "static"))]
+          for role in COMPARED if compiled and role in roles),
     ]  # fmt: skip
 
 
@@ -84,13 +97,12 @@ def main(
     if set(chosen) - set(ROLES):
         raise typer.BadParameter(f"{roles}: give some of {','.join(ROLES)}", param_hint="--roles")
     target = out or (None if tiny else common.RESULTS / "gpu_all.json")
-    groups = make_stages(chosen)
+    groups = make_stages(chosen, compiled=only is not None and "compile" in only)
     if only is not None:
         begins = tuple(only.split(","))
         groups = [[stage for stage in group if stage.name.startswith(begins)] for group in groups]
-    if tiny and (device == "cpu" or is_double()):
-        # A compiler takes minutes on a CPU, and says nothing of a GPU.
-        groups = [[stage for stage in group if not stage.name.startswith("compile.")] for group in groups]
+    if tiny:  # the machine may be slow, and nothing waits for it
+        groups = [[stage._replace(seconds=10 * stage.seconds) for stage in group] for group in groups]
     computes = device == "cpu" or not is_double()
     with tempfile.TemporaryDirectory(prefix="groundwire-gpu-") as folder:
         setup = Setup(device, tiny, work or Path(folder), chosen)
@@ -107,14 +119,18 @@ def main(
         }
 
         def write(records: Sequence[Record]) -> None:
-            last = records[-1]
-            common.console().print(f"{last.name}: {last.status} in {last.seconds:.0f} s {last.message}", markup=False)
+            if records and records[-1].status != "running":
+                last = records[-1]
+                common.console().print(
+                    f"{last.name}: {last.status} in {last.seconds:.0f} s {last.message}", markup=False
+                )
             if target is not None:
                 from .gpu.report import list_targets, make_results
 
                 checked = () if tiny or not computes else tuple(list_targets(records))
                 make_report("gpu_all", settings, make_results(records, computes=computes), checked).write(target)
 
+        write(())  # the predictions, before anything is known
         records = run_stages(groups, setup, Path(folder) / "stages", 60 * minutes, write, max(2, usable_cores()))
     finish(records, target, computes=computes)
     if any(record.status == "failed" for record in records):

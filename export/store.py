@@ -14,14 +14,13 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
+from groundwire.runtime.bundle import MANIFEST, RECORDED, Bundle, sha256
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.manifest import (
     Canary,
@@ -35,7 +34,9 @@ from groundwire.runtime.manifest import (
     SpansRole,
     TokenClassifierRole,
 )
+from groundwire.runtime.recorded import read_answers, write_answers
 from groundwire.runtime.upgrade import SCHEMA
+from groundwire.runtime.version import VERSION
 
 from .passes.chunked_head import TABLE
 from .passes.join import join_graphs, select_output
@@ -68,13 +69,6 @@ class RoleFiles:
     """Called with the path of the copy of ``tree``, before its files are listed."""
 
 
-def _program() -> str:
-    try:
-        return f"groundwire {version('groundwire')}"
-    except PackageNotFoundError:  # a source tree that is not installed
-        return "groundwire"
-
-
 @dataclass(frozen=True)
 class Title:
     """The fields of the manifest that describe the bundle as a whole."""
@@ -82,7 +76,7 @@ class Title:
     name: str
     version: str = "1"
     license: str = "that of each role's source"
-    created_with: str = field(default_factory=_program)
+    created_with: str = f"groundwire {VERSION}"
 
 
 def describe_head(name: str, graph: ir.Model) -> Head:
@@ -176,8 +170,10 @@ def write(
         old_canaries = (old.manifest.canaries or {}) if old else {}
         canaries = {role: recorded for role, recorded in old_canaries.items() if role in same}
         canaries |= record_canaries(written_bundle)
+        answers = {role: of_role for role, of_role in (read_answers(old) if old else {}).items() if role in same}
         if canaries:
-            written_bundle.record(dict(sorted(canaries.items())))
+            content = write_answers(answers) if answers else None
+            written_bundle.record(dict(sorted(canaries.items())), content)
     return Bundle.open(out)
 
 
@@ -284,7 +280,7 @@ def _copy_role(old: Bundle, record: Role, folder: Path) -> dict[str, ir.Model]:
 
 def _copy_unlisted(old: Bundle, folder: Path) -> set[Path]:
     """Copy files that the manifest does not list, such as a README; return their relative paths."""
-    listed = {*old.manifest.files, MANIFEST}
+    listed = {*old.manifest.files, MANIFEST, RECORDED}
     present = {path.relative_to(old.directory) for path in old.directory.rglob("*") if path.is_file()}
     unlisted = {path for path in present if path.as_posix() not in listed}
     for path in unlisted:

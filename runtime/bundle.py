@@ -19,10 +19,10 @@ from .calibration import Calibration
 from .decode import decode_json
 from .errors import BundleError
 from .external_data import find_external_files
-from .manifest import Canary, Manifest
+from .manifest import Canary, FileEntry, Manifest
 from .upgrade import SCHEMA, upgrade_manifest
 
-MANIFEST = "bundle.json"
+MANIFEST, RECORDED = hub.MANIFEST, hub.RECORDED
 MAX_MANIFEST_BYTES = 1 << 24
 """A larger manifest is refused unread; the embedded ones have some kilobytes."""
 _DOCUMENT = re.compile(r"(README|LICENSE|NOTICE)[^/]*|[^/]*\.(md|txt)|report\.json|engines/.*")
@@ -117,9 +117,33 @@ class Bundle:
         """
         return self.rewrite(msgspec.structs.replace(self.manifest, calibration=calibration))
 
-    def record(self, canaries: dict[str, tuple[Canary, ...]]) -> Bundle:
-        """Write what ``warmup`` compares with into the manifest, as ``calibrate`` does."""
-        return self.rewrite(msgspec.structs.replace(self.manifest, canaries=canaries))
+    def record(self, canaries: dict[str, tuple[Canary, ...]], answers: bytes | None = None) -> Bundle:
+        """Write what ``warmup`` compares with into the manifest, as ``calibrate`` does, and what ``certify`` compares
+        with into the bundle: the content of ``recorded.py``; None for none."""
+        manifest = msgspec.structs.replace(self.manifest, canaries=canaries, recorded=msgspec.UNSET)
+        path = self.directory / RECORDED
+        if answers is None:
+            path.unlink(missing_ok=True)
+            return self.rewrite(manifest)
+        try:
+            path.write_bytes(answers)
+        except OSError as error:
+            raise BundleError(f"{path} cannot be written ({error.strerror}); copy the bundle.") from error
+        entry = FileEntry(len(answers), hashlib.sha256(answers).hexdigest())
+        return self.rewrite(msgspec.structs.replace(manifest, recorded=entry))
+
+    def read_recorded(self) -> bytes | None:
+        """The content of the recorded answers; None where there are none. BundleError when it is not as recorded."""
+        if not isinstance(self.manifest.recorded, FileEntry):
+            return None
+        path = self.directory / RECORDED
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise BundleError(f"{path} cannot be read ({error.strerror}): restore it.") from error
+        if hashlib.sha256(content).hexdigest() != self.manifest.recorded.sha256:
+            raise BundleError(f"{path} was changed after it was recorded: restore it, or record the bundle again.")
+        return content
 
     def rewrite(self, manifest: Manifest) -> Bundle:
         """Write another manifest, as ``calibrate`` does."""
@@ -150,7 +174,7 @@ class Bundle:
             name = path.relative_to(self.directory).as_posix()
             if path.is_dir() and not path.is_symlink():
                 continue
-            if name not in self.manifest.files and name != MANIFEST and not _DOCUMENT.fullmatch(name):
+            if name not in self.manifest.files and name not in (MANIFEST, RECORDED) and not _DOCUMENT.fullmatch(name):
                 raise BundleError(
                     f"{path} is there, but the manifest does not list it. Remove it, or export the bundle again."
                 )
@@ -161,6 +185,7 @@ class Bundle:
                     f"{self.directory / name} has SHA-256 {digest[:16]}…; the manifest says {entry.sha256[:16]}…. "
                     "The file was changed after the export: restore it or export the bundle again."
                 )
+        self.read_recorded()
         for role in self.manifest.roles.values():
             for graph in (*role.graph_files, *role.target_files):
                 for location in find_external_files(self.file(graph)) - self.manifest.files.keys():

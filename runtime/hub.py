@@ -24,6 +24,8 @@ from .errors import BundleError
 
 PREFIX = "hf://"
 MANIFEST = "bundle.json"
+RECORDED = "recorded.msgpack"
+"""The file with the models' answers to fixed calls; the manifest says whether there is one."""
 TIMEOUT_S = 5
 """Seconds that the hub has to answer the first request."""
 _REFERENCE = re.compile(r"hf://(?P<name>[\w-][\w.-]*/[\w-][\w.-]*)(?:@(?P<revision>[\w-][\w./-]*))?")
@@ -32,6 +34,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 class _Manifest(msgspec.Struct):
     files: dict[str, Any]
+    recorded: dict[str, Any] | None = None
 
 
 def fetch(reference: str) -> Path:
@@ -96,7 +99,8 @@ def _read_files(reference: str, manifest: Path) -> list[str]:
     def say(reason: str) -> BundleError:
         return BundleError(f"The {MANIFEST} of {reference} is damaged: {reason}.")
 
-    files = list(decode_json(manifest.read_bytes(), _Manifest, say).files)
+    listed = decode_json(manifest.read_bytes(), _Manifest, say)
+    files = [*listed.files, *([RECORDED] if listed.recorded is not None else [])]
     for file in files:
         path = PurePosixPath(file)
         if path.is_absolute() or ".." in path.parts or "\0" in file or "\\" in file:

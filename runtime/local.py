@@ -24,7 +24,7 @@ from .models.response_generator import ResponseGenerator
 from .ort.device import Device, DeviceChoice, DeviceKind, choose_device, name_kernels, parse_device
 from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
-from .protocol import Identity, Outcome
+from .protocol import CaptureCounts, Identity, Outcome
 from .tensorrt.library import import_tensorrt
 
 LOADERS = 2
@@ -193,6 +193,11 @@ class LocalRuntime:
     def spare_requests(self) -> int:
         """None on a CPU or a server; a few on a GPU, chosen and not measured."""
         return SPARE_REQUESTS if captures_graphs(self.profile) else 0
+
+    @property
+    def captures(self) -> CaptureCounts:
+        """Counts of all graphs of this runtime, since loading; zeros where none is captured."""
+        return sum((graph.counts for graph in list(self.profile.captured)), CaptureCounts())
 
     def worker_pool(self, role: str) -> str:
         """SpaCy runs on the host while the device runs graphs."""

@@ -539,8 +539,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """How to read the values of the bundle's metrics; None where none was fitted."""
     canaries: dict[str, tuple[Canary, ...]] | msgspec.UnsetType = msgspec.UNSET
     """By role, what ``warmup`` compares its results with; left out where it was not recorded."""
+    recorded: FileEntry | msgspec.UnsetType = msgspec.UNSET
+    """The file with the models' answers to fixed calls (``recorded.py``); left out where they were not recorded."""
     files: dict[str, FileEntry]
-    """Every file of the bundle but the manifest and README, by its path with forward slashes."""
+    """Every other file of the bundle but the manifest and README, by its path with forward slashes."""
 
     @property
     def size(self) -> int:
@@ -565,8 +567,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def digest(self) -> str:
         """Twelve hexadecimal digits that change with any file of the bundle and any field of its roles.
 
-        Not with its canaries, nor with its calibration, which has a digest of its own: they read values and change
-        none.
+        Not with its canaries and recorded answers, nor with its calibration, which has a digest of its own: they read
+        values and change none.
         """
         content = msgspec.json.encode([self.roles, self.files], order="deterministic")
         return hashlib.sha256(content).hexdigest()[:12]

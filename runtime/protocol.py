@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -27,6 +27,33 @@ class Identity(msgspec.Struct, frozen=True):
     the version of ONNX Runtime and the compute capability."""
     verified: bool = True
     """Whether the files were compared with the digest; where they were not, it is what the manifest claims."""
+
+
+class CaptureCounts(msgspec.Struct, frozen=True):
+    """How graphs run on a GPU: launched as a whole, from what was captured, or kernel by kernel, which is slower."""
+
+    captured: int = 0
+    """Shapes of batches that were captured."""
+    uncaptured: int = 0
+    """Runs that were launched kernel by kernel."""
+    failed: int = 0
+    """Captures that failed. Something outside of the runtime may end one; it is tried again, three times."""
+
+    def __add__(self, other: CaptureCounts) -> CaptureCounts:
+        """The sums."""
+        return CaptureCounts(
+            self.captured + other.captured, self.uncaptured + other.uncaptured, self.failed + other.failed
+        )
+
+
+@runtime_checkable
+class Capturing(Protocol):
+    """A runtime that counts its captures."""
+
+    @property
+    def captures(self) -> CaptureCounts:
+        """Since loading."""
+        ...
 
 
 class Runtime(Protocol):

@@ -1,10 +1,14 @@
-"""Whether the device gives the CPU's results: values, verdicts and marked words of the embedded, trained bundle."""
+"""Whether the device gives right results: the parity report of the embedded, trained bundle, and its values, verdicts
+and marked words against the CPU's."""
 
 from __future__ import annotations
 
 import msgspec
 
 from groundwire.engine import Engine, Score
+from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.certify import certify
+from groundwire.runtime.ort.device import Device, parse_device
 
 from ..dialogues import distinct
 from .setup import Setup, is_double
@@ -49,6 +53,37 @@ def measure(setup: Setup, save: Save) -> None:
             scores.append(list(engine.score_many(dialogues, metrics="all")))
             signatures.append(engine.plan("all").signature)
     save(compare(scores[0], scores[1], [dialogue.response for dialogue in dialogues], (signatures[0], signatures[1])))
+
+
+class RoleReport(msgspec.Struct, frozen=True):
+    """How a role of the embedded bundle compares with its checkpoint on the device, and with itself."""
+
+    role: str
+    failures: tuple[str, ...]
+    """The bounds that it fails, in words."""
+    error: float
+    """Largest error of a number, in standard deviations."""
+    batch_spread: float
+    captured_spread: float | None
+
+
+def certify_embedded(setup: Setup, save: Save) -> None:
+    """``groundwire bundle certify`` of the embedded, trained bundle."""
+    if is_double():
+        raise Skipped("the double computes nothing")
+    device = parse_device(setup.device) or Device("cpu")
+    rows = [
+        RoleReport(
+            role,
+            report.failures,
+            report.parity.max_logit_error / report.parity.logit_std,
+            report.batch_spread,
+            report.captured_spread,
+        )
+        for role, report in certify(Bundle.open(BUNDLE), device).items()
+        if report is not None
+    ]
+    save(rows)
 
 
 def compare(ours: list[Score], others: list[Score], responses: list[str], signatures: tuple[str, str]) -> Parity:

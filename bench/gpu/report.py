@@ -10,9 +10,12 @@ import msgspec
 
 from .. import common
 from ..common import PerformanceTarget
+from .predictions import RESPONSE_TOKENS, RESPONSES_PER_SECOND, Prediction, compare_predictions
 from .stages import Record
 from .work import Efficiency, rate_work
 
+KERNELS = {"qa": 240, "nli": 240, "qg": 190}
+"""Kernels of a pass, and of a step of question generation with the encoder's share, at most."""
 WAYS = {"eager": "eager", "graph": "CUDA graph", "compile": "torch.compile", "static": "static cache"}
 
 
@@ -32,6 +35,7 @@ class Results(msgspec.Struct, frozen=True):
     """False on the double of CUDA, where counts mean something and times nothing."""
     stages: Sequence[Record]
     efficiency: Sequence[RoleEfficiency]
+    predictions: Sequence[Prediction]
 
 
 def find_stage(records: Sequence[Record], name: str) -> Any:
@@ -64,19 +68,33 @@ def make_results(records: Sequence[Record], *, computes: bool) -> Results:
         for row in list_comparisons(records)
         if row["work"] is not None and "engine" in row["timings"]
     ]
-    return Results(computes, list(records), rows)
+    return Results(computes, list(records), rows, compare_predictions(records if computes else ()))
 
 
 def list_targets(records: Sequence[Record]) -> Iterator[PerformanceTarget]:
     """The targets for one H200 with models of the papers' size, as far as they were measured."""
-    for row in find_stage(records, "latency") or ():
+    for row in find_stage(records, "certify") or ():
+        yield PerformanceTarget.at_most(f"{row['role']}, bounds missed", len(row["failures"]), 0, "")
+    latency = find_stage(records, "latency") or {"rows": (), "warm_up": None}
+    for row in latency["rows"]:
         if row["metrics"] == "full":
             yield PerformanceTarget.at_most("full set, p50", row["timing"]["p50_ms"], 25, "ms")
             yield PerformanceTarget.at_most("full set, p99", row["timing"]["p99_ms"], 40, "ms")
-    rates = [row["rate"]["per_second"] for row in find_stage(records, "load") or () if row["metrics"] == "full"]
-    if rates:
+            yield PerformanceTarget.at_most("runs that were not captured", row["captures"]["uncaptured"], 0, "")
+    if latency["warm_up"] and latency["warm_up"]["gib"] is not None:
+        yield PerformanceTarget.at_most("memory of a process", latency["warm_up"]["gib"], 11, "GiB")
+    loads = [row for row in (find_stage(records, "load") or {"rows": ()})["rows"] if row["metrics"] == "full"]
+    rates = [row["rate"]["per_second"] for row in (*loads, *(find_stage(records, "processes") or ()))]
+    if rates and loads:
+        tokens = max(rates) * loads[-1]["qa_tokens"]
         yield PerformanceTarget.at_least("full set, saturated", max(rates), 120, "/s")
+        aim = RESPONSES_PER_SECOND * RESPONSE_TOKENS
+        yield PerformanceTarget.at_least("tokens of extractive QA, saturated", tokens, aim, "/s")
     for row in list_comparisons(records):
+        launches = row["launches"]
+        if launches is not None and row["role"] in KERNELS:
+            most = KERNELS[row["role"]] * row["steps"]
+            yield PerformanceTarget.at_most(f"{row['role']}, kernels of {row['input']}", launches["kernels"], most, "")
         if row["ratios"]:
             least = 10.0 if row["role"] == "qg" else 2.0 if row["full"] else 3.0
             name = f"{row['role']}, {'full batch' if row['full'] else 'one response'}, over PyTorch"
@@ -122,18 +140,29 @@ def show(results: Results) -> None:
     whole = [
         (row["metrics"], f"{row['timing']['p50_ms']:.1f}", f"{row['timing']['p99_ms']:.1f}",
          "–" if row["launches"] is None else f"{row['launches']['kernels']}")
-        for row in find_stage(records, "latency") or ()
+        for row in (find_stage(records, "latency") or {"rows": ()})["rows"]
     ]  # fmt: skip
     screen.print(common.table("one response at a time", ("metrics", "p50 ms", "p99 ms", "kernels"), whole))
     loads = [
         (row["metrics"], str(row["rate"]["in_flight"]), f"{row['rate']['per_second']:.1f}",
          f"{row['processor_ms']:.1f}",
          "–" if row["rate"]["latency"] is None else f"{row['rate']['latency']['p50_ms']:.0f}")
-        for row in find_stage(records, "load") or ()
+        for row in (find_stage(records, "load") or {"rows": ()})["rows"]
     ]  # fmt: skip
     screen.print(
         common.table("under load", ("metrics", "in flight", "responses/s", "processor ms each", "p50 ms"), loads)
     )
+    rates = [
+        (str(row["processes"]), f"{row['rate']['per_second']:.1f}", f"{row['warm_up']['seconds']:.0f}",
+         "–" if row["warm_up"]["gib"] is None else f"{row['warm_up']['gib']:.1f}")
+        for row in find_stage(records, "processes") or ()
+    ]  # fmt: skip
+    screen.print(common.table("processes, full set", ("processes", "responses/s", "s to warm up", "GiB"), rates))
+    expected = [
+        (f"{row.name}, {row.unit}", f"{row.low:g} to {row.high:g}", f"{row.measured:.3g}" if row.measured else "–")
+        for row in results.predictions
+    ]
+    screen.print(common.table("predictions", ("figure", "expected", "measured"), expected))
     parity = find_stage(records, "parity")
     if parity:
         screen.print(
@@ -174,7 +203,7 @@ def draw(results: Results, stem: Path) -> None:
             axes.legend(loc="upper center", bbox_to_anchor=(0.2, -0.12), ncols=2)
             alternative = "For each role, the time of batched PyTorch over that of the engine"
             save(finish_drawing(figure, "gpu-roles", alternative), stem.with_name(f"{stem.name}_roles"))
-    loads = find_stage(results.stages, "load") or ()
+    loads = (find_stage(results.stages, "load") or {"rows": ()})["rows"]
     if loads:
         with open_figure(SIZE) as (figure, axes):
             names = list(dict.fromkeys(row["metrics"] for row in loads))

@@ -15,7 +15,7 @@ from groundwire.runtime.ort.session import Array
 from .. import common, models
 from ..common import Timing
 from .setup import Launches, Setup, count_launches, is_double
-from .sides import Sides, Tensors, load_model, make_sides
+from .sides import STEPS, Sides, Tensors, load_model, make_sides
 from .stages import Save, Skipped, noted
 from .work import Work, count_work
 
@@ -28,6 +28,8 @@ class Comparison(msgspec.Struct):
     input: str
     full: bool
     """Whether the batch is full; else it has one response's rows."""
+    steps: int
+    """Runs of a decoder one after another; 1 for other graphs."""
     timings: dict[str, Timing]
     """engine, by itself; eager, graph (captured once), compile, or static (a generator's cache): PyTorch."""
     work: Work | None = None
@@ -47,7 +49,10 @@ def measure(setup: Setup, save: Save, role: str, *ways: str) -> None:
     """Measure the batch of one response and a full one, against PyTorch in these ways."""
     folder = models.checkpoint(setup.work, setup.size, role)
     batches = make_sides(setup, role, folder)
-    rows = [Comparison(role, models.NAMES[role], sides.input, bool(index), {}) for index, sides in enumerate(batches)]
+    steps = STEPS if role == "qg" else 1
+    rows = [
+        Comparison(role, models.NAMES[role], sides.input, bool(index), steps, {}) for index, sides in enumerate(batches)
+    ]
     measure_engine(setup, batches, rows, lambda: save(rows))
     reason = ""
     try:

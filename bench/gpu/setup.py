@@ -35,7 +35,7 @@ class Setup(msgspec.Struct, frozen=True):
     """Roles to prepare and measure."""
     seconds: float = 2.0
     """Time of each comparison, and of each rate."""
-    in_flight: tuple[int, ...] = (64, 256, 1024)
+    in_flight: tuple[int, ...] = (64, 256)
 
     @property
     def size(self) -> Size:
@@ -63,12 +63,15 @@ class Setup(msgspec.Struct, frozen=True):
             raise Skipped(f"the role {role} was not exported")
         return Bundle.open(self.bundles / role)
 
-    def load_runtime(self, *needed: str) -> LocalRuntime:
-        """All exported roles on the device; Skipped when a needed one was not exported."""
-        names = [role for role in (*ROLES, SPANS) if (self.bundles / role / MANIFEST).exists()]
+    def list_bundles(self, *needed: str) -> list[Path]:
+        """The bundles of all exported roles; Skipped when a needed one was not exported."""
         for role in needed:
             self.open_bundle(role)
-        first, *others = [self.bundles / role for role in names]
+        return [self.bundles / role for role in (*ROLES, SPANS) if (self.bundles / role / MANIFEST).exists()]
+
+    def load_runtime(self, *needed: str) -> LocalRuntime:
+        """All exported roles on the device; Skipped when a needed one was not exported."""
+        first, *others = self.list_bundles(*needed)
         return LocalRuntime.load(first, self.device, extra=others, verify=False)
 
     @property

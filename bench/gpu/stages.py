@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -78,7 +79,7 @@ def run_stages(
     """Run groups one after another, up to ``at_once`` stages of a group at the same time; all within ``seconds``.
 
     ``setup`` is passed to each and has to be picklable; ``folder`` has their files. ``on_change`` gets the records
-    whenever a stage has ended.
+    whenever a stage has ended, and with what it has so far whenever a stage has saved something.
     """
     end = time.monotonic() + seconds
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,6 +106,8 @@ def run_stages(
                         records.append(run.end(name))
                         del running[name]
                         on_change(records)
+                    elif (partial := run.read_partial(name)) is not None:
+                        on_change([*records, partial])
                 time.sleep(POLL_SECONDS)
     finally:
         for run in running.values():  # after an interrupt
@@ -126,11 +129,25 @@ def _probe() -> None:
     os._exit(getattr(sys.modules.get(PRELOAD), "CUDA_STARTED", False))
 
 
-class _Running(NamedTuple):
+@dataclass
+class _Running:
     process: BaseProcess
     path: Path
     started: float
     limit: float
+    read: int = 0
+    """When what was read last was saved, in nanoseconds."""
+
+    def read_partial(self, name: str) -> Record | None:
+        """What it has saved since the last call; None for nothing."""
+        saved = self.path.stat().st_mtime_ns if self.path.exists() else 0
+        if saved == self.read:
+            return None
+        self.read = saved
+        outcome = msgspec.json.decode(self.path.read_bytes(), type=_Outcome)
+        if outcome.status != "running":  # it has ended
+            return None
+        return Record(name, "running", round(time.monotonic() - self.started, 1), "", outcome.results)
 
     def has_ended(self) -> bool:
         return not self.process.is_alive() or time.monotonic() - self.started > self.limit

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,15 @@ from groundwire.engine.schema.results import Request
 from groundwire.evaluate.speed.measure import Stage, observe_stages
 from groundwire.evaluate.speed.rates import Throughput, measure_rate
 from groundwire.generation import BeamSearch
+from groundwire.runtime.errors import ModelError
+from groundwire.runtime.protocol import CaptureCounts
 
 from .. import common, every_call, models, paper_size
 from ..common import Timing, check
 from ..dialogues import distinct
 from ..pieces import QUESTION
+from .counting import count_qa_tokens, count_token_gflop, read_thread_seconds, read_used_gib
+from .predictions import WORKLOAD
 from .setup import SPANS, Launches, Setup, count_launches, is_double
 from .sides import load_model
 from .stages import Save, Skipped, noted
@@ -35,7 +39,7 @@ SPANS_EACH = 5
 """Spans of a response, on average, in the examples: 4.4 to 5.2."""
 METRICS: dict[str, list[str] | str] = {"q2": ["q2"], "full": "all"}
 """How ``score`` is asked for Q² and for the full set."""
-AT_ONCE = {"q2": 1, "full": 1, "q2 at once": 5, "full at once": 5}
+AT_ONCE = {"full": 1, "full at once": 5, "q2": 1, "q2 at once": 5}
 """Questions of a span that are asked in one round, in the rows of latency."""
 PEER_SOURCES, PEER_PAIRS = 128, 512
 """Rows of one batch of PyTorch."""
@@ -162,6 +166,34 @@ def measure_equal_work(setup: Setup, save: Save) -> None:
     scheduler.close()
 
 
+class WarmUp(msgspec.Struct, frozen=True):
+    """What comes before the first response."""
+
+    load_seconds: float
+    seconds: float
+    """Time of the captures at every size."""
+    gib: float | None
+    """Memory that the loaded and warm engine takes; None on a CPU."""
+
+
+def load_engine(setup: Setup, processes: int = 1) -> tuple[Engine, WarmUp]:
+    """An engine of all exported roles that is warmed up, so that no response waits for a capture."""
+    before, started = read_used_gib(setup), time.perf_counter()
+    options = LoadOptions(cache_bytes=0)
+    if processes == 1:
+        engine = Engine(setup.load_runtime(*Q2_ROLES, SPANS), options)
+    else:
+        first, *others = setup.list_bundles(*Q2_ROLES, SPANS)
+        engine = Engine.load(first, setup.device, extra=others, options=options, processes=processes)
+    loaded = time.perf_counter()
+    with suppress(ModelError) if is_double() else nullcontext():  # the double's results are zeros
+        engine.warmup()
+    warm = time.perf_counter()
+    after = read_used_gib(setup)
+    gib = None if before is None or after is None else after - before
+    return engine, WarmUp(loaded - started, warm - loaded, gib)
+
+
 class Latency(msgspec.Struct, frozen=True):
     """Responses one at a time."""
 
@@ -174,12 +206,23 @@ class Latency(msgspec.Struct, frozen=True):
     statuses: dict[str, int]
     """With random weights no question is valid, and Q² asks them all."""
     launches: Launches | None
+    captures: CaptureCounts
+    """Counts of the engine since loading."""
+
+
+class Latencies(msgspec.Struct, frozen=True):
+    """The full set first, which matters most."""
+
+    warm_up: WarmUp
+    rows: list[Latency]
 
 
 def measure_latency(setup: Setup, save: Save) -> None:
-    """Score distinct responses one at a time, by Q² and by the full set."""
-    results: list[Latency] = []
-    with Engine(setup.load_runtime(*Q2_ROLES, SPANS), LoadOptions(cache_bytes=0)) as engine:
+    """Warm up, and score distinct responses one at a time, by the full set and by Q²."""
+    engine, warm_up = load_engine(setup)
+    with engine:
+        results: list[Latency] = []
+        save(Latencies(warm_up, results))
         texts = make_requests()
         for metrics, at_once in AT_ONCE.items():
             asked = METRICS[metrics.split()[0]]
@@ -196,18 +239,18 @@ def measure_latency(setup: Setup, save: Save) -> None:
                 score()
             spent: list[float] = []
             statuses: Counter[str] = Counter()
-            end = time.perf_counter() + 6 * setup.seconds
+            end = time.perf_counter() + 8 * setup.seconds
             with observe_stages(engine) as stages:
-                while len(spent) < (2 if setup.tiny else 100) or time.perf_counter() < end:
+                while len(spent) < 2 or (time.perf_counter() < end and not setup.tiny):
                     took, status = common.timed(score)
                     spent.append(took)
                     statuses[status] += 1
             launches = None
             with suppress(Skipped):
                 launches = count_launches(setup, score)
-            names = engine.plan(asked).names
-            results.append(Latency(metrics, names, Timing.of(spent), stages, dict(statuses), launches))
-            save(results)
+            names, captures = engine.plan(asked).names, engine.statistics().captures
+            results.append(Latency(metrics, names, Timing.of(spent), stages, dict(statuses), launches, captures))
+            save(Latencies(warm_up, results))
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -217,26 +260,89 @@ class Load(msgspec.Struct, frozen=True):
     rate: Throughput
     processor_ms: float
     """Processor time of this process for each response, all threads."""
+    interpreter_ms: float
+    """That of Python's threads, which is at least their time in the interpreter."""
+    qa_tokens: float
+    """Tokens that extractive QA reads for each response."""
+    qa_padded: float
+    """The same with padding."""
+    qa_tflop: float
+    """Work of these for each response."""
+    captures: CaptureCounts
+    """Counts of the engine since loading."""
+
+
+class Loads(msgspec.Struct, frozen=True):
+    """Rates of one process."""
+
+    workload: str
+    """What the aim in responses per second is stated for."""
+    warm_up: WarmUp
+    rows: list[Load]
 
 
 def measure_load(setup: Setup, save: Save) -> None:
-    """Responses per second with many requests in flight, by Q² and by the full set."""
-    results: list[Load] = []
-    with Engine(setup.load_runtime(*Q2_ROLES, SPANS), LoadOptions(cache_bytes=0)) as engine:
-        texts = make_requests()
-        options = find_options(setup)
-        for metrics, asked in METRICS.items():
-            warm = itertools.islice(texts, 4 if setup.tiny else 128)
-            measure_rate(engine, warm, 64, 10 * setup.seconds, asked, options)
+    """Responses per second with many requests in flight, by the full set and by Q²."""
+    engine, warm_up = load_engine(setup)
+    with engine:
+        results: list[Load] = []
+        texts, options = make_requests(), find_options(setup)
+        for metrics in ("full", "q2"):
             for in_flight in setup.in_flight:
-                most = in_flight + 4 if setup.tiny else 8 * in_flight
-                before = time.process_time()
-                chosen = itertools.islice(texts, most)
-                least = min(in_flight, 64)
-                rate = measure_rate(engine, chosen, in_flight, 6 * setup.seconds, asked, options, at_least=least)
-                spent = time.process_time() - before
-                results.append(Load(metrics, rate, 1000 * spent / max(rate.finished, 1)))
-                save(results)
+                results.append(measure_one_load(setup, engine, texts, metrics, in_flight, options))
+                save(Loads(WORKLOAD, warm_up, results))
+
+
+def measure_one_load(
+    setup: Setup, engine: Engine, texts: Iterator[Request], metrics: str, in_flight: int, options: Options
+) -> Load:
+    """The rate with so many requests in flight, and what each response costs."""
+    before = time.process_time(), read_thread_seconds()
+    with count_qa_tokens() as tokens:
+        rate = measure_in_flight(setup, engine, texts, METRICS[metrics], in_flight, options)
+    processor, interpreter = time.process_time() - before[0], read_thread_seconds() - before[1]
+    count = max(rate.finished, 1)
+    return Load(
+        metrics,
+        rate,
+        1000 * processor / count,
+        1000 * interpreter / count,
+        tokens.real / count,
+        tokens.padded / count,
+        tokens.padded * count_token_gflop(setup) / 1000 / count,
+        engine.statistics().captures,
+    )
+
+
+def measure_in_flight(
+    setup: Setup, engine: Engine, texts: Iterator[Request], asked: list[str] | str, in_flight: int, options: Options
+) -> Throughput:
+    """Responses per second with so many requests in flight."""
+    most = in_flight + 4 if setup.tiny else 8 * in_flight
+    least = min(in_flight, 64)
+    chosen = itertools.islice(texts, most)
+    return measure_rate(engine, chosen, in_flight, 6 * setup.seconds, asked, options, at_least=least)
+
+
+class Processes(msgspec.Struct, frozen=True):
+    """A rate of several processes of one engine, by the full set."""
+
+    processes: int
+    warm_up: WarmUp
+    rate: Throughput
+    captures: CaptureCounts
+
+
+def measure_processes(setup: Setup, save: Save) -> None:
+    """Responses per second of several processes on one GPU, the most that its memory holds first."""
+    results: list[Processes] = []
+    texts, options = make_requests(), find_options(setup)
+    for count in (2, 1) if setup.tiny else (8, 4, 2, 1):
+        engine, warm_up = load_engine(setup, count)
+        with engine:
+            rate = measure_in_flight(setup, engine, texts, METRICS["full"], 64 * count, options)
+            results.append(Processes(count, warm_up, rate, engine.statistics().captures))
+        save(results)
 
 
 def make_requests() -> Iterator[Request]:

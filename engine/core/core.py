@@ -14,7 +14,7 @@ import msgspec
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call, Compute
 from groundwire.runtime.errors import ModelError
-from groundwire.runtime.protocol import Runtime
+from groundwire.runtime.protocol import Capturing, Runtime
 
 from ..metrics import METRICS, Metric
 from ..metrics.base import skip
@@ -128,9 +128,14 @@ class Core:
                 yield metric.compute(request, options, self.runtime.role_info)
 
     def statistics(self) -> EngineStatistics:
-        """Return what the scheduler does and has done, with the batches of worker processes, if there are any."""
+        """Return what the scheduler does and has done, with the batches of worker processes, if there are any, and the
+        captures of graphs on a GPU."""
         statistics = self.scheduler.statistics()
-        return self.runtime.complete(statistics) if isinstance(self.runtime, ProcessRuntime) else statistics
+        if isinstance(self.runtime, ProcessRuntime):
+            return self.runtime.complete(statistics)
+        if isinstance(self.runtime, Capturing):
+            return msgspec.structs.replace(statistics, captures=self.runtime.captures)
+        return statistics
 
     def run(
         self,

@@ -18,7 +18,7 @@ import msgspec
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import PROCESSES, Call, Compute, Generate, SequencePart
 from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError
-from groundwire.runtime.protocol import Identity, Outcome, RoleInfo
+from groundwire.runtime.protocol import CaptureCounts, Identity, Outcome, RoleInfo
 
 from ..schema.options import Options
 from ..schema.results import Request
@@ -159,20 +159,24 @@ class ProcessRuntime:
         return Compute(msgspec.msgpack.encode(request), tuple(metrics), msgspec.msgpack.encode(without), whole)
 
     def complete(self, statistics: EngineStatistics) -> EngineStatistics:
-        """Return the statistics with the batches of all processes in place of the messages to them."""
+        """Return the statistics with the batches and captures of all processes in place of the messages to them."""
         asked = [process.ask(AskStatistics()) for process in list(self._ready)]
         stages: dict[str, StageStatistics] = {}
+        captures = CaptureCounts()
         for answer in asked:
             try:
                 counted: EngineStatistics = answer.result(STATISTICS_SECONDS)
             except (ProcessEnded, TimeoutError):
                 continue
+            captures += counted.captures
             for role, stage in counted.stages.items():
                 sum_ = stages.get(role, StageStatistics())
                 stages[role] = StageStatistics(
                     sum_.batches + stage.batches, sum_.calls + stage.calls, sum_.ms + stage.ms
                 )
-        return msgspec.structs.replace(statistics, stages=stages, processes=len(self._ready), restarts=self._restarts)
+        return msgspec.structs.replace(
+            statistics, stages=stages, processes=len(self._ready), restarts=self._restarts, captures=captures
+        )
 
     def _ask(self, content: Any) -> Any:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from groundwire.runtime.protocol import CaptureCounts
+
 from .base import Record
 
 
@@ -45,3 +47,5 @@ class EngineStatistics(Record, frozen=True):
     """Processes that compute now; fewer than ``Engine.load`` was asked for while an ended process is replaced."""
     restarts: int = 0
     """Worker processes that were started in place of others, since loading."""
+    captures: CaptureCounts = CaptureCounts()
+    """How graphs run on a GPU, since loading; zeros on a CPU."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from groundwire.export.answers import list_calls
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.certify import Certified, certify
+from groundwire.runtime.certify import Certified, certify, record_answers
 from groundwire.runtime.compilation import compile_bundle
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import Parity, SpansRole, TargetRole
 from groundwire.runtime.ort.device import Device, parse_device, start_device
+from groundwire.runtime.recorded import write_answers
+from groundwire.runtime.version import VERSION
 
 from . import display
 
@@ -70,16 +72,20 @@ def verify(bundle: BundleArgument = "compact") -> None:
 
 @app.command()
 def record(bundle: BundleArgument) -> None:
-    """Store in a bundle what its models compute here, for `warmup` to compare with on other machines.
+    """Store in a bundle what its models compute here, for `warmup` and `bundle certify` to compare with elsewhere.
 
-    `groundwire export` does it for the roles that it writes. Use this for a bundle that has none, on the machine that
-    exported it and compared it with the checkpoints. Neither the models nor the digest of the bundle change.
+    `groundwire export` stores what `warmup` needs of the roles that it writes; the answers that `bundle certify`
+    compares generators, language models, embedders and retrievers with, this command alone: it takes minutes for large
+    models. Run it on the machine that exported the bundle and compared it with the checkpoints. Neither the models nor
+    the digest of the bundle change.
 
         groundwire bundle record my-bundle
     """
     runtime = LocalRuntime.load(bundle)
-    runtime.bundle.record(runtime.record_canaries())
-    display.output_console().print(f"[green]recorded[/]: {len(runtime.roles)} roles")
+    opened = runtime.bundle
+    answers = record_answers(opened, list_calls(opened.manifest.roles))
+    opened.record(runtime.record_canaries(), write_answers(answers) if answers else None)
+    display.output_console().print(f"[green]recorded[/]: {len(runtime.roles)} roles, {len(answers)} with answers")
 
 
 @app.command(name="certify")
@@ -87,11 +93,12 @@ def certify_roles(
     bundle: BundleArgument,
     device: Annotated[str, typer.Option(help="cpu, cuda or tensorrt: where the graphs are run.")] = "cpu",
 ) -> None:
-    """Compare a bundle's graphs with their checkpoints on this machine; the exit code is 1 if one is too far.
+    """Compare a bundle's models with their checkpoints on this machine; the exit code is 1 if one is too far.
 
-    A bundle keeps the logits of its extractive QA models, classifiers and token classifiers on 64 texts, so neither
-    torch nor the checkpoints are needed. `batch spread` is the largest difference of a logit of one text between
-    batches.
+    A bundle keeps the logits of its extractive QA models, classifiers and token classifiers on 64 texts, and the
+    answers of its other models (`groundwire bundle record`), so neither torch nor the checkpoints are needed. `batch
+    spread` is the largest difference of a number of one text between batches, `captured` between runs of a captured
+    graph and of its kernels one by one, on a GPU.
 
         groundwire bundle certify my-bundle --device cuda
     """
@@ -101,7 +108,7 @@ def certify_roles(
     if chosen.kind != "cpu":
         start_device(chosen)
     opened = Bundle.open(bundle)
-    _print_certified(chosen, certify(opened, chosen), "no reference logits")
+    _print_certified(chosen, certify(opened, chosen), "nothing to compare with; groundwire bundle record")
 
 
 @app.command(name="compile")
@@ -127,7 +134,7 @@ def compile_engines(
     reports = compile_bundle(
         opened,
         chosen,
-        created_with=f"groundwire {version('groundwire')}",
+        created_with=f"groundwire {VERSION}",
         force=force,
         watch=lambda role: errors.print(f"building the engine of {escape(role)}, which takes minutes"),
     )
@@ -142,9 +149,10 @@ def _print_certified(device: Device, reports: dict[str, Certified | None], absen
             console.print(f"[bold]{escape(name)}[/] {absent}")
             continue
         verdict = f"[red]fails[/]: {'; '.join(report.failures)}" if report.failures else "[green]passes[/]"
+        captured = "" if report.captured_spread is None else f", captured {report.captured_spread:.2g}"
         console.print(
             f"[bold]{escape(name)}[/] on {device} {verdict} ({_format_numbers(report.parity)}, "
-            f"batch spread {report.batch_spread:.2g})"
+            f"batch spread {report.batch_spread:.2g}{captured})"
         )
     if any(report is not None and report.failures for report in reports.values()):
         raise typer.Exit(1)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from groundwire.runtime.bundle import SHIPPED, Bundle, embedded
+from groundwire.runtime.capture.probe import probe_captures
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import DeviceError, GroundwireError
 from groundwire.runtime.ort.device import PROVIDERS, Device, name_kernels, start_device
@@ -59,7 +60,19 @@ def _check_device(device: Device) -> str:
         (start_tensorrt if device.kind == "tensorrt" else start_device)(device)
     except DeviceError as error:
         return f"[red]{escape(str(error))}[/]"
-    return f"[green]starts[/] {name_kernels(device)}".rstrip()
+    return f"[green]starts[/] {name_kernels(device)}{_check_captures(device)}".rstrip()
+
+
+def _check_captures(device: Device) -> str:
+    """What becomes of a small graph that is captured on a GPU."""
+    if device.kind != "cuda":
+        return ""
+    try:
+        counts = probe_captures(device)
+    except GroundwireError as error:
+        return f" [red]{escape(str(error))}[/]"
+    text = f"captures graphs: {counts.captured} captured, {counts.uncaptured} uncaptured, {counts.failed} failed"
+    return f" {text}" if counts.captured and not counts.failed else f" [red]{text}[/]"
 
 
 def _find_problems() -> list[str]:

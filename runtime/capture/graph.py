@@ -1,12 +1,14 @@
 """One graph on a GPU, captured once for each shape of its batches, and then launched as a whole.
 
-ONNX Runtime remembers by a number what it captured, after a plain run of its own. A second binding with a number that
-is in use would replay the first one's addresses, so numbers are made here and nowhere else, one for each binding. It
-captures for each thread, so one thread captures; others run the same bindings kernel by kernel.
+ONNX Runtime remembers by a number what it captured, after a plain run of its own; here one more comes before, since
+libraries may take more memory in their second run, and none can be taken in a capture. A second binding with a number
+that is in use would replay the first one's addresses, so numbers are made here and nowhere else, one for each binding.
+It captures for each thread, so one thread captures; others run the same bindings kernel by kernel.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,13 +25,15 @@ import onnxruntime as ort
 from ..ort.cuda import Stream
 from ..ort.gate import GATE
 from ..ort.session import DeviceProfile, Session, open_file, translate
+from ..protocol import CaptureCounts
 from .memory import TYPES, Sizes, find_shape
 from .shapes import BatchShape
 
+log = logging.getLogger("groundwire")
 MAX_CAPTURED = 4096
 """Shapes that are captured of one graph, at most: each takes memory of the GPU, some hundred bytes for each kernel."""
-TRIES = 1
-"""Captures of a shape, at most: what fails once runs kernel by kernel from then on."""
+TRIES = 3
+"""Captures of a shape, at most: what fails as often runs kernel by kernel from then on."""
 _SKIP = -1
 """The number of runs that are not captured."""
 Address: TypeAlias = "int | ort.OrtValue"
@@ -112,17 +116,24 @@ class CapturedGraph:
         self._numbers = count(1)
         self._owner: int | None = None
         self._eager = _make_options(_SKIP)
+        self.replays = True
+        """False to launch every run kernel by kernel, for comparisons."""
+        runnable.profile.captured.add(self)
+
+    @property
+    def counts(self) -> CaptureCounts:
+        """How it ran so far."""
+        return CaptureCounts(len(self.captured), self.uncaptured, self.failures.total())
 
     def run(self, shape: BatchShape) -> None:
         """Queue a run of a padded batch of this shape; the first one captures it. Nothing waits for the device."""
         binding = self._bindings.get(shape)
         if binding is None:
             binding = self._bindings[shape] = self._bind(shape)
-        options = self.captured.get(shape)
+        options = self.captured.get(shape) if self.replays else self._eager
         if self._owner not in (None, threading.get_ident()):
             options = None
-        elif options is None and len(self.captured) < self._most and self.failures[shape] < TRIES:
-            self._capture(shape, binding)
+        elif options is None and self._may_capture(shape) and self._capture(shape, binding):
             return
         self.uncaptured += options is None
         with GATE.run():
@@ -133,6 +144,9 @@ class CapturedGraph:
         for shape in shapes:
             self.run(shape)
             self.runnable.stream.synchronize()
+
+    def _may_capture(self, shape: BatchShape) -> bool:
+        return len(self.captured) < self._most and self.failures[shape] < TRIES
 
     def _bind(self, shape: BatchShape) -> ort.IOBinding:
         layout = self._layout()
@@ -151,17 +165,22 @@ class CapturedGraph:
                 binding.bind_output(name, *memory, TYPES[node.type], find_shape(node, axes), addresses[name])
         return binding
 
-    def _capture(self, shape: BatchShape, binding: ort.IOBinding) -> None:
-        options = _make_options(next(self._numbers))
+    def _capture(self, shape: BatchShape, binding: ort.IOBinding) -> bool:
+        """Whether the run was captured; raises what a plain run of the shape raises."""
+        session, options = self.runnable.session, _make_options(next(self._numbers))
+        with GATE.run():
+            session.run_with_iobinding(binding, self._eager)
         with GATE.capture():
             try:
-                self.runnable.session.run_with_iobinding(binding, options)
-            except Exception:
+                session.run_with_iobinding(binding, options)
+            except Exception as error:  # ONNX Runtime's exceptions share no public base
                 self.failures[shape] += 1
                 self.runnable.stream.abandon_capture()
-                raise
+                log.warning("capture %d of %s at %s failed: %s", self.failures[shape], self.runnable.name, shape, error)
+                return False
         self._owner = threading.get_ident()
         self.captured[shape] = options
+        return True
 
 
 def _make_options(number: int, *, wait: bool = False) -> Any:

@@ -12,6 +12,7 @@ import onnxruntime as ort
 
 from ..ort.cuda import PinnedMemory, Stream
 from ..ort.device import Device
+from ..ort.gate import GATE
 from ..ort.session import Array
 
 Sizes: TypeAlias = Mapping[str, int]
@@ -46,7 +47,8 @@ def count_aligned(nodes: Sequence[Any], sizes: Sizes) -> int:
 
 def allocate(shape: tuple[int, ...], dtype: Any, device: Device) -> ort.OrtValue:
     """Memory on a device."""
-    return ort.OrtValue.ortvalue_from_shape_and_type(shape, dtype, device.memory, device.index)
+    with GATE.run():
+        return ort.OrtValue.ortvalue_from_shape_and_type(shape, dtype, device.memory, device.index)
 
 
 class Buffer:

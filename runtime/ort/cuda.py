@@ -1,7 +1,7 @@
 """Streams and page-locked memory of CUDA's runtime library, which ONNX Runtime's provider has loaded.
 
 ONNX Runtime copies between the host and a GPU from ordinary memory, one tensor at a time, and waits for each copy. Here
-copies are queued on the stream that the graph runs on, so that a run waits once.
+copies are queued on the stream that the graph runs on, so that a run waits once. Everything passes ``GATE``.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .gate import GATE
 
 _LIBRARY = "cudart64_13.dll" if os.name == "nt" else "libcudart.so.13"
 """Of CUDA 13, which onnxruntime-gpu 1.31 is built for."""
@@ -30,11 +32,12 @@ class Stream:
 
     def __init__(self, device: int, *, urgent: bool = False) -> None:
         """``urgent`` gives its kernels the GPU before other streams."""
-        _select(device)
         least, greatest, handle = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p()
-        _call("cudaDeviceGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
-        priority = greatest if urgent else least
-        _call("cudaStreamCreateWithPriority", ctypes.byref(handle), ctypes.c_uint(_NON_BLOCKING), priority)
+        with GATE.run():
+            _select(device)
+            _call("cudaDeviceGetStreamPriorityRange", ctypes.byref(least), ctypes.byref(greatest))
+            priority = greatest if urgent else least
+            _call("cudaStreamCreateWithPriority", ctypes.byref(handle), ctypes.c_uint(_NON_BLOCKING), priority)
         self.handle: int = handle.value or 0
 
     def upload(self, target: int, source: NDArray[Any]) -> None:
@@ -51,29 +54,33 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait for everything that was queued."""
-        _call("cudaStreamSynchronize", ctypes.c_void_p(self.handle))
+        with GATE.run():
+            _call("cudaStreamSynchronize", ctypes.c_void_p(self.handle))
 
     def abandon_capture(self) -> None:
-        """End a capture that failed, which would otherwise swallow all later work."""
+        """End this thread's capture that failed, which would otherwise swallow all later work; inside the gate."""
         status, graph = ctypes.c_int(), ctypes.c_void_p()
         _call("cudaStreamIsCapturing", ctypes.c_void_p(self.handle), ctypes.byref(status))
         if status.value:  # capturing, or a capture that something else has made invalid
             _library().cudaStreamEndCapture(ctypes.c_void_p(self.handle), ctypes.byref(graph))
+        _library().cudaGetLastError()  # else it would be taken for the error of this thread's next kernel
 
     def _copy(self, target: int, source: int, size: int, kind: int) -> None:
         pointers = ctypes.c_void_p(target), ctypes.c_void_p(source)
-        _call("cudaMemcpyAsync", *pointers, ctypes.c_size_t(size), kind, ctypes.c_void_p(self.handle))
+        with GATE.run():
+            _call("cudaMemcpyAsync", *pointers, ctypes.c_size_t(size), kind, ctypes.c_void_p(self.handle))
 
 
 class PinnedMemory:
     """Page-locked host memory, zeros at first; arrays in it are valid as long as the object."""
 
     def __init__(self, device: int, size: int) -> None:
-        _select(device)
         address = ctypes.c_void_p()
-        _call("cudaMallocHost", ctypes.byref(address), ctypes.c_size_t(max(1, size)))
+        with GATE.run():
+            _select(device)
+            _call("cudaMallocHost", ctypes.byref(address), ctypes.c_size_t(max(1, size)))
         self._bytes: Any = (ctypes.c_uint8 * max(1, size)).from_address(address.value or 0)
-        release = weakref.finalize(self, _library().cudaFreeHost, address)
+        release = weakref.finalize(self, GATE.release, partial(_library().cudaFreeHost, address))
         release.atexit = False  # CUDA may be gone by then
         self.array((size,), np.uint8)[:] = 0
 

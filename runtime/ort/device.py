@@ -6,6 +6,8 @@ import contextlib
 import ctypes
 import io
 import os
+import re
+import sys
 import threading
 import warnings
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ import onnxruntime as ort
 from ..errors import DeviceError
 from ..manifest import Precision
 from ..protobuf import encode_field, encode_message
+from .gate import GATE, GpuSession
 
 DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt"]
 DeviceChoice: TypeAlias = str
@@ -108,11 +111,14 @@ def find_failure(device: Device) -> str | None:
 
 
 def name_kernels(device: Device) -> str:
-    """What determines a GPU's results besides the graphs: ``onnxruntime-1.31.1/sm_90``; "" for the CPU."""
+    """What determines a GPU's results besides the graphs: ``onnxruntime-1.31.1+6af1a932e/sm_90``, with the commit that
+    ONNX Runtime was built from; "" for the CPU."""
     if device.kind == "cpu":
         return ""
     capability = compute_capability(device.index)
-    return "/".join([f"onnxruntime-{ort.__version__}", *([f"sm_{capability}"] if capability else [])])
+    commit = re.search(r"git-commit-id=(\w+)", ort.get_build_info())
+    build = f"onnxruntime-{ort.__version__}{f'+{commit[1]}' if commit else ''}"
+    return "/".join([build, *([f"sm_{capability}"] if capability else [])])
 
 
 @cache
@@ -128,7 +134,7 @@ def _start(device: Device) -> ort.InferenceSession:
     options.log_severity_level = 4  # the reason is in the error
     try:
         providers: Any = [(device.provider, {"device_id": str(device.index)})]
-        session = ort.InferenceSession(_PROBE, options, providers=providers, enable_fallback=0)
+        session = GpuSession(PROBE, options, providers=providers, enable_fallback=0)
         if session.get_providers()[0] != device.provider:
             raise RuntimeError(messages or "a library is missing")
         _run_probe(session)
@@ -142,15 +148,28 @@ def _start(device: Device) -> ort.InferenceSession:
 
 
 def _run_probe(session: ort.InferenceSession) -> None:
-    session.run(None, {"x": np.zeros(2, np.float32)})
+    with GATE.run():
+        session.run(None, {"x": np.zeros(2, np.float32)})
 
 
 def _preload_libraries() -> str:
-    """Load the CUDA libraries of pip packages; what ONNX Runtime would print about missing ones."""
+    """Load the CUDA libraries of pip packages; what ONNX Runtime would print about missing ones.
+
+    ONNX Runtime looks beside itself; the libraries that came with PyTorch may be in another folder of packages.
+    """
+    with contextlib.redirect_stdout(io.StringIO()):
+        for folder in list_library_folders():
+            ort.preload_dlls(directory=folder)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         ort.preload_dlls()
     return "; ".join(line for line in printed.getvalue().splitlines() if line.startswith("Failed"))
+
+
+def list_library_folders() -> list[str]:
+    """The folders of the libraries of CUDA 13 and cuDNN 9, as pip installs them, wherever Python imports from."""
+    folders = (Path(path, "nvidia", name, "lib") for path in sys.path for name in ("cu13", "cudnn"))
+    return [str(folder.resolve()) for folder in folders if folder.is_dir()]
 
 
 def _find_missing_library() -> str:
@@ -209,4 +228,4 @@ def _make_probe() -> bytes:
     return encode_field(1, 8) + encode_message(8, encode_field(2, 13)) + encode_message(7, graph)
 
 
-_PROBE = _make_probe()
+PROBE = _make_probe()

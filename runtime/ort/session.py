@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 import onnxruntime as ort
@@ -19,7 +20,7 @@ from ..manifest import ShapePlan
 from ..protobuf import encode_field, encode_message
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
-from .gate import GATE
+from .gate import GATE, GpuSession
 from .placement import keep_on_device
 from .providers import list_providers, share_arena, share_host_arena
 
@@ -61,6 +62,10 @@ class DeviceProfile:
     batch."""
     server: Server | None = None
     """The model server that runs the graphs; None: this machine. ``device`` is then where values are between runs."""
+    float_weights: bool = False
+    """Whether int8 weights are turned into float32 on a CPU too, as they are on CUDA."""
+    captured: WeakSet[Any] = field(default_factory=WeakSet, compare=False, repr=False)
+    """The graphs that a runtime captures (``CapturedGraph``), for their counts."""
 
     @classmethod
     def of(
@@ -296,10 +301,11 @@ def _open(
 ) -> ort.InferenceSession:
     """A session of a graph: its path, or its bytes."""
     options = ort.SessionOptions()
-    if isinstance(graph, str) and profile.device.kind == "cuda":
+    on_cuda = profile.device.kind == "cuda"
+    if isinstance(graph, str) and (on_cuda or profile.float_weights):
         folder, content = str(Path(graph).parent), Path(graph).read_bytes()
         rewritten = dequantize(content)
-        rewritten = keep_on_device(rewritten or content) or rewritten
+        rewritten = (keep_on_device(rewritten or content) if on_cuda else None) or rewritten
         if rewritten is not None:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
             graph = rewritten
@@ -321,7 +327,8 @@ def _open(
     # A plan of the memory of each shape takes as much again as the runs that are captured: 40 % of an encoder's.
     options.enable_mem_pattern = provider_options is None
     providers = list_providers(profile.device, provider_options)
-    return ort.InferenceSession(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)
+    opened = ort.InferenceSession if profile.device.kind == "cpu" else GpuSession
+    return opened(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)
 
 
 def build_row_graph(types: Mapping[str, str]) -> bytes:

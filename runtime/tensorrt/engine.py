@@ -14,6 +14,7 @@ from ..bundle import Bundle, sha256
 from ..errors import BundleError, DeviceError, ModelError
 from ..manifest import ShapePlan, Target
 from ..ort.device import Device
+from ..ort.gate import GATE
 from ..ort.session import Array
 from .library import Messages, name_key, start_tensorrt
 from .records import find_engine_record, list_shapes
@@ -74,11 +75,12 @@ class TensorRTEngine:
         """Load an engine from a file; DeviceError when TensorRT refuses it or its profiles are not the plan's."""
         assert target.plan is not None
         messages = Messages(tensorrt)
-        runtime = tensorrt.Runtime(messages.logger)
-        engine = runtime.deserialize_cuda_engine(path.read_bytes())
-        if engine is None:
-            raise DeviceError(f"TensorRT refuses {path}: {messages.take()}.")
-        loaded = cls(tensorrt, engine, target.graph, target.plan, device, messages)
+        with GATE.run():
+            runtime = tensorrt.Runtime(messages.logger)
+            engine = runtime.deserialize_cuda_engine(path.read_bytes())
+            if engine is None:
+                raise DeviceError(f"TensorRT refuses {path}: {messages.take()}.")
+            loaded = cls(tensorrt, engine, target.graph, target.plan, device, messages)
         built = [
             [tuple(shape) for shape in engine.get_tensor_profile_shape(name, index)]
             for index in range(engine.num_optimization_profiles)
@@ -92,7 +94,7 @@ class TensorRTEngine:
         """All outputs, as arrays in host memory, for ids of a width of the plan; ModelError when the run fails."""
         shape = feeds[self.inputs[0]].shape
         profile = self._find_profile(shape)
-        with self._lock:
+        with self._lock, GATE.run():
             try:
                 return self._run(feeds, profile)
             except (ModelError, DeviceError):

@@ -40,12 +40,12 @@ def ask(runtime: LocalRuntime, count: int = 1) -> list[object]:
 
 def test_auto_takes_the_gpu_and_names_what_it_computes_with(bundle: Path) -> None:
     identity = LocalRuntime.load(bundle, device="auto").identity
-    assert (identity.device, identity.kernel) == ("cuda", "onnxruntime-1.31.1/sm_90")
+    assert (identity.device, identity.kernel) == ("cuda", "onnxruntime-1.31.1+6af1a932e/sm_90")
 
 
 def test_a_strict_runtime_says_so(bundle: Path) -> None:
     identity = LocalRuntime.load(bundle, device="cuda", strict=True).identity
-    assert identity.kernel == "onnxruntime-1.31.1/sm_90/strict"
+    assert identity.kernel == "onnxruntime-1.31.1+6af1a932e/sm_90/strict"
 
 
 def test_without_cudas_libraries_auto_takes_the_cpu_and_says_why(bundle: Path) -> None:
@@ -54,6 +54,15 @@ def test_without_cudas_libraries_auto_takes_the_cpu_and_says_why(bundle: Path) -
     assert done.stdout == "cpu\n"
     assert "device='auto' takes the CPU" in done.stderr
     assert "libcublasLt.so.13: cannot open shared object file" in done.stderr
+
+
+def test_the_libraries_of_another_folder_of_packages_are_found(tmp_path: Path) -> None:
+    """As PyTorch's are, when ONNX Runtime is in a folder of its own."""
+    cuda_double.spread(tmp_path / "packages", tmp_path / "driver")
+    path = os.pathsep.join([os.environ["PYTHONPATH"], str(tmp_path / "packages")])
+    code = "from groundwire.runtime.ort.device import Device, start_device; print(start_device(Device('cuda')))"
+    done = run_python(code, LD_LIBRARY_PATH=str(tmp_path / "driver"), PYTHONPATH=path)
+    assert done.stdout == "None\n", done.stderr
 
 
 def test_without_cudnn_the_gpu_does_not_start(bundle: Path, tmp_path: Path) -> None:
@@ -69,7 +78,7 @@ def test_without_cudnn_the_gpu_does_not_start(bundle: Path, tmp_path: Path) -> N
 def test_doctor_starts_the_providers() -> None:
     done = run_python("from groundwire.cli import main; sys.argv[1:] = ['doctor']; main()", COLUMNS="400")
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
-    assert "starts onnxruntime-1.31.1/sm_90" in rows["cuda"]
+    assert "starts onnxruntime-1.31.1+6af1a932e/sm_90 captures graphs: 1 captured, 0 uncaptured" in rows["cuda"]
     assert "device='tensorrt' needs the Python package tensorrt: No module named" in rows["tensorrt"]
 
 

@@ -15,7 +15,7 @@ from bench.common import ROOT
 @pytest.mark.timeout(600)
 def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
     out = tmp_path / "gpu_all.json"
-    only = "ceilings,export,parity,latency,role"
+    only = "certify,ceilings,export,parity,latency,load,processes,role"
     command = [sys.executable, "-m", "bench.gpu_all", "--tiny", "--device", "cuda", "--roles", "qg,qa,nli"]
     done = subprocess.run(
         [*command, "--only", only, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -24,11 +24,18 @@ def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
     results = json.loads(out.read_text(encoding="utf-8"))["results"]
     assert not results["computes"]
     stages = {stage["name"]: stage for stage in results["stages"]}
-    assert {stages[name]["status"] for name in ("ceilings", "parity")} == {"skipped"}
+    assert {stages[name]["status"] for name in ("certify", "ceilings", "parity")} == {"skipped"}
     assert stages["export.qa"]["results"]["precision"] == "fp16"
     for role in ("qg", "qa", "nli"):
         for row in stages[f"role.{role}"]["results"]:
             assert row["launches"]["kernels"] + row["launches"]["replays"] > 0
             assert row["launches"]["waits"] > 0
             assert row["errors"] == {"peers": "PyTorch sees no GPU"}
-    assert all(row["launches"]["kernels"] + row["launches"]["replays"] > 0 for row in stages["latency"]["results"])
+    rows = stages["latency"]["results"]["rows"]
+    assert all(row["launches"]["kernels"] + row["launches"]["replays"] > 0 for row in rows)
+    assert stages["latency"]["results"]["warm_up"]["gib"] > 0
+    loads = stages["load"]["results"]["rows"]
+    assert all(row["qa_padded"] >= row["qa_tokens"] > 0 for row in loads)
+    for row in (*rows, *loads, *stages["processes"]["results"]):
+        assert row["captures"]["captured"] > 0
+        assert (row["captures"]["uncaptured"], row["captures"]["failed"]) == (0, 0)

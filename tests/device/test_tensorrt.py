@@ -52,7 +52,7 @@ def test_a_batch_goes_up_and_its_logits_come_down(
     assert compilation.compile_bundle(opened, Device("tensorrt"), created_with="test") == {"qa": PASSED}
     assert name_gpu(0) == "double"
     runtime = LocalRuntime.load(placed, device="tensorrt")
-    assert runtime.identity.kernel == f"onnxruntime-1.31.1/sm_90/tensorrt-{tensorrt_recorder.VERSION}"
+    assert runtime.identity.kernel == f"onnxruntime-1.31.1+6af1a932e/sm_90/tensorrt-{tensorrt_recorder.VERSION}"
     calls = [Answer(f"when {i}?", ("Groundwire was warmed up in 2026.",)) for i in range(9)]
     runtime.run("qa", calls, 8)  # the arena grows once
     recorder.runs.clear()

@@ -92,6 +92,11 @@ class Counts:
         return self.total("sync").times
 
     @property
+    def refused(self) -> int:
+        """Calls that CUDA refuses, because a thread captures: each ends the capture."""
+        return self.total("refused").times
+
+    @property
     def replays(self) -> int:
         """Captured graphs launched as a whole."""
         return self.total("replay").times
@@ -137,6 +142,11 @@ def memory_content(byte: int) -> Iterator[None]:
         yield
     finally:
         _ledger().double_set_content(0)
+
+
+def spoil_captures(count: int) -> None:
+    """Let something outside end the next ``count`` captures."""
+    _ledger().double_spoil_captures(count)
 
 
 @contextmanager
@@ -198,12 +208,22 @@ def build() -> Path:
             command.append(f"-Wl,--version-script={script}")
         command += map(str, sorted(SOURCES.glob("cudart_*.cpp") if name == "cudart" else [SOURCES / f"{name}.cpp"]))
         if name != "cudart":
-            command += [f"-L{partial}", f"-l:{LIBRARIES['cudart']}"]
+            command += [f"-L{partial}", f"-l:{LIBRARIES['cudart']}", "-Wl,-rpath,$ORIGIN"]
         command += ["-o", str(partial / library)]
         subprocess.run(command, check=True)
     (partial / "libcudnn.so").symlink_to(LIBRARIES["cudnn"])
     partial.rename(out)
     return out
+
+
+def spread(packages: Path, driver: Path) -> None:
+    """Link the built libraries as a machine has them: pip's packages of CUDA in ``packages``, the driver apart."""
+    for library in build().iterdir():
+        package = "cudnn" if "cudnn" in library.name else "cu13"
+        folder = driver if library.name == LIBRARIES["cuda"] else packages / "nvidia" / package / "lib"
+        folder.mkdir(parents=True, exist_ok=True)
+        if library.suffix != ".map":
+            (folder / library.name).symlink_to(library)
 
 
 def environment() -> dict[str, str]:

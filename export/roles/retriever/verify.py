@@ -19,10 +19,10 @@ from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.parity import ModelOutputs
 
 from ...checkpoint import Checkpoint
+from ...retrieval_calls import calls
 from ...session import Arrays, CpuSession
 from ...texts import EXAMPLES
 from ...verify.outcome import SessionOpener
-from .calls import calls
 from .run import record, retriever_of
 
 PROBED = 8

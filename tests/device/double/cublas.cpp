@@ -3,6 +3,7 @@
 
 extern "C" {
 int cublasCreate_v2(void** handle) {
+  if (ledger_refuse("cublasCreate") != 0) return 1;  // it allocates
   *handle = handle;
   return 0;
 }

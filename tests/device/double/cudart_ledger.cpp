@@ -22,8 +22,31 @@ void ledger_note(const char* event, const char* detail, std::size_t bytes) {
 
 int ledger_launch(const char* kernel) {
   if (state().lost) return cudaErrorIllegalAddress;
-  ledger_note(capturing ? "captured" : "launch", kernel, 0);
+  bool captured = false;
+  {
+    std::lock_guard guard(state().mutex);
+    const Capture* capture = own_capture();
+    if (capture != nullptr && !capture->valid) return cudaErrorStreamCaptureInvalidated;
+    captured = capture != nullptr;
+  }
+  ledger_note(captured ? "captured" : "launch", kernel, 0);
   return 0;
+}
+
+int ledger_refuse(const char* call) {
+  bool refused = false;
+  {
+    std::lock_guard guard(state().mutex);
+    for (auto& [stream, capture] : state().captures) {
+      const bool own = capture.thread == std::this_thread::get_id();
+      if (capture.mode == cudaStreamCaptureModeRelaxed || (capture.mode != cudaStreamCaptureModeGlobal && !own)) continue;
+      capture.valid = false;
+      refused = true;
+    }
+  }
+  if (!refused) return 0;
+  ledger_note("refused", call, 0);
+  return cudaErrorStreamCaptureUnsupported;
 }
 
 void ledger_reset() {
@@ -55,6 +78,10 @@ void double_set_content(int value) {
 // From now on, allocations beyond this many bytes fail.
 void double_set_memory(std::size_t bytes) {
   state().memory = bytes;
+}
+// So many captures, from the next one on, are ended by something outside.
+void double_spoil_captures(int count) {
+  state().spoiled = count;
 }
 // From now on, every launch, copy and synchronisation fails as after an illegal access; false ends it.
 void double_lose_device(bool value) {

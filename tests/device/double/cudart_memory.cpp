@@ -16,6 +16,7 @@ bool holds(const Blocks& blocks, const void* pointer) {
 
 cudaError_t allocate(void** pointer, std::size_t bytes, Blocks& blocks, const char* event) {
   if (state().lost) return health();
+  if (const cudaError_t error = refuse(event)) return error;
   const std::size_t rounded = bytes == 0 ? 256 : (bytes + 255) / 256 * 256;
   std::lock_guard guard(state().mutex);
   const bool on_device = &blocks == &state().device;
@@ -34,6 +35,7 @@ cudaError_t allocate(void** pointer, std::size_t bytes, Blocks& blocks, const ch
 
 cudaError_t release(void* pointer, Blocks& blocks, const char* event) {
   if (pointer == nullptr) return cudaSuccess;
+  if (const cudaError_t error = refuse(event)) return error;
   ledger_note(event, "", 0);
   std::lock_guard guard(state().mutex);
   if (auto block = blocks.find(pointer); block != blocks.end()) {
@@ -72,7 +74,15 @@ cudaError_t copy(void* target, const void* source, std::size_t bytes, cudaMemcpy
     }
   }
   detail += blocking ? "/blocking" : "/async";
-  ledger_note(capturing ? "captured-copy" : "copy", detail.c_str(), bytes);
+  if (blocking) {
+    if (const cudaError_t error = refuse(detail.c_str())) return error;
+  }
+  bool captured = false;
+  {
+    std::lock_guard guard(state().mutex);
+    captured = own_capture() != nullptr;
+  }
+  ledger_note(captured ? "captured-copy" : "copy", detail.c_str(), bytes);
   if (kind == cudaMemcpyDeviceToHost)
     read_device(target, source, bytes);
   else
@@ -152,12 +162,13 @@ cudaError_t cudaMemcpyFromSymbol(void* target, const void*, std::size_t bytes, s
   std::memset(target, 0, bytes);
   return copy(target, target, bytes, cudaMemcpyHostToHost, true);
 }
-cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes) {
+cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t) {
   std::memset(pointer, value, bytes);
   ledger_note("memset", "", bytes);
   return health();
 }
-cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t) {
-  return cudaMemset(pointer, value, bytes);
+cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes) {
+  if (const cudaError_t error = refuse("memset")) return error;
+  return cudaMemsetAsync(pointer, value, bytes, nullptr);
 }
 }

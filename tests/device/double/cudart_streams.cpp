@@ -1,18 +1,26 @@
 // Streams, events and captured graphs. Everything is done when it is asked for, so that nothing is ever waited for.
+// A wait is refused while any thread captures: CUDA allows some, and the runtime needs none of them.
+#include <algorithm>
 #include <string>
 
 #include "state.hpp"
 
-thread_local bool capturing = false;
-
 namespace {
 
 cudaError_t synchronize(const char* what) {
+  if (const cudaError_t error = refuse(what)) return error;
   ledger_note("sync", what, 0);
   return health();
 }
 
 }  // namespace
+
+Capture* own_capture() {
+  auto& captures = state().captures;
+  const auto own = std::ranges::find_if(
+      captures, [](const auto& entry) { return entry.second.thread == std::this_thread::get_id(); });
+  return own == captures.end() ? nullptr : &own->second;
+}
 
 extern "C" {
 
@@ -65,17 +73,30 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
   *milliseconds = 1;
   return cudaSuccess;
 }
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
-  *status = capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  std::lock_guard guard(state().mutex);
+  const auto found = state().captures.find(stream);
+  *status = found == state().captures.end() ? cudaStreamCaptureStatusNone
+            : found->second.valid           ? cudaStreamCaptureStatusActive
+                                            : cudaStreamCaptureStatusInvalidated;
   return cudaSuccess;
 }
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
-  capturing = true;
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   ledger_note("capture", "", 0);
-  return cudaSuccess;
+  std::lock_guard guard(state().mutex);
+  const bool valid = state().spoiled == 0;
+  if (!valid) --state().spoiled;
+  const bool begun = state().captures.try_emplace(stream, Capture{std::this_thread::get_id(), mode, valid}).second;
+  return set_error(begun ? cudaSuccess : cudaErrorIllegalState);
 }
-cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
-  capturing = false;
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  std::lock_guard guard(state().mutex);
+  const auto found = state().captures.find(stream);
+  if (found == state().captures.end()) return set_error(cudaErrorIllegalState);
+  const bool valid = found->second.valid;
+  state().captures.erase(found);
+  *graph = nullptr;
+  if (!valid) return set_error(cudaErrorStreamCaptureInvalidated);
   return make_handle(graph);
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* graph, cudaGraph_t, unsigned long long) {

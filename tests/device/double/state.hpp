@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 
 #include "driver_types.h"
@@ -18,6 +19,13 @@ struct Count {
 
 using Blocks = std::map<const void*, std::size_t>;
 
+/// A capture that was begun and not ended.
+struct Capture {
+  std::thread::id thread;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  bool valid = true;
+};
+
 struct State {
   std::mutex mutex;
   std::map<std::string, Count> counts;
@@ -26,6 +34,9 @@ struct State {
   Blocks pinned;
   /// The single numbers that were copied to the device, by address.
   std::map<const void*, long> scalars;
+  std::map<cudaStream_t, Capture> captures;
+  /// Captures that something outside will end, from the next one on.
+  int spoiled = 0;
   /// Every byte of the memory that kernels would have written.
   int content = 0;
   std::size_t live = 0;
@@ -38,11 +49,16 @@ struct State {
 /// Never destroyed: libraries still call in while the process ends.
 State& state();
 
-/// Whether this thread captures a graph.
-extern thread_local bool capturing;
+/// The capture of this thread; null if there is none. The mutex is held.
+Capture* own_capture();
 
 /// Remembers the error for cudaGetLastError, and returns it.
 cudaError_t set_error(cudaError_t error);
+
+/// The error of a call that CUDA refuses while a graph is captured, else success.
+inline cudaError_t refuse(const char* call) {
+  return set_error(static_cast<cudaError_t>(ledger_refuse(call)));
+}
 
 /// The error of a lost device, else success.
 inline cudaError_t health() {

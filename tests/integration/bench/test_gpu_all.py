@@ -42,12 +42,18 @@ def test_one_command_measures_everything(tmp_path: Path) -> None:
     assert stages["ceilings"]["results"]["half_tflops"] > 0
     assert stages["export.lm"]["results"]["precision"] == "fp32"
     assert stages["parity"]["results"]["same_verdicts"] == stages["parity"]["results"]["same_marks"] == 1.0
-    latency = stages["latency"]["results"]
-    assert [row["metrics"] for row in latency] == ["q2", "full", "q2 at once", "full at once"]
+    assert any(row["measured"] for row in results["predictions"])
+    assert all(row["failures"] == [] for row in stages["certify"]["results"])
+    latency = stages["latency"]["results"]["rows"]
+    assert stages["latency"]["results"]["warm_up"]["seconds"] > 0
+    assert [row["metrics"] for row in latency] == ["full", "full at once", "q2", "q2 at once"]
     assert all(row["stages"]["qg"]["batches"] > 0 for row in latency)
-    loads = stages["load"]["results"]
+    loads = stages["load"]["results"]["rows"]
     assert [row["rate"]["in_flight"] for row in loads] == [2, 4, 8] * 2
-    assert all(row["rate"]["per_second"] > 0 for row in loads)
+    assert all(row["rate"]["per_second"] > 0 and row["interpreter_ms"] > 0 for row in loads)
+    processes = stages["processes"]["results"]
+    assert [row["processes"] for row in processes] == [2, 1]
+    assert all(row["rate"]["per_second"] > 0 for row in processes)
     assert set(stages["q2"]["results"]["per_second"]) == {"engine", "batched"}
     rows = [row for role in COMPARED for row in stages[f"role.{role}"]["results"]]
     assert len(rows) == len(results["efficiency"]) == 2 * len(COMPARED)
@@ -67,9 +73,25 @@ def test_a_value_that_is_no_number_is_an_infinite_error() -> None:
 
 
 def test_what_matters_most_comes_first_and_a_stage_has_one_name() -> None:
-    names = [stage.name for group in make_stages() for stage in group]
+    names = [stage.name for group in make_stages(compiled=True) for stage in group]
     assert len(names) == len(set(names))
-    assert names.index("latency") < names.index("load") < names.index("role.qa") < names.index("compile.qa")
+    order = [
+        "certify",
+        "export.qa",
+        "latency",
+        "load",
+        "processes",
+        "role.qg",
+        "role.qa",
+        "q2",
+        "role.nli",
+        "compile.qa",
+    ]
+    assert sorted([*order, "compile.qa"], key=names.index) == [*order, "compile.qa"]
+
+
+def test_the_limits_of_the_stages_add_up_to_eight_minutes() -> None:
+    assert sum(max(stage.seconds for stage in group) for group in make_stages()) <= 480
 
 
 def test_the_work_of_a_model_is_that_of_its_products() -> None:
@@ -111,6 +133,7 @@ def timing(milliseconds: float) -> dict[str, float]:
 
 def row(role: str, full: bool, **others: Any) -> dict[str, Any]:
     return {
+        "steps": 1,
         "role": role,
         "input": f"{full}",
         "full": full,
@@ -123,23 +146,40 @@ def row(role: str, full: bool, **others: Any) -> dict[str, Any]:
 
 
 def test_targets_take_the_quickest_of_pytorch() -> None:
+    captures = {"captured": 9, "uncaptured": 2, "failed": 0}
+    latency = [{"metrics": "full", "timing": timing(24.0), "captures": captures}]
+    load = [{"metrics": "full", "rate": {"per_second": 90.0}, "qa_tokens": 1000.0}]
+    measured = row("qa", False, ratios={"eager": 9.0, "graph": 4.0}, launches={"kernels": 229})
     records = [
-        Record("latency", "done", 1.0, results=[{"metrics": "full", "timing": timing(24.0)}]),
-        Record("load", "cut", 1.0, results=[{"metrics": "full", "rate": {"per_second": 130.0}}]),
-        Record("role.qa", "done", 1.0, results=[row("qa", False, ratios={"eager": 9.0, "graph": 4.0})]),
+        Record("certify", "done", 1.0, results=[{"role": "qg", "failures": ["batch spread 1 > 0.1"]}]),
+        Record("latency", "done", 1.0, results={"warm_up": {"seconds": 25.0, "gib": 10.0}, "rows": latency}),
+        Record("load", "cut", 1.0, results={"rows": load}),
+        Record("processes", "cut", 1.0, results=[{"processes": 8, "rate": {"per_second": 130.0}}]),
+        Record("role.qa", "done", 1.0, results=[measured]),
         Record("compile.qa", "cut", 1.0, results=[row("qa", False, ratios={"compile": 2.0})]),
         Record("q2", "failed", 1.0, "out of memory"),
     ]
     (merged,) = list_comparisons(records)
     assert merged["ratios"] == {"eager": 9.0, "graph": 4.0, "compile": 2.0}
     assert [(target.name, target.measured, target.passed) for target in list_targets(records)] == [
+        ("qg, bounds missed", 1, False),
         ("full set, p50", 24.0, True),
         ("full set, p99", 48.0, False),
+        ("runs that were not captured", 2, False),
+        ("memory of a process", 10.0, True),
         ("full set, saturated", 130.0, True),
+        ("tokens of extractive QA, saturated", 130_000.0, True),
+        ("qa, kernels of False", 229, True),
         ("qa, one response, over PyTorch", 2.0, False),
     ]
     results = make_results(records, computes=True)
     assert results.efficiency[0].efficiency.fraction is None
+    expected = {row.name: row.measured for row in results.predictions}
+    assert expected["full set, p50"] == 24.0
+    assert expected["full set, 8 processes"] == 130.0
+    assert expected["warm-up"] == 25.0
+    assert expected["question generation, a step"] is None
+    assert {row.measured for row in make_results((), computes=True).predictions} == {None}
     assert msgspec.json.encode(results)
 
 

@@ -24,7 +24,15 @@ def _import_nothing_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(tmp_path: Path, *groups: Sequence[Stage], seconds: float = 100) -> dict[str, Record]:
     seen: list[int] = []
-    records = run_stages(groups, "setup", tmp_path / "stages", seconds, lambda records: seen.append(len(records)), 3)
+
+    def see(records: Sequence[Record]) -> None:
+        if records[-1].status == "running":
+            assert records[-1].results is not None, "it has saved something"
+            assert len(records) == len(seen) + 1
+        else:
+            seen.append(len(records))
+
+    records = run_stages(groups, "setup", tmp_path / "stages", seconds, see, 3)
     assert seen == list(range(1, len(records) + 1))
     return {record.name: record for record in records}
 
@@ -89,6 +97,13 @@ def test_after_cuda_was_started_processes_do_not_fork(tmp_path: Path, monkeypatc
     assert stages._choose_context().get_start_method() == "spawn"
     monkeypatch.undo()
     assert stages._choose_context().get_start_method() == "forkserver"
+
+
+def test_what_a_stage_saves_is_known_while_it_runs(tmp_path: Path) -> None:
+    seen: list[Record] = []
+    run_stages([[stage("save_and_hang", 5)]], "setup", tmp_path, 60, lambda records: seen.append(records[-1]), 1)
+    assert [record.status for record in seen] == ["running", "cut"]
+    assert seen[0].results == seen[1].results
 
 
 def test_without_time_left_a_stage_is_skipped(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from huggingface_hub import constants
 
 from groundwire.runtime import hub
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundle import MANIFEST, RECORDED, Bundle
 from groundwire.runtime.errors import BundleError
 from groundwire.runtime.local import LocalRuntime
 
@@ -63,13 +63,14 @@ def edit(directory: Path, change: Callable[[dict[str, Any]], object]) -> Path:
 def test_a_bundle_of_the_hub_is_verified_and_runs(tiny_bundle: Path, publish: Publish, home: Path) -> None:
     published = shutil.copytree(tiny_bundle, home / "published")
     (published / ".gitattributes").touch()
+    Bundle.open(published).record({}, b"answers")
     publish(published, FIRST, "main")
     opened = Bundle.open("hf://org/tiny")
     opened.verify()
     assert opened.manifest.digest() == Bundle.open(tiny_bundle).manifest.digest()
     assert opened.directory == home / "groundwire" / "org--tiny" / FIRST
     files = {path.relative_to(opened.directory).as_posix() for path in opened.directory.rglob("*") if path.is_file()}
-    assert files == {MANIFEST, *opened.manifest.files}
+    assert files == {MANIFEST, RECORDED, *opened.manifest.files}
     assert not any(path.is_symlink() for path in opened.directory.rglob("*"))
     assert LocalRuntime.load("hf://org/tiny", "cpu", threads=1).roles == {"qg", "qa", "nli", "spans"}
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
+
+import pytest
 
 from groundwire.runtime.ort.gate import CaptureGate
 
@@ -35,6 +38,51 @@ def test_runs_are_together_and_a_capture_is_alone() -> None:
     assert seen == [False]
     with gate.capture():
         pass
+
+
+def test_a_capture_that_waits_goes_before_runs_that_have_not_begun() -> None:
+    gate, order = CaptureGate(), list[str]()
+
+    def capture() -> None:
+        with gate.capture():
+            order.append("capture")
+
+    def run() -> None:
+        with gate.run():
+            order.append("run")
+
+    with gate.run():
+        capturing = threading.Thread(target=capture)
+        capturing.start()
+        while not gate._waiting:
+            time.sleep(0.001)
+        running = threading.Thread(target=run)
+        running.start()
+        running.join(0.05)
+        with gate.run():  # what has begun goes on
+            order.append("inner")
+    for thread in (capturing, running):
+        thread.join(60)
+    assert order == ["inner", "capture", "run"]
+
+
+def test_a_capture_inside_of_a_run_is_an_error() -> None:
+    gate = CaptureGate()
+    with gate.run(), pytest.raises(RuntimeError, match="would wait for its end"), gate.capture():
+        pass
+    with gate.capture(), gate.run():
+        pass
+
+
+def test_memory_is_freed_when_no_capture_is_open() -> None:
+    gate, freed = CaptureGate(), list[str]()
+    with gate.capture():
+        gate.release(lambda: freed.append("in a capture"))
+        assert not freed
+    assert freed == ["in a capture"]
+    with gate.run():
+        gate.release(lambda: freed.append("in a run"))
+    assert freed == ["in a capture", "in a run"]
 
 
 def test_a_failed_capture_lets_others_run() -> None:

@@ -1,0 +1,153 @@
+"""Packs what a machine with a GPU lacks: this package's native module, the embedded bundle and wheels, in parts.
+
+    python -m bench.gpu.pack --out build/parts --python python3.12
+
+``bench.gpu.host`` joins the parts there. A part has at most ``PART_MB``, since what may travel at once is limited.
+ONNX Runtime's GPU build is 244 MiB, most of it kernels for other GPUs: kernels of other architectures than ``SM`` are
+replaced by zeros, which compress to nothing. ``--whole`` packs the untouched build instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .host import INDEX, Index
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = Path(__file__).with_name("host_packages.txt")
+"""What the machine has."""
+PYTHON = "3.12"
+PLATFORMS = ("_2_28", "_2_27", "2014", "_2_17", "1")
+SM = 90
+"""Architecture of the GPUs whose kernels are packed: H100 and H200."""
+PART_MB = 52
+"""MiB of a part; a part and a checkout without ``bundles/``, 9 MiB, are less than 64."""
+ONNXRUNTIME = ROOT / "tests" / "device" / "requirements.txt"
+"""The GPU build whose CUDA path is tested."""
+KERNELS = "onnxruntime/capi/libonnxruntime_providers_cuda.so"
+UNUSED = re.compile(
+    r"onnxruntime/(transformers|tools|quantization)/|onnxruntime/capi/libonnxruntime(\.so|_providers_tensorrt)"
+)
+"""Files of the GPU build that nothing here opens: the module has ONNX Runtime linked in."""
+_FAT_BINARY = struct.pack("<I", 0xBA55ED50)
+_MACHINE_CODE = 2
+
+
+def list_missing() -> list[str]:
+    """The requirements of ``requirements.lock`` that the machine lacks, with the GPU build of ONNX Runtime."""
+    there = {name for name in PACKAGES.read_text(encoding="utf-8").splitlines() if not name.startswith("#")}
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = re.findall(r"^[\w.-]+==[^ ]+", lock, re.MULTILINE)
+    lacking = [pin for pin in pins if pin.partition("==")[0] not in {*there, "onnxruntime"}]
+    return [*lacking, ONNXRUNTIME.read_text(encoding="utf-8").strip()]
+
+
+def download(requirements: Sequence[str], version: str, folder: Path) -> None:
+    """Download wheels for a Python of ``version``."""
+    platforms = [part for tag in PLATFORMS for part in ("--platform", f"manylinux{tag}_x86_64")]
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
+    command += ["--only-binary=:all:", "--python-version", version, *platforms, "--dest", str(folder)]
+    subprocess.run([*command, *requirements], check=True)
+
+
+def build(python: str, folder: Path) -> None:
+    """Build the wheels of this package, for its native module, and of the embedded bundle ``compact``."""
+    command = [python, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
+    subprocess.run([*command, str(ROOT)], check=True)
+    subprocess.run([*command, str(ROOT / "bundles" / "packaging" / "compact")], check=True)
+
+
+def list_other_kernels(library: bytes, sm: int) -> Iterator[slice]:
+    """Where the machine code of other architectures than ``sm`` is in a library that nvcc has built.
+
+    A fat binary is a header of 16 bytes with its size, then entries: a header with the kind, the header's own size,
+    the size of the code, and at byte 28 the architecture; then the code.
+    """
+    start = library.find(_FAT_BINARY)
+    while start >= 0:
+        _, version, header, size = struct.unpack_from("<IHHQ", library, start)
+        if (version, header) != (1, 16):  # the same four bytes in something else
+            start = library.find(_FAT_BINARY, start + 4)
+            continue
+        entry, end = start + header, start + header + size
+        while entry < end:
+            kind, _, header, size = struct.unpack_from("<HHIQ", library, entry)
+            (architecture,) = struct.unpack_from("<I", library, entry + 28)
+            if kind != _MACHINE_CODE or architecture != sm:
+                yield slice(entry + header, entry + header + size)
+            entry += header + size
+        if entry != end:
+            raise ValueError(f"the fat binary at {start} ends at {entry} and not at {end}: another format")
+        start = library.find(_FAT_BINARY, end)
+
+
+def prune(site: Path, sm: int) -> None:
+    """Drop what nothing opens of an unpacked GPU build, and the kernels of other architectures."""
+    for path in sorted(site.glob("onnxruntime/**/*"), reverse=True):
+        if path.is_file() and UNUSED.match(path.relative_to(site).as_posix()):
+            path.unlink()
+    library = bytearray((site / KERNELS).read_bytes())
+    others = list(list_other_kernels(bytes(library), sm))
+    for span in others:
+        library[span] = bytes(span.stop - span.start)
+    (site / KERNELS).write_bytes(library)
+
+
+def cut(archive: Path, out: Path, size: int) -> dict[str, str]:
+    """Cut a file to parts of at most ``size`` bytes: their names and SHA-256."""
+    digests: dict[str, str] = {}
+    with archive.open("rb") as file:
+        while content := file.read(size):
+            name = f"part{len(digests)}"
+            (out / name).write_bytes(content)
+            digests[name] = hashlib.sha256(content).hexdigest()
+    return digests
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Folder of the parts.")],
+    python: Annotated[str, typer.Option(help="A Python of the machine's version, with pip.")] = f"python{PYTHON}",
+    sm: Annotated[int, typer.Option(help="Architecture of the GPU: 90 for 9.0.")] = SM,
+    whole: Annotated[bool, typer.Option(help="Pack the kernels of all architectures.")] = False,
+) -> None:
+    """Pack what a machine with a GPU lacks."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    asked = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    version = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    with tempfile.TemporaryDirectory(prefix="groundwire-pack-") as folder:
+        wheels, site, archive = (Path(folder) / name for name in ("wheels", "site", "site.tar.xz"))
+        download(list_missing(), version, wheels)
+        build(python, wheels)
+        digests = {}
+        for wheel in sorted(wheels.glob("*.whl")):
+            digests[wheel.name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
+            with zipfile.ZipFile(wheel) as content:
+                content.extractall(site)
+        if not whole:
+            prune(site, sm)
+        with tarfile.open(archive, "w:xz", preset=6) as packed:
+            packed.add(site, ".")
+        parts = cut(archive, out, PART_MB << 20)
+    index = Index(version, None if whole else sm, parts, digests)
+    (out / INDEX).write_text(json.dumps(index._asdict(), indent=1) + "\n", encoding="utf-8")
+    size = sum((out / name).stat().st_size for name in parts) / (1 << 20)
+    print(f"{out}: {len(parts)} parts, {size:.1f} MiB, for Python {version}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

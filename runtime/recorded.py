@@ -1,0 +1,139 @@
+"""What the models of a bundle answered to fixed calls where it was recorded, kept in the bundle: question generators,
+response generators, language models, embedders and retrievers. Other roles keep the logits of their checkpoints
+(``reference.py``).
+
+The answers come from the role's own graphs on a CPU, which the export has compared with the checkpoint, with int8
+weights as float32, as a GPU has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from .bundle import RECORDED, Bundle
+from .calls import Embed, Embedded, Generate, GenerateQuestions, Retrieve, ScoreText, TextScored
+from .errors import BundleError, GroundwireError
+from .manifest import Parity
+from .protocol import Outcome
+
+RecordedCall: TypeAlias = GenerateQuestions | Generate | ScoreText | Embed | Retrieve
+KINDS: dict[str, type[RecordedCall]] = {
+    kind.__name__: kind for kind in (GenerateQuestions, Generate, ScoreText, Embed, Retrieve)
+}
+DIMENSIONS = 16
+"""Numbers kept of a token's vector, evenly spaced."""
+
+
+class RoleAnswers(msgspec.Struct, frozen=True):
+    """The calls of a role and what it answered."""
+
+    kind: str
+    """Type of the calls, of ``KINDS``."""
+    calls: tuple[msgspec.Raw, ...]
+    decisions: tuple[str, ...]
+    """For each call the best sequences, or the best candidates; "" where nothing is decided."""
+    sizes: tuple[int, ...]
+    """How many numbers each call has."""
+    numbers: bytes
+    """Scores, log-probabilities or vectors of all calls, float32."""
+
+    @classmethod
+    def make(cls, calls: Sequence[RecordedCall], outcomes: Sequence[Outcome]) -> RoleAnswers:
+        """Keep the answers to calls of one type; raises the error of a call that has one."""
+        for outcome in outcomes:
+            if isinstance(outcome, GroundwireError):
+                raise outcome
+        parts = [read_numbers(outcome) for outcome in outcomes]
+        return cls(
+            type(calls[0]).__name__,
+            tuple(msgspec.Raw(msgspec.msgpack.encode(call)) for call in calls),
+            tuple(map(read_decision, outcomes)),
+            tuple(map(len, parts)),
+            np.concatenate(parts).astype(np.float32).tobytes(),
+        )
+
+    def decode_calls(self) -> list[RecordedCall]:
+        """The calls; raises as msgspec does."""
+        return [msgspec.msgpack.decode(call, type=KINDS[self.kind]) for call in self.calls]
+
+    def compare(self, outcomes: Sequence[Outcome]) -> Parity:
+        """How other outcomes of the same calls differ; an error, or another number of numbers, differs infinitely."""
+        ends = np.cumsum(self.sizes)[:-1]
+        expected = np.split(np.frombuffer(self.numbers, np.float32), ends)
+        return compare_answers(self.decisions, expected, outcomes)
+
+
+def compare_answers(
+    decisions: Sequence[str], expected: Sequence[NDArray[np.float32]], outcomes: Sequence[Outcome]
+) -> Parity:
+    """How outcomes differ from decisions and numbers of the same calls."""
+    failed = [isinstance(outcome, GroundwireError) for outcome in outcomes]
+    same = [
+        not error and read_decision(outcome) == decision
+        for decision, outcome, error in zip(decisions, outcomes, failed, strict=True)
+    ]
+    errors = [
+        np.inf if error else _largest_difference(numbers, read_numbers(outcome))
+        for numbers, outcome, error in zip(expected, outcomes, failed, strict=True)
+    ]
+    return Parity(
+        texts=len(outcomes),
+        max_logit_error=float(np.max(errors)),  # NumPy's max, unlike Python's, keeps NaN
+        logit_std=float(np.concatenate(expected).std()),
+        decision_agreement=sum(same) / len(same),
+    )
+
+
+def read_decision(outcome: Any) -> str:
+    """What an answer decides, as text."""
+    if isinstance(outcome, TextScored | Embedded) or not outcome:
+        return ""
+    if isinstance(outcome[0], tuple):  # candidates of each mention, best first
+        return "\n".join(f"{best.anchor}\t{best.entity}" for best, *_ in outcome)
+    return str(outcome[0].text)
+
+
+def read_numbers(outcome: Any) -> NDArray[np.float32]:
+    """The numbers of an answer, in order."""
+    if isinstance(outcome, TextScored):
+        return np.array(outcome.log_probs, np.float32)
+    if isinstance(outcome, Embedded):
+        width = outcome.vectors.shape[1]
+        chosen = np.linspace(0, width - 1, min(width, DIMENSIONS)).round().astype(int)
+        return outcome.vectors[:, chosen].ravel()
+    parts = [item for part in outcome for item in (part if isinstance(part, tuple) else (part,))]
+    return np.array([part.score for part in parts], np.float32)
+
+
+def write_answers(answers: dict[str, RoleAnswers]) -> bytes:
+    """The content of the file, from the answers by role."""
+    return msgspec.msgpack.encode(answers)
+
+
+def read_answers(bundle: Bundle) -> dict[str, RoleAnswers]:
+    """The answers by role, empty where none were recorded; BundleError for a damaged file."""
+    content = bundle.read_recorded()
+    if content is None:
+        return {}
+    try:
+        answers = msgspec.msgpack.decode(content, type=dict[str, RoleAnswers])
+        for role, of_role in answers.items():
+            of_role.decode_calls()
+            if not of_role.calls or len(of_role.numbers) != 4 * sum(of_role.sizes):
+                raise ValueError(f"the numbers of {role} are not those of its calls")
+    except (msgspec.MsgspecError, KeyError, ValueError) as error:
+        raise BundleError(
+            f"{bundle.directory / RECORDED} is damaged: {error}. Record the bundle again: groundwire bundle record."
+        ) from error
+    return answers
+
+
+def _largest_difference(expected: NDArray[np.float32], numbers: NDArray[np.float32]) -> float:
+    if len(expected) != len(numbers):
+        return float("inf")
+    return float(np.abs(expected - numbers).max(initial=0.0))

@@ -1,0 +1,102 @@
+"""What travels to a machine with a GPU: kernels of one architecture, in parts that are joined and unpacked there."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from bench.gpu import host
+from bench.gpu.host import INDEX, Index
+from bench.gpu.pack import PACKAGES, cut, list_missing, list_other_kernels
+
+MACHINE_CODE, PTX = 2, 1
+
+
+def fat_binary(*entries: tuple[int, int, bytes]) -> bytes:
+    """A header and entries: kind, architecture and code."""
+    content = b""
+    for kind, architecture, code in entries:
+        header = struct.pack("<HHIQ", kind, 257, 64, len(code)).ljust(28, b"\0") + struct.pack("<I", architecture)
+        content += header.ljust(64, b"\0") + code
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(content)) + content
+
+
+def test_kernels_of_other_architectures_are_listed() -> None:
+    first = fat_binary((MACHINE_CODE, 80, b"old" * 8), (MACHINE_CODE, 90, b"new" * 8), (PTX, 90, b"ptx" * 8))
+    second = fat_binary((MACHINE_CODE, 120, b"next" * 4))
+    library = b"ELF....." + struct.pack("<I", 0xBA55ED50) + b"no binary!!!" + first + b"between" + second + b"end"
+    assert [library[span] for span in list_other_kernels(library, 90)] == [b"old" * 8, b"ptx" * 8, b"next" * 4]
+
+
+def test_another_format_is_refused() -> None:
+    binary = bytearray(fat_binary((MACHINE_CODE, 80, b"code" * 4)))
+    binary[8] -= 4  # a size that ends within the entry
+    with pytest.raises(ValueError, match="another format"):
+        list(list_other_kernels(bytes(binary) + bytes(64), 90))
+
+
+def test_what_the_machine_has_is_not_packed() -> None:
+    names = {requirement.partition("==")[0] for requirement in list_missing()}
+    there = {name for name in PACKAGES.read_text(encoding="utf-8").splitlines() if not name.startswith("#")}
+    assert {"spacy", "msgspec", "onnxruntime-gpu"} <= names
+    assert not names & there
+    assert "onnxruntime" not in names
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    """Three parts of an archive with a package and a native module."""
+    archive, folder = tmp_path / "site.tar.xz", tmp_path / "parts"
+    with tarfile.open(archive, "w:xz") as packed:
+        for name in ("package/__init__.py", "groundwire/runtime/_native.so", "groundwire/runtime/_native.pyi"):
+            content = name.encode() * 100
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            packed.addfile(member, io.BytesIO(content))
+    folder.mkdir()
+    digests = cut(archive, folder, archive.stat().st_size // 3 + 1)
+    index = Index("{}.{}".format(*sys.version_info), 90, digests, {})
+    (folder / INDEX).write_text(json.dumps(index._asdict()), encoding="utf-8")
+    return folder
+
+
+def test_parts_come_one_by_one_and_are_unpacked(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site, checkout, call = tmp_path / "site", tmp_path / "checkout", tmp_path / "call"
+    (checkout / "runtime").mkdir(parents=True)
+    monkeypatch.setenv("SITE", str(site))
+    monkeypatch.setattr(host, "ROOT", checkout)
+    for name in ("part2", "part0", "part1"):
+        call.mkdir()
+        for file in (name, INDEX):
+            (call / file).write_bytes((parts / file).read_bytes())
+        assert host.main([str(call)]) == 0
+        for file in (name, INDEX):
+            (call / file).unlink()
+        call.rmdir()
+    assert capsys.readouterr().out.splitlines() == [
+        "part0, part1 of 3 parts not here yet", "part1 of 3 parts not here yet", f"{site}: unpacked",
+    ]  # fmt: skip
+    assert (site / "package" / "__init__.py").read_bytes() == b"package/__init__.py" * 100
+    assert (checkout / "runtime" / "_native.so").exists()
+    assert not (site / "groundwire").exists(), "the checkout's own code is run"
+
+
+def test_a_damaged_part_and_another_python_are_refused(
+    parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE", str(tmp_path / "site"))
+    (parts / "part1").write_bytes(b"damaged")
+    with pytest.raises(SystemExit, match="part1 is damaged"):
+        host.main([str(parts)])
+    index = json.loads((parts / INDEX).read_text(encoding="utf-8"))
+    (parts / INDEX).write_text(json.dumps({**index, "python": "3.9"}), encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"for Python 3\.9 and this is"):
+        host.main([str(parts)])
