@@ -49,7 +49,9 @@ READER_DEV = begin_wow_dev begin_cmu_dev begin_tc_dev clasp_dnli_dev fever_symme
 reader: .venv/ready
 	rm -rf build/reader-calibration
 	.venv/bin/python -m groundwire.recipes reader bundle --run $(RUN) --out bundles/reader --force
-	.venv/bin/groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) --apart-from $(DATA)/begin_wow_test.jsonl \
+	.venv/bin/python -m groundwire.recipes reader written-rows --out build/written_dev.jsonl
+	.venv/bin/groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl \
+	  bench/quality/production/development.jsonl --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
 	  --metrics reader,overlap_precision,values --fusion reader --needed reader --run build/reader-calibration --save
 	.venv/bin/groundwire bundle verify bundles/reader
