@@ -39,7 +39,7 @@ _AVERAGES = frozenset(read_table("average averages mean typical typically"))
 FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
 """Words that multiply."""
 _COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
-"""Words that name a computation, without those of rates and of everybody: "every 20 minutes", "each player"."""
+"""Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
 _NAMED_FACTORS = {**FACTORS, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
 """Words that may multiply a number where nothing more is said."""
 _PASSING = frozenset(

@@ -10,7 +10,7 @@ import torch
 import typer
 from rich.console import Console
 
-from ..written import write_rows
+from ..written import write_labelled_rows
 from . import pack
 from .model import FROZEN_LAYERS
 from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_packed_reader, train_reader
@@ -89,7 +89,7 @@ def _write_rows(
     """Write the written documents as labelled rows, for measuring and for calibration."""
     if split not in ("dev", "train"):
         raise typer.BadParameter(f"split is {split!r}; choose dev or train.")
-    print(write_rows(split, out), "rows")
+    print(write_labelled_rows(split, out), "rows")
 
 
 @app.command("bundle")

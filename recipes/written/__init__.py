@@ -1,17 +1,17 @@
-"""Documents written by hand for training: knowledge of production bots and answers with two wordings of each place."""
+"""Documents written by hand for training: knowledge of production bots and answers with two wordings of each slot."""
 
-from .documents import Document, Place, WrittenAnswer, read_documents
+from .documents import Document, Slot, WrittenAnswer, read_documents
 from .pairs import WrittenPair, WrittenPairs, WrittenRow, WrittenSpan
-from .rows import write_rows
+from .rows import write_labelled_rows
 
 __all__ = [
     "Document",
-    "Place",
+    "Slot",
     "WrittenAnswer",
     "WrittenPair",
     "WrittenPairs",
     "WrittenRow",
     "WrittenSpan",
     "read_documents",
-    "write_rows",
+    "write_labelled_rows",
 ]

@@ -1,20 +1,20 @@
-"""Reads written documents: knowledge as production has it, and answers in which each doubtful place has two wordings.
+"""Reads written documents: knowledge as production has it, and answers in which each doubtful slot has two wordings.
 
 A file has documents one after another::
 
     === clinic: parking
-    The car park behind the surgery has 24 spaces …
+    The car park at the back has 24 spaces …
     ---
     A second passage of the knowledge.
     @@
     H: An earlier turn of the history, if there is one.
     Q: Can I park there?
-    A: Yes, <<behind||in front of>> the surgery there is room for <<24||42||240>> cars.
+    A: Yes, <<at the back||in front>> there is room for <<24||42||240>> cars.
     It may have several lines.
     N: Sorry, I could not find anything about that.
 
-``<<true||false||other false>>`` is a place: the first wording is supported by the knowledge, each other one is not.
-``<<||false>>`` adds something that the knowledge does not say. Places that begin with the same number and a colon,
+``<<true||false||other false>>`` is a slot: the first wording is supported by the knowledge, each other one is not.
+``<<||false>>`` adds something that the knowledge does not say. Slots that begin with the same number and a colon,
 ``<<1:Anna||Ben>>``, change together. ``A:`` begins an answer, ``N:`` an answer that states nothing.
 """
 
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TITLE, ANSWERS, PASSAGE = "=== ", "@@", "---"
-PLACE = re.compile(r"<<(?:(\d):)?(.*?)>>", re.DOTALL)
+SLOT = re.compile(r"<<(?:(\d):)?(.*?)>>", re.DOTALL)
 SEPARATOR = "||"
 TURN = re.compile(r"^(H|Q|A|N): ?", re.MULTILINE)
 WRAPPED = re.compile(r"(?<=[^\n]{80})(?<![|`])\n(?=[^\s\-*|#`\d>•{}\[\]])")
@@ -34,28 +34,28 @@ WRAPPED = re.compile(r"(?<=[^\n]{80})(?<![|`])\n(?=[^\s\-*|#`\d>•{}\[\]])")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place of an answer with a supported wording and unsupported ones."""
+class Slot:
+    """A slot of an answer with a supported wording and unsupported ones."""
 
     supported: str
     unsupported: tuple[str, ...]
     group: str
-    """Places of one group change together; empty for a place of its own."""
+    """Slots of one group change together; empty for a slot of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """An answer as text and places by turns; it begins and ends with a text, which may be empty."""
+    """An answer as text and slots by turns; it begins and ends with a text, which may be empty."""
 
     history: tuple[str, ...]
     texts: tuple[str, ...]
-    places: tuple[Place, ...]
+    slots: tuple[Slot, ...]
     states_nothing: bool
 
     @property
     def supported(self) -> str:
-        """The answer with every place supported."""
-        middle = [f"{place.supported}{text}" for place, text in zip(self.places, self.texts[1:], strict=True)]
+        """The answer with every slot supported."""
+        middle = [f"{slot.supported}{text}" for slot, text in zip(self.slots, self.texts[1:], strict=True)]
         return tidy_spaces("".join([self.texts[0], *middle]))
 
 
@@ -121,25 +121,25 @@ def _read_answers(text: str) -> Iterator[WrittenAnswer]:
 
 
 def parse_answer(text: str, history: tuple[str, ...], states_nothing: bool) -> WrittenAnswer:
-    """Parse an answer; ValueError says what is wrong with a place of it."""
-    texts, places, end = [], [], 0
-    for match in PLACE.finditer(text):
+    """Parse an answer; ValueError says what is wrong with a slot of it."""
+    texts, slots, end = [], [], 0
+    for match in SLOT.finditer(text):
         supported, *unsupported = match[2].split(SEPARATOR)
         if not unsupported or not all(wording.strip() for wording in unsupported):
             raise ValueError(f"{match[0]!r} has no unsupported wording, or an empty one.")
         if supported.strip() in {wording.strip() for wording in unsupported}:
             raise ValueError(f"{match[0]!r} has the supported wording twice.")
         texts.append(text[end : match.start()])
-        places.append(Place(supported, tuple(unsupported), match[1] or ""))
+        slots.append(Slot(supported, tuple(unsupported), match[1] or ""))
         end = match.end()
     texts.append(text[end:])
     if any("<<" in part or ">>" in part for part in texts):
-        raise ValueError(f"a place of {text[:60]!r} is not closed or not opened.")
-    if states_nothing and places:
-        raise ValueError(f"{text[:60]!r} states nothing, so it has no places; begin it with 'A: '.")
-    if not states_nothing and not places:
-        raise ValueError(f"{text[:60]!r} has no place; give one at least.")
-    return WrittenAnswer(history, tuple(texts), tuple(places), states_nothing)
+        raise ValueError(f"a slot of {text[:60]!r} is not closed or not opened.")
+    if states_nothing and slots:
+        raise ValueError(f"{text[:60]!r} states nothing, so it has no slots; begin it with 'A: '.")
+    if not states_nothing and not slots:
+        raise ValueError(f"{text[:60]!r} has no slot; give one at least.")
+    return WrittenAnswer(history, tuple(texts), tuple(slots), states_nothing)
 
 
 if __name__ == "__main__":
@@ -148,6 +148,4 @@ if __name__ == "__main__":
     for name in sys.argv[1:]:
         documents = list(read_documents(Path(name)))
         answers = [answer for document in documents for answer in document.answers]
-        print(
-            name, len(documents), "documents,", len(answers), "answers,", sum(len(a.places) for a in answers), "places"
-        )
+        print(name, len(documents), "documents,", len(answers), "answers,", sum(len(a.slots) for a in answers), "slots")

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .documents import Document, Place, WrittenAnswer, read_documents
+from .documents import Document, Slot, WrittenAnswer, read_documents
 
 TEXTS = Path(__file__).parent / "texts"
 """The documents of this project, a file for about ten."""
 HELD_OUT = 10
 """One document of so many is held out of training."""
 COUNTS, COUNT_WEIGHTS = (1, 2, 3), (0.7, 0.2, 0.1)
-"""Places that an unsupported answer has wrong, and how often."""
+"""Slots that an unsupported answer has wrong, and how often."""
 DISTRACTED = 0.4
 """Share of the pairs whose knowledge gets a passage of another document, where the words suffice."""
 STATES_NOTHING = 0.08
@@ -32,7 +32,7 @@ _NUMBER = re.compile(
     r"|twice|third|quarter|dozen|double|first|second)\b",
     re.IGNORECASE,
 )
-_NEGATION = re.compile(r"\b(not|no|never|none|without|cannot|nor|nothing|nobody)\b|n['’]t\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(not|no|never|none|without|cannot|nor|nothing)\b|n['’]t\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,7 @@ class WrittenRow:
 
 @dataclass(frozen=True, slots=True)
 class WrittenPair:
-    """Two responses that share all but the places that are wrong in the second; or one that states nothing in place
-    of the second."""
+    """A supported response, and the same with some slots unsupported or a response that states nothing."""
 
     first: WrittenRow
     second: WrittenRow
@@ -88,14 +87,14 @@ class WrittenPairs:
         """
         paths = sorted(folder.glob("*.txt"))
         documents = [document for path in paths for document in read_documents(path)]
-        return cls([document for document in documents if is_held_out(document) == (split == "dev")])
+        return cls([document for document in documents if is_for_measuring(document) == (split == "dev")])
 
     def __len__(self) -> int:
         return len(self._documents)
 
     @property
     def documents(self) -> tuple[Document, ...]:
-        """The documents, by file and place in it."""
+        """The documents, in the order of the files."""
         return tuple(self._documents)
 
     def draw(self, words: int, rng: random.Random) -> WrittenPair:
@@ -118,42 +117,42 @@ class WrittenPairs:
             other_answer = rng.choice(empty)
             text = other_answer.supported
             return WrittenPair(first, WrittenRow(knowledge, other_answer.history, text, (), states_nothing=True))
-        response, spans = falsify(answer, draw_places(answer, rng), rng)
+        response, spans = falsify(answer, draw_slots(answer, rng), rng)
         return WrittenPair(first, WrittenRow(knowledge, answer.history, response, spans))
 
 
-def is_held_out(document: Document) -> bool:
+def is_for_measuring(document: Document) -> bool:
     """Whether a document is kept for measuring; its knowledge decides."""
     digest = hashlib.sha256("\n".join(document.passages).encode()).digest()
     return digest[0] % HELD_OUT == 0
 
 
-def draw_places(answer: WrittenAnswer, rng: random.Random) -> frozenset[int]:
-    """Draw the indices of the places that become wrong; those of a group do so together."""
+def draw_slots(answer: WrittenAnswer, rng: random.Random) -> frozenset[int]:
+    """Draw the indices of the slots that become wrong; a group of slots does so together."""
     groups: dict[str, list[int]] = {}
-    for index, place in enumerate(answer.places):
-        groups.setdefault(place.group or f"place {index}", []).append(index)
+    for index, slot in enumerate(answer.slots):
+        groups.setdefault(slot.group or f"slot {index}", []).append(index)
     count = min(len(groups), rng.choices(COUNTS, COUNT_WEIGHTS)[0])
     return frozenset(index for members in rng.sample(list(groups.values()), count) for index in members)
 
 
 def falsify(answer: WrittenAnswer, wrong: frozenset[int], rng: random.Random) -> tuple[str, tuple[WrittenSpan, ...]]:
-    """The answer with the places of ``wrong`` unsupported, and the unsupported characters."""
+    """The answer with the slots of ``wrong`` unsupported, and the unsupported characters."""
     text, spans = "", []
     for index, part in enumerate(answer.texts):
         text = _join(text, part)
-        if index == len(answer.places):
+        if index == len(answer.slots):
             break
-        place = answer.places[index]
+        slot = answer.slots[index]
         if index not in wrong:
-            text = _join(text, place.supported)
+            text = _join(text, slot.supported)
             continue
-        wording = rng.choice(place.unsupported)
+        wording = rng.choice(slot.unsupported)
         before = _join(text, wording)
         offset = len(before) - len(wording) if before.endswith(wording) else len(text)
-        start, end = _trim(before[offset:], place.supported)
+        start, end = _trim(before[offset:], slot.supported)
         spans.append(
-            WrittenSpan(offset + start, offset + end, name_reason(place, before[offset + start : offset + end]))
+            WrittenSpan(offset + start, offset + end, name_reason(slot, before[offset + start : offset + end]))
         )
         text = before
     lead = len(text) - len(text.lstrip())
@@ -161,11 +160,11 @@ def falsify(answer: WrittenAnswer, wrong: frozenset[int], rng: random.Random) ->
     return text.strip(), tuple(shifted)
 
 
-def name_reason(place: Place, words: str) -> str:
+def name_reason(slot: Slot, words: str) -> str:
     """The reason of unsupported words: what a reader would say they are."""
-    if not place.supported.strip():
+    if not slot.supported.strip():
         return "addition"
-    if bool(_NEGATION.search(place.supported)) != bool(_NEGATION.search(words)):
+    if bool(_NEGATION.search(slot.supported)) != bool(_NEGATION.search(words)):
         return "negation"
     if _TIME.search(words):
         return "date"

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from .documents import Document, WrittenAnswer
-from .pairs import WrittenPairs, draw_places, falsify
+from .pairs import WrittenPairs, draw_slots, falsify
 
 
-def write_rows(split: str, out: Path, seed: int = 13) -> int:
+def write_labelled_rows(split: str, out: Path, seed: int = 13) -> int:
     """Write the rows of a split as JSON Lines.
 
     Args:
         split: ``train`` or ``dev``.
         out: The file.
-        seed: Of the places that become wrong.
+        seed: Of the slots that become wrong.
 
     Returns:
         How many rows were written.
@@ -35,7 +35,7 @@ def iterate_rows(documents: tuple[Document, ...], seed: int) -> Iterator[dict[st
     for document in documents:
         rng = random.Random(f"{seed}-{document.title}")
         for number, answer in enumerate(answer for answer in document.answers if not answer.states_nothing):
-            response, spans = falsify(answer, draw_places(answer, rng), rng)
+            response, spans = falsify(answer, draw_slots(answer, rng), rng)
             row = _make_row(document, answer, number)
             yield {**row, "id": f"{row['id']}-1", "response": answer.supported, "label": 1, "unsupported": []}
             yield {

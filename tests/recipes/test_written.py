@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.recipes.reader.model import NOTHING, SUPPORTED, UNSUPPORTED
 from groundwire.recipes.reader.written_source import make_written_answer
-from groundwire.recipes.written import WrittenPairs, WrittenRow, WrittenSpan, read_documents, write_rows
+from groundwire.recipes.written import WrittenPairs, WrittenRow, WrittenSpan, read_documents, write_labelled_rows
 from groundwire.recipes.written.documents import parse_answer, parse_document
 from groundwire.recipes.written.pairs import TEXTS, falsify
 
@@ -41,7 +41,7 @@ def test_a_document_has_passages_and_answers_with_history() -> None:
         ("Text.\n@@\nA: It is <<a>>.", "no unsupported wording"),
         ("Text.\n@@\nA: It is <<a||a>>.", "supported wording twice"),
         ("Text.\n@@\nA: It is <<a||b.", "not closed"),
-        ("Text.\n@@\nA: It is a.", "has no place"),
+        ("Text.\n@@\nA: It is a.", "has no slot"),
         ("Text.\n@@\nN: It is <<a||b>>.", "states nothing"),
         ("Text.\n@@\nQ: What?", "no answer"),
     ],
@@ -110,7 +110,7 @@ def test_every_document_of_the_project_can_be_drawn() -> None:
 
 
 def test_rows_are_pairs_with_their_unsupported_characters(tmp_path: Path) -> None:
-    count = write_rows("dev", tmp_path / "rows.jsonl")
+    count = write_labelled_rows("dev", tmp_path / "rows.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert len(rows) == count
     assert {row["label"] for row in rows[::2]} == {1}
