@@ -194,9 +194,7 @@ def write_domains() -> str:
         for domain, names in DOMAINS.items()
         for name in names
     ]
-    return _table(
-        ["kind of text", "labelled set", "ROC-AUC", "consistent, but stopped", "inconsistent, but missed"], rows
-    )
+    return _table(["kind of text", "labelled set", *titles], rows)
 
 
 def write_range(title: str) -> str:
