@@ -11,7 +11,7 @@ import time
 
 from groundwire.engine import Engine
 
-RESPONSE_WORDS = (125, 250, 500, 1000, 2000)
+RESPONSE_WORDS = (100, 125, 250, 500, 1000, 2000)
 KNOWLEDGE_WORDS = (3_000, 12_500, 25_000, 50_000, 100_000)
 SUBJECTS = ("The parcel", "The refund", "Our shop in Utrecht", "The warranty", "Your account", "The Pro plan")
 PREDICATES = (

@@ -6,6 +6,7 @@
 - ``{{ quality METRICS }}`` is replaced by the metrics' ROC-AUC, from docs/quality.md.
 - ``{{ facts METRICS }}`` is replaced by table rows from the metrics' records.
 - ``{{ figure CELLS }}`` is replaced by the last cell of the row of docs/quality.md that begins with these cells.
+- ``{{ domains }}`` and ``{{ range RATE }}`` are replaced by error rates of the default verdict, from docs/quality.md.
 - ``{{ cost ROLES }}`` and the other names in ``TABLES`` are replaced by figures from bench/results.
 """
 
@@ -155,6 +156,51 @@ def read_figure(cells: str) -> str:
         if line.startswith("|") and row[: len(begin)] == begin:
             return row[-1]
     raise ValueError(f"docs/quality.md has no row that begins with {' | '.join(begin)}.")
+
+
+DOMAINS = {
+    "answers about articles of Wikipedia": ("q2_wow", "begin_wow_test"),
+    "chat about films": ("begin_cmu_dev",),
+    "chat about news and trivia": ("begin_tc_dev",),
+    "answers with knowledge that a search found": ("factual_crowd_knn", "factual_crowd_dpr"),
+    "answers with the right knowledge, by crowd workers": ("factual_crowd_gt",),
+    "claims and one sentence of evidence": ("fever_symmetric_test",),
+    "inference between turns of a dialogue": ("clasp_dnli_test",),
+    "summaries of news, a sentence each": ("falke2019_pairs",),
+    "true sentences, one name, number or word edited": ("edits",),
+}
+"""Kinds of text, and the labelled sets of them."""
+
+
+def read_decisions() -> dict[str, dict[str, str]]:
+    """Return the row of every labelled set in the table of decisions of docs/quality.md, by column."""
+    lines = (DOCS / "quality.md").read_text(encoding="utf-8").splitlines()
+    header = next(i for i, line in enumerate(lines) if line.startswith("| set | examples |"))
+    titles, rows = _cells(lines[header]), {}
+    for line in lines[header + 2 :]:
+        if not line.startswith("|"):
+            break
+        cells = _cells(line)
+        rows[cells[0]] = dict(zip(titles, cells, strict=True))
+    return rows
+
+
+def write_domains() -> str:
+    """Return what the default verdict does to each kind of text: a row for each labelled set."""
+    decisions = read_decisions()
+    titles = ("ROC-AUC", "false positive rate", "false negative rate")
+    rows = [
+        [domain, f"`{name}`", *(decisions[name][title] for title in titles)]
+        for domain, names in DOMAINS.items()
+        for name in names
+    ]
+    return _table(["kind of text", "labelled set", *titles], rows)
+
+
+def write_range(title: str) -> str:
+    """Return the lowest and the highest of a rate over the labelled sets, as whole percents."""
+    rates = [float(row[title].partition("%")[0]) for row in read_decisions().values()]
+    return f"{min(rates):.0f} % and {max(rates):.0f} %"
 
 
 def write_facts(names: str) -> str:
@@ -461,6 +507,7 @@ def include_code(path: str) -> str:
 TABLES: dict[str, Callable[..., str]] = {
     "code": include_code,
     "cost": write_role_cost,
+    "domains": write_domains,
     "facts": write_facts,
     "figure": read_figure,
     "include": include,
@@ -471,6 +518,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "peers": write_peers,
     "q2_time": write_q2_time,
     "quality": write_quality_table,
+    "range": write_range,
     "roles": write_role_times,
     "processes": write_processes,
     "scaling": write_scaling,
@@ -480,6 +528,16 @@ TABLES: dict[str, Callable[..., str]] = {
     "tiers": write_tiers,
     "values_cost": write_values_cost,
 }
+SEARCH_BOOSTS = {
+    "guides/": 4,
+    "faq": 2,
+    "metrics/": 2,
+    "concepts": 2,
+    "quickstart": 2,
+    "release": 0.3,
+    "architecture": 0.5,
+}
+"""How much a page counts in the site's search, by the begin of its path; others count 1."""
 MARK = re.compile(r"\{\{ (\w+)(?: ([^}]+?))? \}\}")
 
 
@@ -499,6 +557,8 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(markdown: str, **context: Any) -> str:
-    """Expand the marks of a page."""
+def on_page_markdown(markdown: str, page: Any, **context: Any) -> str:
+    """Expand the marks of a page, and let the search list what users read before what contributors read."""
+    boost = next((boost for prefix, boost in SEARCH_BOOSTS.items() if page.file.src_uri.startswith(prefix)), 1)
+    page.meta.setdefault("search", {}).setdefault("boost", boost)
     return expand(markdown)

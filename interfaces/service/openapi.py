@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -43,6 +46,18 @@ _DEADLINES = [
         "schema": {"type": "string", "pattern": "^[0-9]{1,8}[HMSmun]$"},
     },
 ]
+
+
+@cache
+def read_examples() -> Mapping[str, JsonObject]:
+    """An example of each operation by its name: ``response``, and ``request`` where it has a body.
+
+    Lines and events are text.
+    """
+    examples: Mapping[str, JsonObject] = json.loads(
+        files(__package__).joinpath("ui", "operations.json").read_text(encoding="utf-8")
+    )
+    return examples
 
 
 class Operation(NamedTuple):
@@ -119,16 +134,16 @@ def _describe(operation: Operation, schema_of: dict[int, JsonObject]) -> JsonObj
         entry["security"] = [{}, {"bearer": []}]
     if operation.has_deadline:
         entry["parameters"] += _DEADLINES
+    example = read_examples()[operation.name]
     if operation.body is not None:
-        entry["requestBody"] = {
-            "required": True,
-            "content": {operation.body_type: {"schema": schema_of[id(operation.body)]}},
-        }
+        body = {"schema": schema_of[id(operation.body)], "example": example["request"]}
+        entry["requestBody"] = {"required": True, "content": {operation.body_type: body}}
     content: JsonObject = {"schema": {"type": "string"}}
     if operation.result is not None:
         content = {"schema": schema_of[id(operation.result)]}
     if operation.result_type == EVENTS:
         content = {"schema": _describe_event(content["schema"])}
+    content["example"] = example["response"]
     entry["responses"]["200"] = {
         "description": "The result.",
         "headers": {"X-Request-Id": _ID},

@@ -62,8 +62,8 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     classify_label: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "HALLUCINATED"
     """Label of the spans of /classify, as the program that asks has it in its mapping."""
     ui: bool = True
-    """Serve the page /ui, on which people try the service. It has no texts of others and needs no token; its requests
-    do."""
+    """Serve the page /ui, on which people try the service, and the description /docs. They have no texts of others and
+    need no token; the requests of /ui do."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe lines of the log. Each request is one line of JSON at level info."""
     log_texts: bool = False

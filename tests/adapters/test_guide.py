@@ -14,7 +14,10 @@ from tests.support.adapters import load
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "guides" / "integrations.md"
 PAGES = GUIDE.read_text(encoding="utf-8") + GUIDE.with_name("scale-out.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n# doc: skip \(needs (\S+)\)\n(.*?)^```", PAGES, re.DOTALL | re.M)
+BLOCKS = re.findall(
+    r"^```python\n# doc: skip \(needs (\S+)\)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", PAGES, re.DOTALL | re.M
+)
+"""Package, code and, where the page shows it, what the code prints."""
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +29,23 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif("compact" not in embedded(), reason="this checkout does not have the embedded bundle")
-@pytest.mark.parametrize(("package", "code"), BLOCKS, ids=[package for package, _ in BLOCKS])
-def test_a_block_runs(package: str, code: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("package", "code", "shown"), BLOCKS, ids=[package for package, _, _ in BLOCKS])
+def test_a_block_prints_what_its_page_shows(
+    package: str, code: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """test_docs.py runs the others."""
     load(package)
     exec(compile(code, GUIDE.name, "exec"), {"__name__": "page"})
-    assert capsys.readouterr().out.strip()
+    printed = capsys.readouterr().out
+    assert printed == shown if shown else printed.strip()
+
+
+def test_every_example_of_a_score_shows_what_it_prints() -> None:
+    """All but guardrails that are only made, tests, and what asks a model over the network."""
+    blocks = re.findall(r"^```python\n(.*?)^```\n(\n```text\n)?", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.M)
+    silent = [code for code, shown in blocks if "Bob Ross" in code and not shown]
+    assert blocks
+    assert silent == []
 
 
 def test_every_adapter_is_in_the_guide() -> None:

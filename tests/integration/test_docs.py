@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 import shlex
+import statistics
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -30,6 +31,9 @@ NEEDS_GENERATOR = ("groundwire generate ", '"generator"')
 """What only runs in a checkout that has the embedded generator."""
 NEEDS_DATASETS = {DOCS / "reproduce.md"}
 """Pages whose commands read sets that are not part of the project."""
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+COMPARED = {DOCS / "guides" / name for name in ("settings.md", "migration.md", "integrations.md")}
+"""Pages whose Python blocks print the block of text after them, where there is one."""
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SERVERS = ("service", "fastapi_dialogue")
 """Examples that would not end; others test them."""
@@ -150,6 +154,53 @@ def test_the_first_example_prints_what_the_page_shows(page: Path, capsys: pytest
     code, output = re.findall(r"```(?:python|text)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[:2]
     exec(compile(code, page.name, "exec"), {"__name__": "page"})
     assert capsys.readouterr().out == output
+
+
+def test_the_readme_says_the_measured_error_rates_and_times() -> None:
+    hooks = runpy.run_path(str(DOCS / "site" / "hooks.py"))
+    rates = [float(row["false negative rate"].partition("%")[0]) for row in hooks["read_decisions"]().values()]
+    median_ms = {row["name"]: row["wall"]["p50_ms"] for row in hooks["load_results"]("tiers")["results"]}
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    for said in (
+        f"between {hooks['write_range']('false negative rate')} of the inconsistent responses are missed",
+        f"the median is {statistics.median(rates):.0f} %",
+        f"between {hooks['write_range']('false positive rate')} of the consistent ones",
+        f"a response of a sentence takes {median_ms['default']:.0f} ms with the default metrics",
+        f'{median_ms["fast"]:.0f} ms with `metrics="fast"`',
+    ):
+        assert said in readme, said
+
+
+@needs_bundles
+@pytest.mark.parametrize("page", sorted(COMPARED), ids=lambda page: page.name)
+def test_examples_print_what_their_page_shows(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = re.findall(
+        r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.M
+    )
+    assert pairs
+    for code, output in pairs:
+        if code.startswith(SKIP):
+            continue
+        exec(compile(code, page.name, "exec"), {"__name__": "page"})
+        assert capsys.readouterr().out == output, code
+
+
+@needs_bundles
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_prints_what_it_shows(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its cells run one after another; the output of cells with the tag ``varies`` depends on the models."""
+    monkeypatch.chdir(ROOT)
+    namespace = {"__name__": "notebook"}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        code = "".join(cell["source"])
+        exec(compile(code, path.name, "exec"), namespace)
+        printed = capsys.readouterr().out
+        shown = "".join(line for output in cell["outputs"] for line in output["text"])
+        assert bool(printed) if "varies" in cell["metadata"].get("tags", ()) else printed == shown, code
 
 
 @needs_bundles
