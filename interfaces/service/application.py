@@ -17,7 +17,7 @@ from groundwire.generation import Generation
 from groundwire.guard.records import Event
 from groundwire.repair import Correction, Refinement
 
-from . import description, detector, health, inference, lines, page, scoring, streams
+from . import detector, health, inference, lines, page, scoring, streams
 from .front import Front
 from .openapi import EVENTS, WORK, Operation, make_document
 from .records import (
@@ -160,8 +160,8 @@ def app(engine: Engine, settings: Settings | None = None) -> Front:
         return page.show_page(service, request.url.path.rpartition("/")[2])
 
     async def show_description(request: Request) -> Response:
-        get_context(request.scope).route = description.PATH
-        return description.show_description(encode_document())
+        get_context(request.scope).route = page.DESCRIPTION_PATH
+        return page.show_description(encode_document())
 
     async def go_to_page(request: Request) -> Response:
         get_context(request.scope).route = "/"
@@ -171,7 +171,7 @@ def app(engine: Engine, settings: Settings | None = None) -> Front:
     if service.settings.ui:
         routes += [
             *(Route(path, show_page) for path in page.PATHS),
-            Route(description.PATH, show_description),
+            Route(page.DESCRIPTION_PATH, show_description),
             Route("/", go_to_page),
         ]
     return Front(service, Router(routes, redirect_slashes=False))

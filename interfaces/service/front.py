@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from groundwire.engine import GroundwireError
 
-from . import description, logs, page
+from . import logs, page
 from .problems import MEDIA_TYPE, Code, Refusal, refuse_error
 from .state import RequestContext, Service, get_context
 
@@ -31,7 +31,9 @@ ID_HEADER = "X-Request-Id"
 UNREAD_SECONDS = 0.5
 """Time in which the rest of a body is read and dropped after its answer, so that the client can read the answer."""
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
-TOKENLESS = frozenset({"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready", description.PATH, *page.PATHS})
+TOKENLESS = frozenset(
+    {"/healthz", "/readyz", "/v2/health/live", "/v2/health/ready", page.DESCRIPTION_PATH, *page.PATHS}
+)
 """Paths that need no token."""
 COLD = TOKENLESS | {"/metrics", "/openapi.json", "/v2"}
 """Paths that are answered while models are being warmed."""

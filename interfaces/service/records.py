@@ -47,7 +47,6 @@ class ResponseBody(Turn, frozen=True, kw_only=True):
     """A response, and how to score it."""
 
     response: Text
-    """The text to score."""
     metrics: Metrics | None = None
     """Names, or a group: all, paper, fast. null: the metrics that the server was started with, else the verdict's."""
     options: Options = Options()
