@@ -172,8 +172,8 @@ def write(
         canaries |= record_canaries(written_bundle)
         answers = {role: of_role for role, of_role in (read_answers(old) if old else {}).items() if role in same}
         if canaries:
-            content = write_answers(answers) if answers else None
-            written_bundle.record(dict(sorted(canaries.items())), content)
+            recorded_answers = write_answers(answers) if answers else None
+            written_bundle.record(dict(sorted(canaries.items())), recorded_answers)
     return Bundle.open(out)
 
 

@@ -87,6 +87,7 @@ def main(
     only: Annotated[str | None, typer.Option(help="Comma-separated test sets; default: all that are there.")] = None,
     out: Annotated[Path, typer.Option(help="Directory of the run.", file_okay=False)] = Path("runs/quality"),
     page: Annotated[Path, typer.Option(help="The page to write.", dir_okay=False)] = PAGE,
+    title: Annotated[str, typer.Option(help="What the page measures, for its title.")] = "the embedded bundle",
     sample: Annotated[int, typer.Option(help="Examples of each set, to try the script; 0 takes all.", min=0)] = 0,
     repeats: Annotated[int, typer.Option(help="Bootstrap samples for each interval.", min=10)] = 1000,
     threads: Annotated[int | None, typer.Option(help="CPU threads of all workers together.", min=1)] = None,
@@ -143,7 +144,7 @@ def main(
         reading = _read_or_measure_reading(bundle, train, sample, out) if train is not None else {}
         watch("showcase", 0, 0)
         showcase = count_showcase(bundle)
-    lines = _write_page(sets, scored, figures, others, reading, showcase)
+    lines = [f"# Quality of {title}", *_write_page(sets, scored, figures, others, reading, showcase)]
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{page} and {out / 'report.html'} written")
 
@@ -224,7 +225,6 @@ def _write_page(
     reading: Mapping[str, Any],
     showcase: tuple[int, int] | None,
 ) -> Iterator[str]:
-    yield "# Quality of the embedded bundle"
     yield ""
     yield "Written by `bench/quality/quality.py` (`make evaluate DATA=DATA/bench`; `--only`, `--metrics` choose less);"
     yield "numbers as they are. In brackets after a figure: its 95 % interval (bootstrap over contexts). Examples"

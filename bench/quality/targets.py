@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -168,8 +169,11 @@ def count_showcase(bundle: str) -> tuple[int, int]:
     """How many verdicts of the showcase are right, and of how many."""
     script = Path(__file__).resolve().parent / "showcase.py"
     command = [sys.executable, str(script), "--bundle", bundle]
-    last = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip().splitlines()[-1].split()
-    return int(last[0]), int(last[2])
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    counts = re.search(r"^(\d+) of (\d+) verdicts are right", printed, re.MULTILINE)
+    if counts is None:
+        raise ValueError(f"{script} printed no count of right verdicts.")
+    return int(counts[1]), int(counts[2])
 
 
 def format_interval(figure: Estimate | None) -> str:

@@ -14,7 +14,7 @@ from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
 from .demonyms import REGIONS
 from .derived import FACTORS, MAX_OPERANDS, Operand, derive, may_follow
-from .equations import MAY_COMPUTE, read_equations
+from .equations import MAY_COMPUTE, Equation, read_equations
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
 from .numbers import stem
@@ -34,6 +34,8 @@ NEGATIONS = frozenset(
 )
 
 
+TURNS, TURN_CHARACTERS = 6, 5_000
+"""The newest turns of the history whose numbers are read, and the characters that are read of each."""
 _CALLED = frozenset({"phone", "email"})
 """The knowledge is expected to have every right value of these kinds."""
 _CLOSED = frozenset({"closed", "close", "shut", "except", "excluding", "unavailable", *NEGATIONS})
@@ -96,32 +98,34 @@ def check_in_steps(
     for token in tokens:
         if token.lower in NEGATIONS:
             negations.setdefault(token.sentence, []).append(token.start)
-    said = [Operand(value, "", (-1, -1)) for text in history for value in find_values(tokenize(text))]
+    recent = (find_values(tokenize(turn[:TURN_CHARACTERS])) for turn in history[-TURNS:])
+    said = [Operand(value, "", (-1, -1)) for stated in recent for value in stated][-MAX_OPERANDS:]
     sides = _Sides(response, passages, tokens, values, knowledge, said)
     checked: list[CheckedValue] = []
+    equations = list(read_equations(response)) if MAY_COMPUTE.search(response) else []
     compared = 0
     for value in values:
-        check = sides.leave_alone(sides.derive(sides.check(value)))
-        if check is None:
-            continue
-        if check.outcome in ("supported", "derived") or _is_checkable(
-            check.value, negations.get(value.sentence, ()), knowledge
+        derived = sides.derive(sides.check(value))
+        computed = any(item.start <= value.start and value.end <= item.end for item in equations)
+        check = derived if computed else sides.leave_alone(derived)
+        if check is not None and (
+            check.outcome in ("supported", "derived")
+            or _is_checkable(check.value, negations.get(value.sentence, ()), knowledge)
         ):
             checked.append(check)
         compared += size
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
-    if MAY_COMPUTE.search(response):
-        checked = list(_check_equations(checked, response))
+    if equations:
+        checked = list(_check_equations(checked, equations))
     exchanged = (_check_statement(read, knowledge) for read in stated)
     checked += [check for check in exchanged if check is not None]
     return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
 
 
-def _check_equations(checked: Iterable[CheckedValue], response: str) -> Iterator[CheckedValue]:
+def _check_equations(checked: Iterable[CheckedValue], equations: Sequence[Equation]) -> Iterator[CheckedValue]:
     """The values, with the results of written computations as these decide; factors that the knowledge lacks go."""
-    equations = list(read_equations(response))
     for check in checked:
         start, end = check.value.start, check.value.end
         item = next((item for item in equations if item.start <= start and end <= item.end), None)

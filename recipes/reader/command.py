@@ -14,6 +14,7 @@ from ..written import write_labelled_rows
 from . import pack
 from .model import FROZEN_LAYERS
 from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_packed_reader, train_reader
+from .start import write_start
 
 app = typer.Typer(add_completion=False)
 Model = Annotated[Path, typer.Option(help="Directory with the files of all-mpnet-base-v2.", file_okay=False)]
@@ -108,6 +109,16 @@ def _export_bundle(
     if threads:
         torch.set_num_threads(threads)
     export_reader_bundle(run, out, lambda role, stage: print(role, stage), precision=precision, force=force)
+
+
+@app.command("write-start")
+def _write_start(
+    run: Annotated[Path, typer.Option(help="Directory of a run, going on or finished.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="File to write (.safetensors), for --start.", dir_okay=False)],
+    frozen: Annotated[int, typer.Option(help="Lowest layers that the run did not train.", min=0)] = FROZEN_LAYERS,
+) -> None:
+    """Keep the trained weights of a run in a small file, from which another run can start."""
+    write_start(run, out, frozen)
 
 
 @app.command("pack-rows")

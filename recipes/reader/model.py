@@ -112,8 +112,18 @@ def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> R
     if start is None and not published:
         raise ValueError(f"{source} has no model.safetensors; give it, or a checkpoint to start from.")
     if start is not None:
-        load_start(reader, torch.load(start, map_location="cpu", weights_only=True), published)
+        load_start(reader, read_checkpoint(start), published)
     return reader
+
+
+def read_checkpoint(path: Path) -> Mapping[str, Any]:
+    """The weights of a checkpoint, or those that ``start.write_start`` keeps in a ``.safetensors`` file."""
+    if path.suffix == ".safetensors":
+        from .start import read_start
+
+        return read_start(path)
+    checkpoint: Mapping[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return checkpoint
 
 
 def load_start(reader: Reader, checkpoint: Mapping[str, Any], published: bool) -> None:

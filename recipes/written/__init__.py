@@ -1,12 +1,12 @@
 """Documents written by hand for training: knowledge of production bots and answers with two wordings of each slot."""
 
-from .documents import Document, Slot, WrittenAnswer, read_documents
+from .documents import Document, WordingSlot, WrittenAnswer, read_documents
 from .pairs import WrittenPair, WrittenPairs, WrittenRow, WrittenSpan
 from .rows import write_labelled_rows
 
 __all__ = [
     "Document",
-    "Slot",
+    "WordingSlot",
     "WrittenAnswer",
     "WrittenPair",
     "WrittenPairs",

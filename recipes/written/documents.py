@@ -34,7 +34,7 @@ WRAPPED = re.compile(r"(?<=[^\n]{80})(?<![|`])\n(?=[^\s\-*|#`\d>•{}\[\]])")
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class WordingSlot:
     """A slot of an answer with a supported wording and unsupported ones."""
 
     supported: str
@@ -49,7 +49,7 @@ class WrittenAnswer:
 
     history: tuple[str, ...]
     texts: tuple[str, ...]
-    slots: tuple[Slot, ...]
+    slots: tuple[WordingSlot, ...]
     states_nothing: bool
 
     @property
@@ -130,7 +130,7 @@ def parse_answer(text: str, history: tuple[str, ...], states_nothing: bool) -> W
         if supported.strip() in {wording.strip() for wording in unsupported}:
             raise ValueError(f"{match[0]!r} has the supported wording twice.")
         texts.append(text[end : match.start()])
-        slots.append(Slot(supported, tuple(unsupported), match[1] or ""))
+        slots.append(WordingSlot(supported, tuple(unsupported), match[1] or ""))
         end = match.end()
     texts.append(text[end:])
     if any("<<" in part or ">>" in part for part in texts):

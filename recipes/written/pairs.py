@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .documents import Document, Slot, WrittenAnswer, read_documents
+from .documents import Document, WordingSlot, WrittenAnswer, read_documents
 
 TEXTS = Path(__file__).parent / "texts"
 """The documents of this project, a file for about ten."""
@@ -160,7 +160,7 @@ def falsify(answer: WrittenAnswer, wrong: frozenset[int], rng: random.Random) ->
     return text.strip(), tuple(shifted)
 
 
-def name_reason(slot: Slot, words: str) -> str:
+def name_reason(slot: WordingSlot, words: str) -> str:
     """The reason of unsupported words: what a reader would say they are."""
     if not slot.supported.strip():
         return "addition"

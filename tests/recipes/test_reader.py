@@ -32,13 +32,15 @@ from groundwire.recipes.reader.model import (
     build_reader,
     freeze,
     load_reader,
+    load_start,
     make_pooling,
     map_words,
 )
 from groundwire.recipes.reader.rows import HISTORY_MARK, AnswerRow, LabelledRange, encode_answer, label_ranges
+from groundwire.recipes.reader.start import read_start, write_start
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
 from groundwire.recipes.synthesis.structured_edits import EditedSpan
-from tests.support.readers import make_tiny
+from tests.support.readers import make_decided, make_tiny
 from tests.support.training_sets import write_gzipped, write_jsonl
 
 SCHEDULE = Schedule(steps=3, batch=4, seed=2, autocast="off")
@@ -357,3 +359,17 @@ def test_rows_are_chosen_at_equal_distances() -> None:
     rows = [{"number": index} for index in range(10)]
     assert [row["number"] for row in measure.choose_rows(rows, 4)] == [0, 2, 5, 7]
     assert measure.choose_rows(rows, 20) == rows
+
+
+def test_what_a_run_has_learned_starts_another(tmp_path: Path) -> None:
+    """Frozen layers come from elsewhere; of the others no weight moves by more than its rounding."""
+    trained, other = make_decided(), make_tiny()
+    torch.save({"model": trained.state_dict()}, tmp_path / "checkpoint.pt")
+    write_start(tmp_path, tmp_path / "start.safetensors", 1)
+    weights = read_start(tmp_path / "start.safetensors")
+    assert not any(name.startswith(("backbone.embeddings.", "backbone.encoder.layer.0.")) for name in weights)
+    load_start(other, weights, published=True)
+    for name, value in trained.state_dict().items():
+        if name in weights:
+            largest = value.abs().max()
+            assert torch.allclose(other.state_dict()[name], value, atol=float(largest) / 200)
