@@ -82,6 +82,18 @@ def test_a_contradicted_value_makes_its_sentence_inconsistent_and_no_other(verif
     assert verdict.probability == pytest.approx(0.03)
 
 
+@pytest.mark.parametrize("response", ["It was built in 1890.", "The tower is tall. It was built in 1890."])
+def test_a_fusion_weighs_the_contradictions_that_it_reads(response: str) -> None:
+    """Its weight moves the probability, and no bound does."""
+    weighed = Feature(name="values.contradicted", mean=0.0, deviation=1.0, weight=-1.0)
+    fusion = msgspec.structs.replace(FUSION, features=(*FUSION.features, weighed))
+    calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
+    verdict, _ = decide_response(response, results_of(response), calibration, "balanced")
+    assert verdict.contributions is not None
+    assert verdict.contributions["values.contradicted"] == -1.0
+    assert verdict.probability == pytest.approx(1 / (1 + math.exp(-2.0 - sum(verdict.contributions.values()))))
+
+
 def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
     response = "It was built in 1890."
     verdict, (sentence,) = decide_response(response, results_of(response, 0.1), CALIBRATION, "balanced")
