@@ -34,6 +34,8 @@ NEGATIONS = frozenset(
 )
 
 
+LARGE_COUNT = 100.0
+"""Smaller counts without a noun are of anything: "two of them". A larger one, "69 million", is compared."""
 TURNS, TURN_CHARACTERS = 6, 5_000
 """The newest turns of the history whose numbers are read, and the characters that are read of each."""
 _CALLED = frozenset({"phone", "email"})
@@ -484,7 +486,7 @@ def _count_alike(ours: Value, theirs: Value) -> bool | None:
         return True
     if not any(nouns):
         assert isinstance(ours.content, Measure)
-        return None if ours.content.measure == "count" else True
+        return None if ours.content.measure == "count" and ours.content.amount < LARGE_COUNT else True
     return bool(nouns[0] & nouns[1]) if all(nouns) else None
 
 

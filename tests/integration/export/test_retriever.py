@@ -11,7 +11,8 @@ import pytest
 
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.passes.int8 import list_quantizable
-from groundwire.export.roles.retriever import EntityRetriever, build_retriever_graphs, calls
+from groundwire.export.retrieval_calls import calls
+from groundwire.export.roles.retriever import EntityRetriever, build_retriever_graphs
 from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models.masked_input import check_retrieve
@@ -102,7 +103,7 @@ def test_a_tokenizer_without_a_mask_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_fixed_calls_make_sense() -> None:
-    made = calls.calls()
+    made = calls()
     assert len(made) == 64
     for call in made:
         check_retrieve(call)

@@ -78,18 +78,18 @@ def test_an_example_is_checked_when_it_is_chosen_and_errors_are_said(page: Page)
     page.get_by_label("Example").select_option(index=4)
     expect(page.locator("#verdict")).to_have_text("unverifiable", timeout=MILLISECONDS)
     page.get_by_label("Response").fill("a " * 15_000)
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator("#state.error")).to_contain_text("20000", timeout=MILLISECONDS)
-    expect(page.get_by_role("button", name="Check")).to_be_enabled()
+    expect(page.get_by_role("button", name="Check", exact=True)).to_be_enabled()
     page.get_by_label("Response").fill("")
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Check", exact=True).click()
     assert page.evaluate("document.activeElement.id") == "response"
 
 
 def test_an_inconsistent_response_is_corrected_and_checked_again(page: Page) -> None:
     page.get_by_label("Knowledge").fill(KNOWLEDGE)
     page.get_by_label("Response").fill("🎈🎈 The Joy of Painting ran for 45 seasons.")
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator("#verdict")).to_have_text("inconsistent", timeout=MILLISECONDS)
     page.get_by_role("button", name="Correct", exact=True).press("Enter")
     corrected = page.locator("#corrected-text")
