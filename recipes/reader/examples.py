@@ -25,7 +25,7 @@ SHARES = {
     **{"minimal": 0.12, "questions": 0.07, "facts": 0.06, "public": 0.12},
     **{"harmless": 0.025, "made": 0.01, "comparison": 0.01, "verifiability": 0.025},
 }
-"""Of the groups, by source; those that are there share what others leave."""
+"""Shares of the groups, by source; they are divided by their sum over the sources that are there."""
 WINDOWS = {80: 0.35, 128: 0.3, 192: 0.15, 320: 0.2}
 """Tokens of the rows of a group at most, and the share of the groups."""
 WRITTEN_WINDOWS = {160: 0.4, 224: 0.3, 320: 0.3}

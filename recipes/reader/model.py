@@ -117,7 +117,7 @@ def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> R
 
 
 def read_checkpoint(path: Path) -> Mapping[str, Any]:
-    """The weights of a checkpoint, or those that ``start.write_start`` keeps in a ``.safetensors`` file."""
+    """The weights of a checkpoint, or the weights that ``start.write_start`` keeps in a ``.safetensors`` file."""
     if path.suffix == ".safetensors":
         from .start import read_start
 
