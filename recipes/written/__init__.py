@@ -1,4 +1,4 @@
-"""Documents that language models wrote one by one for training: knowledge, and answers with two wordings of each slot."""
+"""Documents that language models wrote for training: knowledge, and answers with two wordings of each slot."""
 
 from .documents import Document, WordingSlot, WrittenAnswer, read_documents
 from .pairs import WrittenPair, WrittenPairs, WrittenRow, WrittenSpan
