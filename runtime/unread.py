@@ -32,7 +32,8 @@ def is_blank(text: str) -> bool:
     >>> is_blank(" \u200b\ufeff\u3164"), is_blank("\u200bno")
     (True, False)
     """
-    return all(map(_is_unmarked, text))
+    first = text[:1]
+    return not (first.isascii() and first.isalnum()) and all(map(_is_unmarked, text))
 
 
 def _is_unmarked(character: str) -> bool:
