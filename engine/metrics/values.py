@@ -28,6 +28,12 @@ MAX_WORDS = 100_000
 """Words, numbers and punctuation marks of response and knowledge, which plain Python reads in a second."""
 
 
+FEW_VALUES = 4
+"""Of a text with more values, each one that seems contradicted is about as likely to be compared with another's: of the
+labelled responses with five or more values 19 of 69 wrong and 21 of 61 right ones have one, with fewer 121 of 840 wrong
+and 31 of 788 right ones."""
+
+
 def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The share, 0–1, of the response's values that the knowledge supports.
 
@@ -104,14 +110,22 @@ def _measure_share(stated: Sequence[StatedValue]) -> float:
 
 
 def _features(explanation: ValuesExplanation) -> dict[str, float]:
-    outcomes = [value.outcome for value in explanation.values]
-    replaced = [value for value in explanation.values if value.outcome == "absent" and value.evidence is not None]
+    return _count_outcomes(explanation.values, len(explanation.values))
+
+
+def _count_outcomes(stated: Sequence[StatedValue], in_response: int) -> dict[str, float]:
+    """Numbers of a part's values; the response has ``in_response`` of them."""
+    outcomes = [value.outcome for value in stated]
+    replaced = [value for value in stated if value.outcome == "absent" and value.evidence is not None]
+    contradicted = outcomes.count("contradicted")
     return {
         "supported": float(outcomes.count("supported") + outcomes.count("derived")),
-        "contradicted": float(outcomes.count("contradicted")),
+        "contradicted": float(contradicted),
+        "contradicted_share": contradicted / len(stated),
+        "disproved": float(contradicted > 0 and in_response <= FEW_VALUES),
         "absent": float(outcomes.count("absent")),
         "replaced": float(len(replaced)),
-        "amounts": float(sum(value.kind not in NAMES for value in explanation.values)),
+        "amounts": float(sum(value.kind not in NAMES for value in stated)),
     }
 
 
@@ -127,7 +141,7 @@ def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     stated = within(result.explanation.values, start, end)
     if not stated:
         return {}
-    return {"": _measure_share(stated), **_features(ValuesExplanation(stated))}
+    return {"": _measure_share(stated), **_count_outcomes(stated, len(result.explanation.values))}
 
 
 def _details(result: MetricResult) -> Details | None:
@@ -153,16 +167,16 @@ METRICS = (
         precision=2,
         features=_features,
         part=_part,
-        # Of the responses of begin_wow_dev and fever_symmetric_dev with a contradicted value, 2 of 76 are consistent.
-        # None of the 7 responses with an absent value is, where the knowledge has another value of its kind: by the
-        # rule of succession 1 of 9.
-        refutes=(Refutes("contradicted", 0.03), Refutes("replaced", 0.11)),
+        # A contradicted value among few is four times as frequent in wrong responses as in right ones. None of 7
+        # responses with an absent value is right where the knowledge has another value of its kind: by the rule of
+        # succession 1 of 9.
+        refutes=(Refutes("disproved", 0.2), Refutes("replaced", 0.11)),
         # The likeliest for the responses of four development sets in which no metric doubts another word, and for pairs
         # written by hand in which the values have another form than in the knowledge.
         confirms=Confirms("amounts", ("contradicted", "absent"), _list_supported, 1.0, 2.0),
         states="amounts",
         uninformative=("amounts",),
-        lower_is_better=("contradicted", "absent", "replaced"),
+        lower_is_better=("contradicted", "contradicted_share", "disproved", "absent", "replaced"),
         details=_details,
     ),
 )

@@ -11,7 +11,15 @@ from groundwire.engine import Engine, MetricResult, Verdict
 from groundwire.engine.schema.explanations import ClassifiedSpan, VerifiabilityExplanation
 from groundwire.engine.text.terms import states_terms
 from groundwire.engine.verdict.decision import decide_response
-from groundwire.engine.verdict.fusion import Refutation, confirm, find_confirmation, find_refutation, refute
+from groundwire.engine.verdict.fusion import (
+    Refutation,
+    confirm,
+    features,
+    features_of_part,
+    find_confirmation,
+    find_refutation,
+    refute,
+)
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 from tests.support.fakes import world
 
@@ -23,16 +31,16 @@ FUSION = Fusion(
     profiles={"balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)},
 )
 CALIBRATION = Calibration(fitted_on=("dev",), rows=100, fusions=(FUSION,), scales={})
-WRONG = Refutation("values.contradicted", 0.03)
+WRONG = Refutation("values.disproved", 0.2)
 KNOWLEDGE = "The tower is 324 metres tall. It was built in 1889 by Eiffel."
 
 
 def test_the_contribution_of_a_refutation_explains_the_probability() -> None:
     verdict = Verdict("consistent", 0.8, threshold=0.5, contributions={"a": 1.0}, message="absent")
     refuted = refute(verdict, WRONG)
-    assert (refuted.label, refuted.probability, refuted.message) == ("inconsistent", 0.03, "absent")
-    added = math.log(0.03 / 0.97) - math.log(0.8 / 0.2)
-    assert refuted.contributions == {"a": 1.0, "values.contradicted": pytest.approx(added)}
+    assert (refuted.label, refuted.probability, refuted.message) == ("inconsistent", 0.2, "absent")
+    added = math.log(0.2 / 0.8) - math.log(0.8 / 0.2)
+    assert refuted.contributions == {"a": 1.0, "values.disproved": pytest.approx(added)}
 
 
 def test_a_probability_below_the_bound_stays() -> None:
@@ -54,9 +62,9 @@ def test_without_refutations_nothing_changes() -> None:
 
 def test_only_values_that_the_knowledge_has_otherwise_refute() -> None:
     assert find_refutation({"values.replaced": 1.0}) == Refutation("values.replaced", 0.11)
-    assert find_refutation({"values.replaced": 1.0, "values.contradicted": 1.0}) == WRONG
-    assert find_refutation({"values": 0.5, "values.contradicted": 1.0, "values.absent": 2.0, "nli": 1.0}) == WRONG
-    for numbers in ({}, {"values.contradicted": 0.0}, {"values.absent": 1.0}, {"q2.contradicted": 1.0}, {"x.y": 1.0}):
+    assert find_refutation({"values.replaced": 1.0, "values.disproved": 1.0}).probability == 0.11  # the stronger one
+    assert find_refutation({"values": 0.5, "values.disproved": 1.0, "values.absent": 2.0, "nli": 1.0}) == WRONG
+    for numbers in ({}, {"values.disproved": 0.0}, {"values.contradicted": 1.0}, {"q2.disproved": 1.0}, {"x.y": 1.0}):
         assert find_refutation(numbers) is None
 
 
@@ -79,18 +87,29 @@ def test_a_contradicted_value_makes_its_sentence_inconsistent_and_no_other(verif
     other = "consistent" if verifiable == 1.0 else "unverifiable"
     assert [sentence.verdict.label for sentence in sentences] == [other, "inconsistent"]
     assert verdict == sentences[1].verdict
-    assert verdict.probability == pytest.approx(0.03)
+    assert verdict.probability == pytest.approx(0.2)
+
+
+def test_a_contradiction_refutes_a_response_of_few_values() -> None:
+    """Of many, one is likelier to be compared with a value of something else."""
+    few, many = "It was built in 1890. ", 4 * "It is 324 metres tall. "
+    for response, refuted in ((few, True), (many + few, False)):
+        numbers = features(results_of(response))
+        assert numbers["values.contradicted"] == 1.0
+        assert (find_refutation(numbers) is not None) is refuted
+        start = response.index("It was")
+        assert find_refutation(features_of_part(results_of(response), start, len(response))) == find_refutation(numbers)
 
 
 @pytest.mark.parametrize("response", ["It was built in 1890.", "The tower is tall. It was built in 1890."])
 def test_a_fusion_weighs_the_contradictions_that_it_reads(response: str) -> None:
     """Its weight moves the probability, and no bound does."""
-    weighed = Feature(name="values.contradicted", mean=0.0, deviation=1.0, weight=-1.0)
+    weighed = Feature(name="values.disproved", mean=0.0, deviation=1.0, weight=-1.0)
     fusion = msgspec.structs.replace(FUSION, features=(*FUSION.features, weighed))
     calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
     verdict, _ = decide_response(response, results_of(response), calibration, "balanced")
     assert verdict.contributions is not None
-    assert verdict.contributions["values.contradicted"] == -1.0
+    assert verdict.contributions["values.disproved"] == -1.0
     assert verdict.probability == pytest.approx(1 / (1 + math.exp(-2.0 - sum(verdict.contributions.values()))))
 
 
@@ -98,7 +117,7 @@ def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
     response = "It was built in 1890."
     verdict, (sentence,) = decide_response(response, results_of(response, 0.1), CALIBRATION, "balanced")
     assert verdict == sentence.verdict
-    assert (verdict.label, verdict.probability, verdict.message) == ("inconsistent", pytest.approx(0.03), "")
+    assert (verdict.label, verdict.probability, verdict.message) == ("inconsistent", pytest.approx(0.2), "")
     right, _ = decide_response("It was built in 1889.", results_of("It was built in 1889."), CALIBRATION, "balanced")
     assert right.label == "consistent"
 
