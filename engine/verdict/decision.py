@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from groundwire.runtime.calibration import Calibration, ProfileName
+from groundwire.runtime.calibration import Calibration, Feature, ProfileName
 
 from ..schema.results import Label, MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence, sentences
@@ -60,7 +60,9 @@ def decide(
     fusion = choose_fusion(calibration, results)
     point = find_operating_point(fusion, profile, max_false_positive_rate)
     numbers = features(results)
-    absent = tuple(feature.name for feature in fusion.features if feature.name not in numbers)
+    absent = tuple(
+        feature.name for feature in fusion.features if feature.name not in numbers and not _is_zero(feature, results)
+    )
     unknown = Verdict(
         "unknown",
         profile=point.profile,
@@ -98,6 +100,12 @@ def decide(
         contributions=contributions,
         message=NOTHING_STATED if unverifiable else _explain_absent(absent),
     )
+
+
+def _is_zero(feature: Feature, results: Mapping[str, MetricResult]) -> bool:
+    """Whether a feature has no number because its metric found nothing to count, and so counts as what it is, 0."""
+    result = results.get(name_metric(feature.name))
+    return feature.mean == 0 and result is not None and result.status == "nothing_to_verify"
 
 
 def find_basis(
@@ -214,7 +222,7 @@ def decide_response(
     if whole.label == "unverifiable" and states_terms(response, amounts=states_amounts(numbers)):
         whole = label_by_probability(whole)
     if whole.label != "unverifiable":
-        whole = confirm(whole, find_confirmation(results, response, 0, len(response)))
+        whole = confirm(whole, find_confirmation(_list_read(results, calibration, whole), response, 0, len(response)))
     whole = refute(whole, find_refutation(numbers, _list_weighed(calibration, whole)))
     decided = decide_sentences(response, results, whole, calibration)
     return choose_verdict(whole, decided), decided
@@ -288,9 +296,18 @@ def _decide_part(
     # What a rule refutes was stated, whatever a classifier makes of the sentence; and so were values and terms.
     stated = find_refutation(numbers) is not None or states_terms(response[start:end], amounts=states_amounts(numbers))
     verdict = decide_sentence(numbers, calibration, whole, check_verifiable=not stated)
-    confirmation = find_confirmation(results, response, start, end)
+    confirmation = find_confirmation(_list_read(results, calibration, whole), response, start, end)
     refutation = find_refutation(numbers, _list_weighed(calibration, whole))
     return SentenceVerdict(*sentence, refute(confirm(verdict, confirmation), refutation))
+
+
+def _list_read(
+    results: Mapping[str, MetricResult], calibration: Calibration | None, verdict: Verdict
+) -> Mapping[str, MetricResult]:
+    """The results that the fusion of a verdict asks for: further metrics, which a caller adds, do not change it."""
+    if calibration is None or not verdict.fusion:
+        return results
+    return {name: results[name] for name in calibration.fusion(verdict.fusion).metrics if name in results}
 
 
 def _list_weighed(calibration: Calibration | None, verdict: Verdict) -> frozenset[str]:

@@ -173,13 +173,14 @@ def find_refutation(numbers: Mapping[str, float], weighed: Collection[str] = ())
 
 
 def refute(verdict: Verdict, refutation: Refutation | None) -> Verdict:
-    """The verdict with no more probability than ``refutation`` leaves it, which has the part of a contribution.
+    """The verdict with the share of its probability that ``refutation`` leaves, which has the part of a contribution.
 
-    A verdict without a probability keeps it that way.
+    So the probability is at most the refutation's, and refuted responses keep their order: thresholds can be drawn
+    between them. A verdict without a probability keeps it that way.
     """
     if refutation is None or verdict.probability is None or verdict.threshold is None:
         return verdict
-    return _move(verdict, refutation.feature, min(verdict.probability, refutation.probability))
+    return _move(verdict, refutation.feature, verdict.probability * refutation.probability)
 
 
 class Confirmation(NamedTuple):

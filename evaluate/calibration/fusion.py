@@ -96,12 +96,12 @@ class FusionModel:
         """Logit of the verdict's probability [N], as ``groundwire.engine.verdict.decision`` draws it.
 
         The worst sentence that states something decides, or the whole response where the sentences say too little; a
-        refutation bounds the probability.
+        refutation lowers the probability.
         """
         wholes = [example.features for example in examples]
-        logits = self._predict_bounded(wholes)
+        logits = self._predict_refuted(wholes)
         parts = [self._find_stated(example.sentences, verifiable) for example in examples]
-        of_parts = iter(self._predict_bounded([numbers for stated in parts for numbers in stated]))
+        of_parts = iter(self._predict_refuted([numbers for stated in parts for numbers in stated]))
         for index, stated in enumerate(parts):
             if stated:
                 logits[index] = min(next(of_parts) for _ in stated)
@@ -123,12 +123,15 @@ class FusionModel:
         enough = 2 * present @ np.abs(self.weight) >= np.abs(self.weight).sum()
         return stated if enough.all() else []
 
-    def _predict_bounded(self, features: Sequence[Mapping[str, float]]) -> Floats:
+    def _predict_refuted(self, features: Sequence[Mapping[str, float]]) -> Floats:
         if not features:
             return np.zeros(0)
         refutations = [find_refutation(numbers, self.names) for numbers in features]
-        bounds = [np.inf if refutation is None else logit(refutation.probability) for refutation in refutations]
-        return np.minimum(self.predict_logits(features), bounds)
+        logits = self.predict_logits(features)
+        for index, refutation in enumerate(refutations):
+            if refutation is not None:
+                logits[index] = logit(refutation.probability / (1 + np.exp(-logits[index])))
+        return logits
 
 
 Predict: TypeAlias = Callable[[Sequence[LabelledFeatures]], Floats]

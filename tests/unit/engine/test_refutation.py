@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from groundwire.engine import Engine, MetricResult, Verdict
-from groundwire.engine.schema.explanations import ClassifiedSpan, VerifiabilityExplanation
+from groundwire.engine.schema.explanations import ClassifiedSpan, UnsupportedSpan, VerifiabilityExplanation
 from groundwire.engine.text.terms import states_terms
 from groundwire.engine.verdict.decision import decide_response
 from groundwire.engine.verdict.fusion import (
@@ -32,20 +32,25 @@ FUSION = Fusion(
 )
 CALIBRATION = Calibration(fitted_on=("dev",), rows=100, fusions=(FUSION,), scales={})
 WRONG = Refutation("values.disproved", 0.2)
+REFUTED = WRONG.probability / (1 + math.exp(-2.0))
+"""Of what overlap alone says of the sentences below, as their sentence verdicts have no value of it."""
 KNOWLEDGE = "The tower is 324 metres tall. It was built in 1889 by Eiffel."
 
 
 def test_the_contribution_of_a_refutation_explains_the_probability() -> None:
     verdict = Verdict("consistent", 0.8, threshold=0.5, contributions={"a": 1.0}, message="absent")
     refuted = refute(verdict, WRONG)
-    assert (refuted.label, refuted.probability, refuted.message) == ("inconsistent", 0.2, "absent")
-    added = math.log(0.2 / 0.8) - math.log(0.8 / 0.2)
+    assert (refuted.label, refuted.probability, refuted.message) == ("inconsistent", pytest.approx(0.16), "absent")
+    added = math.log(0.16 / 0.84) - math.log(0.8 / 0.2)
     assert refuted.contributions == {"a": 1.0, "values.disproved": pytest.approx(added)}
 
 
-def test_a_probability_below_the_bound_stays() -> None:
-    verdict = Verdict("inconsistent", 0.01, threshold=0.5)
-    assert refute(verdict, WRONG) == msgspec.structs.replace(verdict, contributions={})
+def test_refuted_responses_keep_their_order() -> None:
+    """Thresholds could not be drawn between equal probabilities."""
+    before = (0.01, 0.3, 0.9, 0.97)
+    after = [refute(Verdict("consistent", probability, threshold=0.5), WRONG).probability for probability in before]
+    assert after == sorted(set(after))
+    assert max(after) < WRONG.probability
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def test_a_contradicted_value_makes_its_sentence_inconsistent_and_no_other(verif
     other = "consistent" if verifiable == 1.0 else "unverifiable"
     assert [sentence.verdict.label for sentence in sentences] == [other, "inconsistent"]
     assert verdict == sentences[1].verdict
-    assert verdict.probability == pytest.approx(0.2)
+    assert verdict.probability == pytest.approx(REFUTED)
 
 
 def test_a_contradiction_refutes_a_response_of_few_values() -> None:
@@ -117,7 +122,7 @@ def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
     response = "It was built in 1890."
     verdict, (sentence,) = decide_response(response, results_of(response, 0.1), CALIBRATION, "balanced")
     assert verdict == sentence.verdict
-    assert (verdict.label, verdict.probability, verdict.message) == ("inconsistent", pytest.approx(0.2), "")
+    assert (verdict.label, verdict.probability, verdict.message) == ("inconsistent", pytest.approx(REFUTED), "")
     right, _ = decide_response("It was built in 1889.", results_of("It was built in 1889."), CALIBRATION, "balanced")
     assert right.label == "consistent"
 
@@ -181,3 +186,30 @@ def test_a_sentence_with_a_value_is_decided_whatever_a_classifier_says(response:
 )
 def test_terms_are_values_conditions_and_offers(sentence: str, amounts: bool, expected: bool) -> None:
     assert states_terms(sentence, amounts=amounts) == expected
+
+
+def test_metrics_that_the_fusion_does_not_ask_for_change_no_verdict() -> None:
+    """PMI marks words too; computed beside the others, it doubts nothing in their name."""
+    response = "The tower is 32,400 cm tall."
+    results = results_of(response)
+    doubt = UnsupportedSpan("tall", 23, 27, "not_in_knowledge", "", "pmi")
+    more = results | {"pmi": MetricResult("pmi", "scored", -1.0, unsupported=(doubt,))}
+    assert find_confirmation(results, response, 0, len(response)) is not None
+    assert find_confirmation(more, response, 0, len(response)) is None
+    assert decide_response(response, more, CALIBRATION, "balanced") == decide_response(
+        response, results, CALIBRATION, "balanced"
+    )
+
+
+def test_a_count_of_nothing_is_not_absent() -> None:
+    weighed = Feature(name="values.contradicted_share", mean=0.0, deviation=1.0, weight=-1.0)
+    fusion = msgspec.structs.replace(FUSION, features=(*FUSION.features, weighed))
+    calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
+    response = "The tower is tall."
+    results = results_of(response)
+    assert results["values"].status == "nothing_to_verify"
+    verdict, _ = decide_response(response, results, calibration, "balanced")
+    assert (verdict.absent, verdict.message) == ((), "")
+    del results["values"]
+    verdict, _ = decide_response(response, results, calibration, "balanced")
+    assert verdict.absent == ("values.contradicted_share",)
