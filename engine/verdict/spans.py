@@ -173,6 +173,18 @@ def _is_stop_word_of(word: MarkedWord, sentences: Set[Evidence]) -> bool:
     return not word.content and word.weight >= MARKED and word.evidence[0] in sentences
 
 
+def _find_saying(group: Sequence[MarkedWord], start: int, end: int) -> str:
+    """What weaker evidence about just these characters says that the knowledge has instead."""
+    return next(
+        (
+            item.span.knowledge_says
+            for item in group[0].evidence
+            if item.span.knowledge_says and (item.start, item.end) == (start, end)
+        ),
+        "",
+    )
+
+
 def _merge(response: str, all_words: Sequence[MarkedWord], remaining: Sequence[MarkedWord]) -> list[UnsupportedSpan]:
     """Neighbouring words with the same strongest evidence as one range, out to where that evidence ends.
 
@@ -197,7 +209,12 @@ def _merge(response: str, all_words: Sequence[MarkedWord], remaining: Sequence[M
             # sign, quotation marks.
             start, end = max(min(start, top.start), merged[-1].end if merged else 0), max(end, top.end)
         metrics = tuple(dict.fromkeys(item.span.metric for word in group for item in word.evidence))
-        merged.append(msgspec.structs.replace(top, text=response[start:end], start=start, end=end, metrics=metrics))
+        says = top.knowledge_says or _find_saying(group, start, end)
+        merged.append(
+            msgspec.structs.replace(
+                top, text=response[start:end], start=start, end=end, knowledge_says=says, metrics=metrics
+            )
+        )
     return merged
 
 

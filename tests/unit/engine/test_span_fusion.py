@@ -111,6 +111,16 @@ def test_evidence_adds_up_word_by_word(results: list[MetricResult], expected: li
     assert [(span.text, span.reason, span.metrics) for span in fuse_spans(RESPONSE, results)] == expected
 
 
+def test_a_mark_has_what_weaker_evidence_about_the_same_words_says_of_the_knowledge() -> None:
+    start = RESPONSE.index("$5,000")
+    absent = UnsupportedSpan("$5,000", start, start + 6, "not_in_knowledge", "$4,000", "values")
+    values = MetricResult("values", "scored", 0.5, unsupported=(absent,))
+    (mark,) = fuse_spans(RESPONSE, [make_result("q2", ("$5,000", "no_answer")), values])
+    assert (mark.reason, mark.metric, mark.knowledge_says) == ("no_answer", "q2", "$4,000")
+    (longer,) = fuse_spans(RESPONSE, [make_result("q2", ("for $5,000", "no_answer")), values])
+    assert (longer.text, longer.knowledge_says) == ("for $5,000", "")
+
+
 def test_the_spans_of_a_failed_metric_are_ignored() -> None:
     failed = MetricResult("q2", "failed", message="x", unsupported=make_result("q2", ("20", "no_answer")).unsupported)
     assert fuse_spans(RESPONSE, [failed]) == ()
