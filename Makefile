@@ -46,15 +46,16 @@ evaluate: .venv/ready
 
 # bundles/reader from a run of the recipe, exported, calibrated and verified: make reader RUN=… DATA=…/bench
 READER_DEV = begin_wow_dev begin_cmu_dev begin_tc_dev clasp_dnli_dev fever_symmetric_dev
-READER_FEATURES = reader,reader.worst,reader.entailment,overlap_precision,values.contradicted
+READER_FEATURES = reader,reader.worst,reader.entailment,nli,detector.consistency,token_classifier,overlap_precision,values.contradicted_share
+READER_METRICS = reader,nli,detector.consistency,token_classifier,overlap_precision,values,verifiability
 reader: .venv/ready
 	rm -rf build/reader-calibration
 	.venv/bin/python -m groundwire.recipes reader bundle --run $(RUN) --out bundles/reader --force
-	.venv/bin/python -m groundwire.recipes reader written-rows --out build/written_dev.jsonl
+	.venv/bin/python -m groundwire.recipes reader written-rows --rows 600 --out build/written_dev.jsonl
 	.venv/bin/groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl \
 	  bench/quality/production/development.jsonl --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
-	  --metrics reader,overlap_precision,values --features $(READER_FEATURES) --fusion reader --needed reader --run build/reader-calibration --save
+	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --fusion reader --needed reader --run build/reader-calibration --save
 	.venv/bin/groundwire bundle verify bundles/reader
 
 # What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json

@@ -11,6 +11,7 @@ def main() -> None:
         "Each player begins with twelve pieces on a board of 100 squares.",
         "Chess is played on a board of 64 squares. Each player begins with sixteen pieces, among them eight pawns.",
         history=["Can you explain chess to me?"],
+        metrics="all",
     )
     print(f"{score.verdict.label}, probability of consistent {score.verdict.probability:.2f}")
     for span in score.unsupported:

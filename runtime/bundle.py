@@ -31,7 +31,7 @@ ENTRY_POINTS = "groundwire.bundles"
 """A package brings a bundle by an entry point of this group: the bundle's name, and the dotted path of its folder."""
 CHECKOUT = Path(__file__).resolve().parent.parent / "bundles"
 """The bundles of a checkout, which are taken before the bundles of packages; an installation has no such folder."""
-SHIPPED = ("compact", "nph", "generator")
+SHIPPED = ("compact", "reader", "nph", "generator")
 """The bundles that ship with Groundwire, each in a package of its own: ``groundwire-compact`` and so on."""
 COMPANIONS = {"compact": "reader"}
 """Bundles that load with another one where they are installed, by the name of the other."""

@@ -13,18 +13,23 @@ from .documents import Document, WrittenAnswer
 from .pairs import WrittenPairs, draw_slots, falsify
 
 
-def write_labelled_rows(split: str, out: Path, seed: int = 13) -> int:
+def write_labelled_rows(split: str, out: Path, limit: int = 0, seed: int = 13) -> int:
     """Write the rows of a split as JSON Lines.
 
     Args:
         split: ``train`` or ``dev``.
         out: The file.
+        limit: Most rows, at equal distances, each right answer with its wrong one; 0 writes all.
         seed: Of the slots that become wrong.
 
     Returns:
         How many rows were written.
     """
     rows = list(iterate_rows(WrittenPairs.read(split).documents, seed))
+    pairs, count = len(rows) // 2, limit // 2
+    if 0 < count < pairs:
+        chosen = [index * pairs // count for index in range(count)]
+        rows = [row for index in chosen for row in rows[2 * index : 2 * index + 2]]
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
     return len(rows)

@@ -158,4 +158,4 @@ def test_both_bundles_work_in_one_engine() -> None:
     assert {result.status for result in score.metrics.values()} == {"scored"}
     assert score.value is not None
     assert score.value < 0.5
-    assert "bundle:compact+nph@" in score.signature
+    assert "bundle:compact+nph" in score.signature

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundle import open_bundles
 from groundwire.runtime.kserve.names import name_model
 
 Reply = tuple[int, dict[str, str], bytes]
@@ -51,11 +51,17 @@ class ModelServer:
         }
 
     @classmethod
-    def of_bundle(cls, where: Path, **options: bool) -> ModelServer:
-        """The graphs of a bundle under the names that its engine asks for."""
-        bundle = Bundle.open(where)
-        graphs = {graph for role in bundle.manifest.roles.values() for graph in (*role.graph_files, *role.target_files)}
-        return cls({name_model(bundle, graph): bundle.file(graph) for graph in graphs}, **options)
+    def of_bundle(cls, where: str | Path, **options: bool) -> ModelServer:
+        """The graphs of a bundle and of its companion under the names that their engine asks for."""
+        return cls(
+            {
+                name_model(bundle, graph): bundle.file(graph)
+                for bundle in open_bundles(where)
+                for role in bundle.manifest.roles.values()
+                for graph in (*role.graph_files, *role.target_files)
+            },
+            **options,
+        )
 
     def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Reply:
         """The reply to a request."""

@@ -36,8 +36,8 @@ def compact() -> Path:
 
 
 @pytest.fixture(scope="module")
-def all_models(compact: Path) -> ModelServer:
-    return ModelServer.of_bundle(compact)
+def all_models() -> ModelServer:
+    return ModelServer.of_bundle("compact")
 
 
 @pytest.fixture(scope="module")

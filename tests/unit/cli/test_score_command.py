@@ -540,7 +540,7 @@ def test_doctor_names_the_packages_of_missing_bundles(tmp_path: Path, monkeypatc
     monkeypatch.setattr(bundle, "CHECKOUT", tmp_path)
     monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
     output = "".join(run("doctor").output.split())  # whatever lines it is broken into
-    for name in ("compact", "nph", "generator"):
+    for name in ("compact", "reader", "nph", "generator"):
         assert f"bundle{name}notinstalled:pipinstallgroundwire-{name}" in output
 
 
