@@ -14,7 +14,6 @@ from ..written import write_labelled_rows
 from . import pack
 from .model import FROZEN_LAYERS
 from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_packed_reader, train_reader
-from .start import write_start
 
 app = typer.Typer(add_completion=False)
 Model = Annotated[Path, typer.Option(help="Directory with the files of all-mpnet-base-v2.", file_okay=False)]
@@ -46,7 +45,9 @@ def _train(
     lr: Annotated[float, typer.Option(help="Peak learning rate.")] = LEARNING_RATE,
     layers: Annotated[int, typer.Option(help="Layers of the backbone, from the lowest.", min=1, max=12)] = 12,
     frozen: Annotated[int, typer.Option(help="Lowest layers that are not trained.", min=0)] = FROZEN_LAYERS,
-    start: Annotated[Path | None, typer.Option(help="Checkpoint to start from; default the published one.")] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint or bundle to start from; default the published weights.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the data order and of every random draw.")] = SCHEDULE.seed,
     checkpoint_s: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = SCHEDULE.checkpoint_s,
     workers: Annotated[int, typer.Option(help="Processes that draw rows; 0 for the training one.", min=0)] = 0,
@@ -110,16 +111,6 @@ def _export_bundle(
     if threads:
         torch.set_num_threads(threads)
     export_reader_bundle(run, out, lambda role, stage: print(role, stage), precision=precision, force=force)
-
-
-@app.command("write-start")
-def _write_start(
-    run: Annotated[Path, typer.Option(help="Directory of a run, going on or finished.", file_okay=False)],
-    out: Annotated[Path, typer.Option(help="File to write (.safetensors), for --start.", dir_okay=False)],
-    frozen: Annotated[int, typer.Option(help="Lowest layers that the run did not train.", min=0)] = FROZEN_LAYERS,
-) -> None:
-    """Keep the trained weights of a run in a small file, from which another run can start."""
-    write_start(run, out, frozen)
 
 
 @app.command("pack-rows")

@@ -95,8 +95,8 @@ def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> R
     Args:
         source: Directory with the files of all-mpnet-base-v2; its configuration suffices if ``start`` has all weights.
         layers: How many of its lowest layers to keep.
-        start: A checkpoint of a run, of this recipe or of the trial before it; layers above ``layers`` are left out,
-            and heads that it lacks are new.
+        start: A checkpoint of a run, of this recipe or of the trial before it, or a reader's bundle; layers above
+            ``layers`` are left out, and heads that it lacks are new.
 
     Raises:
         ValueError: If weights of the backbone are in neither.
@@ -117,11 +117,21 @@ def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> R
 
 
 def read_checkpoint(path: Path) -> Mapping[str, Any]:
-    """The weights of a checkpoint, or the weights that ``start.write_start`` keeps in a ``.safetensors`` file."""
-    if path.suffix == ".safetensors":
-        from .start import read_start
+    """The weights of a checkpoint, or of a reader's bundle, which keeps them in int8.
 
-        return read_start(path)
+    Of the lowest layers and the embeddings a bundle has only what the published weights have more precisely.
+    """
+    if path.is_dir():
+        # Imported here, because a run from a pack has no ONNX.
+        import onnx_ir as ir
+
+        from groundwire.runtime.bundle import Bundle
+
+        from ..common.restore import read_weights
+
+        graph = ir.load(Bundle.open(path).file("reader.onnx"))
+        weights = {name.removeprefix("model."): torch.from_numpy(value) for name, value in read_weights(graph).items()}
+        return {name: value for name, value in weights.items() if not name.startswith(name_frozen(FROZEN_LAYERS))}
     checkpoint: Mapping[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     return checkpoint
 
@@ -153,11 +163,15 @@ def load_reader(run: Path) -> Reader:
     return reader.eval()
 
 
+def name_frozen(layers: int) -> tuple[str, ...]:
+    """What the names of the embeddings' weights and of the lowest ``layers`` layers' begin with."""
+    return ("backbone.embeddings.", *(f"backbone.encoder.layer.{index}." for index in range(layers)))
+
+
 def freeze(reader: Reader, layers: int = FROZEN_LAYERS) -> list[torch.nn.Parameter]:
     """Freeze the embeddings and the lowest ``layers`` layers; return the parameters that are left to train."""
-    prefixes = ("backbone.embeddings.", *(f"backbone.encoder.layer.{index}." for index in range(layers)))
     for name, parameter in reader.named_parameters():
-        parameter.requires_grad = not name.startswith(prefixes)
+        parameter.requires_grad = not name.startswith(name_frozen(layers))
     return [parameter for parameter in reader.parameters() if parameter.requires_grad]
 
 

@@ -15,15 +15,18 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from groundwire.export import Gate, RoleOptions, export_bundle
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule, collate
 from groundwire.recipes.compact.multitask_examples import MultitaskExample
 from groundwire.recipes.compact.multitask_model import IGNORED, TOKEN_HEAD, TOKEN_LABELS
 from groundwire.recipes.reader import composition, contrasts, measure, recipe
+from groundwire.recipes.reader.bundle import make_checkpoint
 from groundwire.recipes.reader.examples import ReaderExamples
 from groundwire.recipes.reader.feed import FILL, make_local_batches, make_worker_batches
 from groundwire.recipes.reader.loss import ReaderLoss, compute_head_logits, compute_losses, compute_ranking_loss
 from groundwire.recipes.reader.model import (
+    FROZEN_LAYERS,
     NOTHING,
     SENTENCE_HEAD,
     SENTENCE_IDS,
@@ -35,9 +38,10 @@ from groundwire.recipes.reader.model import (
     load_start,
     make_pooling,
     map_words,
+    name_frozen,
+    read_checkpoint,
 )
 from groundwire.recipes.reader.rows import HISTORY_MARK, AnswerRow, LabelledRange, encode_answer, label_ranges
-from groundwire.recipes.reader.start import read_start, write_start
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
 from groundwire.recipes.synthesis.structured_edits import EditedSpan
 from tests.support.readers import make_decided, make_tiny
@@ -361,15 +365,12 @@ def test_rows_are_chosen_at_equal_distances() -> None:
     assert measure.choose_rows(rows, 20) == rows
 
 
-def test_what_a_run_has_learned_starts_another(tmp_path: Path) -> None:
-    """Frozen layers come from elsewhere; of the others no weight moves by more than its rounding."""
-    trained, other = make_decided(), make_tiny()
-    torch.save({"model": trained.state_dict()}, tmp_path / "checkpoint.pt")
-    write_start(tmp_path, tmp_path / "start.safetensors", 1)
-    weights = read_start(tmp_path / "start.safetensors")
-    assert not any(name.startswith(("backbone.embeddings.", "backbone.encoder.layer.0.")) for name in weights)
-    load_start(other, weights, published=True)
-    for name, value in trained.state_dict().items():
-        if name in weights:
-            largest = value.abs().max()
-            assert torch.allclose(other.state_dict()[name], value, atol=float(largest) / 200)
+def test_a_bundle_is_a_start(tmp_path: Path) -> None:
+    """The layers that are not trained stay the published ones; of the others no weight moves by more than its rounding."""
+    trained, other = make_decided(6), make_tiny(6)
+    role = RoleOptions("tiny", checkpoint=make_checkpoint(trained, "tiny", 64), turn_end=HISTORY_MARK, gate=Gate(0.5))
+    before = {name: value.clone() for name, value in other.state_dict().items()}
+    load_start(other, read_checkpoint(export_bundle({"reader": role}, tmp_path / "bundle").directory), published=True)
+    for name, value in other.state_dict().items():
+        expected = before[name] if name.startswith(name_frozen(FROZEN_LAYERS)) else trained.state_dict()[name]
+        assert torch.allclose(value, expected, atol=float(expected.abs().max()) / 100), name
