@@ -366,7 +366,7 @@ def test_rows_are_chosen_at_equal_distances() -> None:
 
 
 def test_a_bundle_is_a_start(tmp_path: Path) -> None:
-    """The layers that are not trained stay the published ones; of the others no weight moves by more than its rounding."""
+    """Layers that are not trained stay the published ones; the others' weights move by no more than their rounding."""
     trained, other = make_decided(6), make_tiny(6)
     role = RoleOptions("tiny", checkpoint=make_checkpoint(trained, "tiny", 64), turn_end=HISTORY_MARK, gate=Gate(0.5))
     before = {name: value.clone() for name, value in other.state_dict().items()}

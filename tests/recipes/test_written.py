@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -126,5 +127,5 @@ def test_rows_are_chosen_at_equal_distances_and_in_pairs(tmp_path: Path) -> None
     rows, some = ((tmp_path / name).read_text().splitlines() for name in ("all.jsonl", "some.jsonl"))
     places = [rows.index(row) for row in some[::2]]
     assert [rows[place + 1] for place in places] == some[1::2]
-    gaps = [right - left for left, right in zip(places, places[1:], strict=False)]
+    gaps = [right - left for left, right in itertools.pairwise(places)]
     assert max(gaps) - min(gaps) <= 2
