@@ -226,7 +226,7 @@ def _write_page(
     showcase: tuple[int, int] | None,
 ) -> Iterator[str]:
     yield ""
-    yield "Written by `bench/quality/quality.py` (`make evaluate DATA=DATA/bench`; `--only`, `--metrics` choose less);"
+    yield "Written by `bench/quality/quality.py` (`make evaluate`, or `make evaluate-default` without Q²);"
     yield "numbers as they are. In brackets after a figure: its 95 % interval (bootstrap over contexts). Examples"
     yield "that a metric did not score are left out for that metric alone."
     yield ""

@@ -3,10 +3,10 @@
 - ``reference/cli.md`` is written from the commands themselves.
 - ``{{ code PATH }}`` in a page is replaced by a Python file.
 - ``{{ include PATH }}`` in a page is replaced by a Markdown file outside ``docs/``, its links rewritten.
-- ``{{ quality METRICS }}`` is replaced by the metrics' ROC-AUC, from docs/quality.md.
+- ``{{ quality METRICS }}`` is replaced by the metrics' ROC-AUC, from the pages of quality.
 - ``{{ facts METRICS }}`` is replaced by table rows from the metrics' records.
-- ``{{ figure CELLS }}`` is replaced by the last cell of the row of docs/quality.md that begins with these cells.
-- ``{{ domains }}`` and ``{{ range RATE }}`` are replaced by error rates of the default verdict, from docs/quality.md.
+- ``{{ figure CELLS }}`` is replaced by the last cell of the row of a page of quality that begins with these cells.
+- ``{{ domains }}`` and ``{{ range RATE }}`` are replaced by error rates of the default verdict, from docs/quality_default.md.
 - ``{{ cost ROLES }}`` and the other names in ``TABLES`` are replaced by figures from bench/results.
 """
 
@@ -106,7 +106,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
-# Figures from docs/quality.md and bench/results
+# Figures from the pages of quality and bench/results
 
 
 COMPACT = (("compact", "`q2`"), ("compact_all", "all metrics"))
@@ -119,16 +119,21 @@ def load_results(name: str) -> dict[str, Any]:
     return document
 
 
+QUALITY_PAGES = ("quality_default.md", "quality.md")
+"""Where figures are looked up, in this order: the page of the default verdict, and that of ``compact`` with all metrics."""
+
+
 def read_quality(metric: str) -> dict[str, str]:
-    """Return a metric's ROC-AUC of every labelled set, from the table of docs/quality.md; empty without a row."""
-    lines = (DOCS / "quality.md").read_text(encoding="utf-8").splitlines()
-    header = next(i for i, line in enumerate(lines) if line.startswith("| metric |"))
-    for line in lines[header + 2 :]:
-        if not line.startswith("|"):
-            break
-        cells = _cells(line)
-        if cells[0] == f"`{metric}`":
-            return dict(zip(_cells(lines[header])[1:], (cell.strip("*") for cell in cells[1:]), strict=True))
+    """Return a metric's ROC-AUC of every labelled set, from the first page whose table has it; empty without one."""
+    for page in QUALITY_PAGES:
+        lines = (DOCS / page).read_text(encoding="utf-8").splitlines()
+        header = next(i for i, line in enumerate(lines) if line.startswith("| metric |"))
+        for line in lines[header + 2 :]:
+            if not line.startswith("|"):
+                break
+            cells = _cells(line)
+            if cells[0] == f"`{metric}`":
+                return dict(zip(_cells(lines[header])[1:], (cell.strip("*") for cell in cells[1:]), strict=True))
     return {}
 
 
@@ -142,20 +147,22 @@ def write_quality_table(metrics: str) -> str:
     figures = {name: read_quality(name) for name in names}
     missing = [name for name, by_set in figures.items() if not by_set]
     if missing:
-        raise ValueError(f"docs/quality.md has no row for {', '.join(missing)}.")
+        raise ValueError(f"No page of quality has a row for {', '.join(missing)}.")
     titles = ["the verdict" if name == "verdict" else f"`{name}`" for name in names]
-    rows = [[labelled_set, *(figures[name][labelled_set] for name in names)] for labelled_set in figures["verdict"]]
+    sets = [name for name in figures["verdict"] if all(name in by_set for by_set in figures.values())]
+    rows = [[labelled_set, *(figures[name][labelled_set] for name in names)] for labelled_set in sets]
     return _table(["ROC-AUC", *titles], rows)
 
 
 def read_figure(cells: str) -> str:
-    """Return the last cell of the row of docs/quality.md that begins with ``cells``, separated by semicolons."""
+    """Return the last cell of the first row that begins with ``cells``, separated by semicolons, of a page of quality."""
     begin = [cell.strip() for cell in cells.split(";")]
-    for line in (DOCS / "quality.md").read_text(encoding="utf-8").splitlines():
-        row = _cells(line)
-        if line.startswith("|") and row[: len(begin)] == begin:
-            return row[-1]
-    raise ValueError(f"docs/quality.md has no row that begins with {' | '.join(begin)}.")
+    for page in QUALITY_PAGES:
+        for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
+            row = _cells(line)
+            if line.startswith("|") and row[: len(begin)] == begin:
+                return row[-1]
+    raise ValueError(f"No page of quality has a row that begins with {' | '.join(begin)}.")
 
 
 DOMAINS = {
@@ -173,8 +180,8 @@ DOMAINS = {
 
 
 def read_decisions() -> dict[str, dict[str, str]]:
-    """Return the row of every labelled set in the table of decisions of docs/quality.md, by column."""
-    lines = (DOCS / "quality.md").read_text(encoding="utf-8").splitlines()
+    """Return the row of every labelled set in the table of the default verdict's decisions, by column."""
+    lines = (DOCS / QUALITY_PAGES[0]).read_text(encoding="utf-8").splitlines()
     header = next(i for i, line in enumerate(lines) if line.startswith("| set | examples |"))
     titles, rows = _cells(lines[header]), {}
     for line in lines[header + 2 :]:
