@@ -103,7 +103,7 @@ class LangSmithEvaluator(RunEvaluator):  # type: ignore[misc]  # langsmith is no
             failed, the verdict is ``unknown`` or ``unverifiable``, or a text is missing, as the comment says.
         """
         sources = [run.outputs, run.inputs, *([example.inputs, example.outputs] if example else [])]
-        knowledge = next((source[self._knowledge] for source in sources if source and self._knowledge in source), ())
+        knowledge = next((source[self._knowledge] for source in sources if source and self._knowledge in source), None)
         response = (run.outputs or {}).get(self._response, "")
         checked = self._checker.check(read_text(response), read_texts(knowledge))
         return EvaluationResult(

@@ -52,7 +52,7 @@ def make_evaluator(
         *, output: Any, input: Any = None, expected_output: Any = None, metadata: Any = None, **_: Any
     ) -> list[Evaluation]:
         sources = [source for source in (output, input, expected_output, metadata) if isinstance(source, Mapping)]
-        passages = next((source[knowledge] for source in sources if knowledge in source), ())
+        passages = next((source[knowledge] for source in sources if knowledge in source), None)
         checked = await checker.acheck(response(output), passages)
         label = Evaluation(
             name=f"{name}_label",

@@ -66,16 +66,16 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
         super().__init__(**({"supported_event_hooks": [GuardrailEventHooks.post_call]} | settings))
         self._checker = Checker(engine, metrics=metrics, options=options)
 
-    def read_knowledge(self, data: Mapping[str, Any]) -> Knowledge:
+    def read_knowledge(self, data: Mapping[str, Any]) -> Knowledge | None:
         """Return the knowledge of a request; a subclass may read it from elsewhere.
 
         Args:
             data: The body of the request.
 
         Returns:
-            The passages of ``metadata.knowledge``; empty where it is absent.
+            The passages of ``metadata.knowledge``; None where there are none.
         """
-        return read_knowledge(data, ("metadata",))
+        return read_knowledge(data, ("metadata",)) or None
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
         """Return the response if it passes.

@@ -147,8 +147,10 @@ class CheckedAnswer(Response):
             async with limit_time(self._max_ms, "The upstream's answer"):
                 answer = await request.wait_for(self._asking)
             try:
-                if answer.status != HTTPStatus.OK:
+                if answer.status >= HTTPStatus.BAD_REQUEST:
                     response = make_response(answer, await request.wait_for(answer.read()))
+                elif answer.status != HTTPStatus.OK:
+                    raise Refusal("upstream", f"The upstream's answer has the status {answer.status}, not 200.")
                 elif not self._is_stream:
                     response = make_response(answer, await request.wait_for(self._check(answer)))
                 elif answer.is_stream:

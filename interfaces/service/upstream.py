@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 import httpx
@@ -127,26 +127,36 @@ class Answer:
                 self._check_size(len(content))
         return bytes(content)
 
-    async def read_events(self) -> AsyncIterator[bytes]:
+    async def read_events(self) -> AsyncGenerator[bytes, None]:
         """The data of each event before ``END``.
 
         Raises Refusal ``upstream`` if an event is too long, or the stream ends without ``END``.
         """
-        held, data = b"", []
+        data: list[bytes] = []
+        async with aclosing(self._read_lines()) as lines:
+            async for line in lines:
+                if line.startswith(b"data:"):
+                    data.append(line.removeprefix(b"data:").removeprefix(b" "))
+                    self._check_size(sum(map(len, data)))
+                elif not line and data:
+                    event = b"\n".join(data)
+                    data.clear()
+                    if event.strip() == END:
+                        return
+                    yield event
+        raise Refusal("upstream", "The upstream's stream has ended before it was complete.")
+
+    async def _read_lines(self) -> AsyncGenerator[bytes, None]:
+        """The lines of the body, and an empty one at its end."""
+        held = b""
         with self._upstream.translate_errors():
             async for part in self._response.aiter_bytes():
                 *lines, held = (held + part).split(b"\n")
-                for line in (line.removesuffix(b"\r") for line in lines):
-                    if line.startswith(b"data:"):
-                        data.append(line.removeprefix(b"data:").removeprefix(b" "))
-                        self._check_size(sum(map(len, data)))
-                    elif not line and data:
-                        event, data = b"\n".join(data), []
-                        if event.strip() == END:
-                            return
-                        yield event
+                for line in lines:
+                    yield line.removesuffix(b"\r")
                 self._check_size(len(held))
-        raise Refusal("upstream", "The upstream's stream has ended before it was complete.")
+        yield held
+        yield b""
 
     def _check_size(self, size: int) -> None:
         if size > self._limit:

@@ -8,15 +8,18 @@ import pytest
 
 from groundwire.engine import Engine
 from tests.support.adapters import CONSISTENT, FAILURE, GREETING, INCONSISTENT, KNOWLEDGE, load
+from tests.support.streams import METRICS
 
 guardrails = load("guardrails")
 from guardrails.errors import ValidationError  # noqa: E402
 
 from groundwire.adapters.guardrails_ai import GroundwireValidator  # noqa: E402
 
+ASKED = [{"role": "user", "content": "What is honey like?"}]
+
 
 def check(engine: Engine, text: str, metadata: dict[str, Any], on_fail: str = "noop") -> Any:
-    guard = guardrails.Guard().use(GroundwireValidator(engine, on_fail=on_fail))
+    guard = guardrails.Guard().use(GroundwireValidator(engine, on_fail=on_fail, metrics=METRICS))
     return guard.validate(text, metadata=metadata)
 
 
@@ -41,7 +44,7 @@ def test_without_a_score_nothing_passes(engine: Engine, failing_engine: Engine) 
     outcome = check(failing_engine, CONSISTENT, {"knowledge": KNOWLEDGE})
     assert outcome.validation_passed is False
     assert FAILURE in outcome.validation_summaries[0].failure_reason
-    assert check(engine, CONSISTENT, {"knowledge": ""}).validation_passed is False
+    assert check(engine, CONSISTENT, {"knowledge": []}).validation_passed is False
     with pytest.raises(ValueError, match="knowledge"):
         check(engine, CONSISTENT, {})
 
@@ -51,5 +54,5 @@ def test_a_stream_is_checked_by_sentences(engine: Engine) -> None:
         return iter([f"{CONSISTENT} Honey ", f"is blue. {CONSISTENT}"])
 
     guard = guardrails.Guard().use(GroundwireValidator(engine, on_fail="noop"))
-    outcomes = list(guard(ask, messages=[], metadata={"knowledge": KNOWLEDGE}, stream=True))
+    outcomes = list(guard(ask, messages=ASKED, metadata={"knowledge": KNOWLEDGE}, stream=True))
     assert False in [outcome.validation_passed for outcome in outcomes]

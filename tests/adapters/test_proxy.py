@@ -37,8 +37,7 @@ def address() -> Iterator[dict[str, Any]]:
 @pytest.fixture
 def client(address: dict[str, Any]) -> Iterator[Any]:
     with openai.OpenAI(**address) as client:
-        while client.with_options(max_retries=10).models.list().data == []:
-            pass  # pragma: no cover
+        client.with_options(max_retries=10).models.list()  # until the models are warm
         yield client
 
 
@@ -52,9 +51,11 @@ def test_an_answer(client: Any) -> None:
 
 def test_a_stream(client: Any) -> None:
     chunks = list(client.chat.completions.create(**ASKED, stream=True))
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == CONSISTENT
-    assert chunks[-1].choices[0].finish_reason == "content_filter"
-    assert chunks[-1].choices[0].groundwire["label"] == "inconsistent"
+    choices = [choice for chunk in chunks for choice in chunk.choices]
+    assert "".join(choice.delta.content or "" for choice in choices) == CONSISTENT
+    assert choices[-1].finish_reason == "content_filter"
+    assert choices[-1].groundwire["label"] == "inconsistent"
+    assert chunks[-1].usage.total_tokens == 3
 
 
 def test_the_streams_helper_of_the_client(client: Any) -> None:
@@ -69,7 +70,8 @@ def test_an_asynchronous_stream(client: Any, address: dict[str, Any]) -> None:
             return [chunk async for chunk in await client.chat.completions.create(**ASKED, stream=True)]
 
     chunks = asyncio.run(run())
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == CONSISTENT
+    choices = [choice for chunk in chunks for choice in chunk.choices]
+    assert "".join(choice.delta.content or "" for choice in choices) == CONSISTENT
 
 
 def test_errors_are_the_clients_own(client: Any, address: dict[str, Any]) -> None:

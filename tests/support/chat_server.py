@@ -25,7 +25,7 @@ class ChatServer:
     """Answers with ``text``, a letter per chunk; the model of a request says what goes wrong.
 
     ``busy`` is 429, ``broken`` ends before the end of a stream, ``error`` has an error there, ``mute`` is no JSON,
-    ``list`` no completion, ``slow`` waits before each chunk.
+    ``list`` no completion, ``made`` is 201, ``slow`` waits before each chunk.
     """
 
     def __init__(self, text: str) -> None:
@@ -65,7 +65,8 @@ class ChatServer:
             {"index": index, "message": message, "finish_reason": "stop", "logprobs": None}
             for index in range(body.get("n") or 1)
         ]
-        return JSONResponse(BASE | {"object": "chat.completion", "choices": choices, "usage": USAGE})
+        answer = BASE | {"object": "chat.completion", "choices": choices, "usage": USAGE}
+        return JSONResponse(answer, 201 if model == "made" else 200)
 
     async def _write_events(self, model: str) -> AsyncIterator[str]:
         deltas = [{"role": "assistant", "content": ""}, *({"content": letter} for letter in self.text)]

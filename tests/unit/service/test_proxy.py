@@ -197,6 +197,7 @@ def test_an_error_of_the_upstream_is_passed_back(stream: bool) -> None:
     [
         ({"model": "mute"}, "is not JSON"),
         ({"model": "list"}, "is not a chat completion"),
+        ({"model": "made"}, "has the status 201"),
         ({"model": "mute", "stream": True}, "is not a stream"),
     ],
 )
