@@ -72,7 +72,7 @@ def read_text(content: Any) -> str:
     return "\n".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
 
 
-def read_knowledge(request: Mapping[str, Any], places: Collection[Place] = PLACES) -> list[str]:
+def read_knowledge(request: Mapping[str, Any], places: Collection[Place] = PLACES) -> tuple[str, ...]:
     """Return what the answer to a request should rest on.
 
     Args:
@@ -87,11 +87,11 @@ def read_knowledge(request: Mapping[str, Any], places: Collection[Place] = PLACE
     """
     given = read_options(request).knowledge
     if given is not None:
-        return _list_passages(given)
+        return tuple(_list_passages(given))
     metadata = request.get("metadata")
     passages = metadata.get("knowledge") if "metadata" in places and isinstance(metadata, Mapping) else None
     roles = [role for place, names in ROLES.items() if place in places for role in names]
-    return _list_passages(passages) + _read_messages(request.get("messages") or (), roles)
+    return (*_list_passages(passages), *_read_messages(request.get("messages") or (), roles))
 
 
 def read_options(request: Mapping[str, Any]) -> ChatOptions:

@@ -30,7 +30,7 @@ with needs("guardrails-ai"):
 __all__ = ["GroundwireValidator"]
 
 
-@register_validator(name="groundwire/consistent", data_type="string")  # type: ignore[untyped-decorator]
+@register_validator(name="groundwire/consistent", data_type="string")
 class GroundwireValidator(Validator):  # type: ignore[misc]  # guardrails is not read by mypy
     """Lets a text pass only if ``metadata["knowledge"]`` supports it, or if it states nothing.
 

@@ -106,7 +106,8 @@ class Answer:
     @property
     def is_stream(self) -> bool:
         """Whether it is server-sent events."""
-        return self._response.headers.get("content-type", "").partition(";")[0].strip().lower() == EVENTS
+        kind: str = self._response.headers.get("content-type", "")
+        return kind.partition(";")[0].strip().lower() == EVENTS
 
     @property
     def headers(self) -> dict[str, str]:
