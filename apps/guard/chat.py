@@ -6,14 +6,15 @@ the dictionary that the reader may have. ``run`` and ``arun`` drive it from thre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from groundwire.engine import Engine, InvalidRequest
 from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Citation, UnsupportedSpan, Verdict
+from groundwire.engine.schema.results import Citation, Score, UnsupportedSpan, Verdict
+from groundwire.runtime.arguments import OptionRecord
 from groundwire.runtime.unread import is_blank
 
 from .records import FinalEvent, Release
@@ -23,15 +24,27 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[tuple[ResponseStream, str | None], None, T]
 """Yields a stream and the text to feed it, None to finish it; returns a result."""
 FIELD = "groundwire"
-"""The field of a choice with its ``ChatVerdict``, and of a request to the service with its ``ChatOptions``."""
-SOURCES = ("system", "developer", "tool", "function")
-"""Roles of the messages that an answer should rest on."""
+"""The field of a choice with its ``ChatVerdict``, and of a request with its ``ChatOptions``."""
+Place: TypeAlias = Literal["system", "tool", "metadata"]
+"""Where a request has its knowledge: in the texts of system and developer messages, in the results of tools, or in
+``metadata.knowledge``."""
+PLACES: tuple[Place, ...] = ("system", "tool")
+"""The places that are read where none are named."""
+ROLES: Mapping[Place, tuple[str, ...]] = {"system": ("system", "developer"), "tool": ("tool", "function")}
+"""Roles of the messages of a place."""
 TURNS = ("user", "assistant")
 """Roles of the messages that are the dialogue."""
 FILTERED = "content_filter"
 """``finish_reason`` of a choice whose text has not left as a whole."""
 _TOP = ("id", "object", "created", "model", "usage", "system_fingerprint", "service_tier")
 _SAFE = ("role", "tool_calls", "function_call", "refusal")
+
+
+class ChatOptions(OptionRecord, frozen=True, kw_only=True):
+    """What a request says to the guard in its field ``groundwire``, which the model does not get."""
+
+    knowledge: str | tuple[str, ...] | None = None
+    """The text that the answer should rest on, or several passages; None leaves it to the places of the guard."""
 
 
 class ChatVerdict(Record, frozen=True):
@@ -59,16 +72,41 @@ def read_text(content: Any) -> str:
     return "\n".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
 
 
-def read_knowledge(messages: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what an answer should rest on: the texts of system, developer and tool messages.
+def read_knowledge(request: Mapping[str, Any], places: Collection[Place] = PLACES) -> tuple[str, ...]:
+    """Return what the answer to a request should rest on.
 
     Args:
-        messages: The messages of a request.
+        request: The body of the request. The knowledge of its own field ``groundwire`` is all of it, where given.
+        places: Where else the knowledge may be; the texts of all places are joined.
 
     Returns:
-        The passages, in order.
+        The passages: those of the metadata, then those of the messages, in order.
+
+    Raises:
+        InvalidRequest: The field ``groundwire``, or the knowledge of the metadata, cannot be used.
     """
-    return _read_messages(messages, SOURCES)
+    given = read_options(request).knowledge
+    if given is not None:
+        return tuple(_list_passages(given))
+    metadata = request.get("metadata")
+    passages = metadata.get("knowledge") if "metadata" in places and isinstance(metadata, Mapping) else None
+    roles = [role for place, names in ROLES.items() if place in places for role in names]
+    return (*_list_passages(passages), *_read_messages(request.get("messages") or (), roles))
+
+
+def read_options(request: Mapping[str, Any]) -> ChatOptions:
+    """Return the field ``groundwire`` of a request; InvalidRequest says what is wrong with it."""
+    try:
+        return msgspec.convert(request.get(FIELD) or {}, ChatOptions)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"The field {FIELD} of the request cannot be used: {error}.") from error
+
+
+def _list_passages(knowledge: Any) -> list[str]:
+    passages = [knowledge] if isinstance(knowledge, str) else knowledge or []
+    if not isinstance(passages, list | tuple) or not all(isinstance(passage, str) for passage in passages):
+        raise InvalidRequest(f"knowledge is {knowledge!r:.200}; pass a text, or a list of texts.")
+    return [passage for passage in passages if not is_blank(passage)]
 
 
 def read_history(messages: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -114,11 +152,18 @@ class CheckedChat:
         self._streams: dict[int, ResponseStream] = {}
         self._ended: set[int] = set()
         self._stopped = 0
+        self._top: dict[str, Any] = {}
+        """The fields of the last chunk that are not of a choice."""
 
     @property
     def is_stopped(self) -> bool:
         """Whether the policy has ended every choice before the model did: nothing that is still written can leave."""
         return self._stopped >= self._choices
+
+    @property
+    def scores(self) -> list[Score]:
+        """The scores of the choices that have ended."""
+        return [stream.score for stream in self._streams.values() if stream.score is not None]
 
     def close(self) -> None:
         """Cancel the checks."""
@@ -142,16 +187,17 @@ class CheckedChat:
             checked = yield from self._check_choice(choice)
             if checked is not None:
                 choices.append(checked)
+        self._top = {name: answer[name] for name in _TOP if name in answer}
         if written and not choices:
             return None
-        return {name: answer[name] for name in _TOP if name in answer} | {"choices": choices}
+        return self._top | {"choices": choices}
 
     def finish(self) -> Steps[dict[str, Any] | None]:
         """Check what is held of choices that the model has not ended, and return a chunk with it, or None."""
         choices = []
         for index in tuple(self._streams.keys() - self._ended):
             choices.append((yield from self._end(index, {"index": index, "delta": {}, "finish_reason": "stop"})))
-        return {"object": "chat.completion.chunk", "choices": choices} if choices else None
+        return self._top | {"choices": choices} if choices else None
 
     def _check_choice(self, choice: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
         index, part = choice.get("index", 0), "message" if "message" in choice else "delta"

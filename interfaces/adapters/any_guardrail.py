@@ -90,7 +90,7 @@ class GroundwireGuardrail(Guardrail):  # type: ignore[misc]  # any_guardrail is 
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def validate(
-        self, input_text: str, context: Knowledge = (), question: str | None = None, **_: Any
+        self, input_text: str, context: Knowledge | None = None, question: str | None = None, **_: Any
     ) -> GuardrailOutput:
         """Check a response.
 

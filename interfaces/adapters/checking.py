@@ -112,27 +112,32 @@ class Checker:
         engine.plan(self.metrics, self.options)
         return engine
 
-    def check(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> Checked:
+    def check(self, response: str, knowledge: Knowledge | None, history: Sequence[str] = ()) -> Checked:
         """Check one response.
 
         Args:
             response: The text to check.
-            knowledge: The text that it should rest on, one text or several passages.
+            knowledge: The text that it should rest on, one text or several passages; empty where a search found
+                nothing, None where it is missing, which is unusable input.
             history: The utterances before it, oldest first.
 
         Returns:
             The decision. Unusable input has the label ``unknown``, with the error's text as its reason.
         """
         engine = self.engine
+        if knowledge is None:
+            return _MISSING
         try:
             score = engine.score(response, knowledge, history=history, metrics=self.metrics, options=self.options)
         except GroundwireError as error:
             return _refuse(error)
         return read_score(score)
 
-    async def acheck(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> Checked:
+    async def acheck(self, response: str, knowledge: Knowledge | None, history: Sequence[str] = ()) -> Checked:
         """Check one response in asyncio, as ``check``."""
         engine = self.engine
+        if knowledge is None:
+            return _MISSING
         try:
             score = await engine.ascore(
                 response, knowledge, history=history, metrics=self.metrics, options=self.options
@@ -151,6 +156,11 @@ class Checker:
             An iterator of the decisions, in order.
         """
         return map(read_score, self.engine.score_many(items, metrics=self.metrics, options=self.options))
+
+
+_MISSING = Checked(
+    "unknown", None, None, "There is no score. The knowledge is missing; where there is none, pass an empty list."
+)
 
 
 def _refuse(error: GroundwireError) -> Checked:

@@ -80,13 +80,15 @@ class DeepEvalMetric(BaseMetric):  # type: ignore[misc]  # deepeval is not read 
     def __name__(self) -> str:
         return "Groundwire"
 
-    def _read(self, test_case: LLMTestCase) -> tuple[str, list[str], list[str]]:
+    def _read(self, test_case: LLMTestCase) -> tuple[str, list[str] | None, list[str]]:
         self.score: float | None = None
         self.reason: str | None = None
         self.error: str | None = None
         self.success = False
-        passages = test_case.retrieval_context or test_case.context or ()
-        knowledge = [passage if isinstance(passage, str) else passage.context for passage in passages]
+        passages = test_case.context if test_case.retrieval_context is None else test_case.retrieval_context
+        knowledge = None
+        if passages is not None:
+            knowledge = [passage if isinstance(passage, str) else passage.context for passage in passages]
         return test_case.actual_output or "", knowledge, [test_case.input] if test_case.input else []
 
     def _keep(self, checked: Checked) -> float | None:

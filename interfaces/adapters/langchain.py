@@ -16,10 +16,9 @@ from groundwire.engine import Engine, InvalidRequest, Options
 
 from .checking import Checker
 from .extras import needs
+from .texts import read_text, read_texts
 
 with needs("langchain"):
-    from langchain_core.documents import Document
-    from langchain_core.messages import BaseMessage
     from langchain_core.runnables import Runnable, RunnableLambda
     from langsmith.evaluation import EvaluationResult, RunEvaluator
 
@@ -104,9 +103,9 @@ class LangSmithEvaluator(RunEvaluator):  # type: ignore[misc]  # langsmith is no
             failed, the verdict is ``unknown`` or ``unverifiable``, or a text is missing, as the comment says.
         """
         sources = [run.outputs, run.inputs, *([example.inputs, example.outputs] if example else [])]
-        knowledge = next((source[self._knowledge] for source in sources if source and self._knowledge in source), ())
+        knowledge = next((source[self._knowledge] for source in sources if source and self._knowledge in source), None)
         response = (run.outputs or {}).get(self._response, "")
-        checked = self._checker.check(_read_text(response), _read_texts(knowledge))
+        checked = self._checker.check(read_text(response), read_texts(knowledge))
         return EvaluationResult(
             key=self.key,
             score=checked.probability,
@@ -121,18 +120,7 @@ def _read_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
         if name not in turn:
             raise InvalidRequest(f"The input has {list(turn)} and no {name!r}; give response and knowledge.")
     return {
-        "response": _read_text(turn["response"]),
-        "knowledge": _read_texts(turn["knowledge"]),
-        "history": _read_texts(turn.get("history", ())),
+        "response": read_text(turn["response"]),
+        "knowledge": read_texts(turn["knowledge"]),
+        "history": read_texts(turn.get("history", ())),
     }
-
-
-def _read_text(value: Any) -> Any:
-    """The text of a message or document; anything else as it is, for the engine to check."""
-    if isinstance(value, Document):
-        return value.page_content
-    return str(value.text) if isinstance(value, BaseMessage) else value
-
-
-def _read_texts(value: Any) -> Any:
-    return [_read_text(item) for item in value] if isinstance(value, list | tuple) else _read_text(value)

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from groundwire.engine import Engine, Options
+from groundwire.engine import Engine, InvalidRequest, Options
 from groundwire.engine.api import Knowledge
+from groundwire.guard.chat import Place, read_history, read_knowledge
 
-from .checking import Checker
+from .checking import Checked, Checker
 from .extras import needs
 
 with needs("litellm"):
@@ -29,6 +30,7 @@ with needs("litellm"):
 __all__ = ["LiteLLMGuardrail"]
 
 _WITHOUT_TEXT = (EmbeddingResponse, ImageResponse)
+_PLACES: tuple[Place, ...] = ("metadata",)
 _HOOKS = ("async_post_call_success_hook", "async_post_call_streaming_iterator_hook")
 
 
@@ -65,17 +67,16 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
         super().__init__(**({"supported_event_hooks": [GuardrailEventHooks.post_call]} | settings))
         self._checker = Checker(engine, metrics=metrics, options=options)
 
-    def read_knowledge(self, data: Mapping[str, Any]) -> Knowledge:
+    def read_knowledge(self, data: Mapping[str, Any]) -> Knowledge | None:
         """Return the knowledge of a request; a subclass may read it from elsewhere.
 
         Args:
             data: The body of the request.
 
         Returns:
-            ``metadata.knowledge``, one text or several passages; empty where it is absent.
+            The passages of ``metadata.knowledge``; None where there are none.
         """
-        knowledge: Knowledge = (data.get("metadata") or {}).get("knowledge") or ()
-        return knowledge
+        return read_knowledge(data, _PLACES) or None
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
         """Return the response if it passes.
@@ -92,7 +93,7 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
             GuardrailRaisedException: The response does not pass.
         """
         for text in self._read_texts(response):
-            checked = await self._checker.acheck(text, self.read_knowledge(data), _read_history(data))
+            checked = await self._check(text, data)
             if checked.passed is not True:
                 raise self._refuse(checked.reason, blocked_content=checked.passed is False)
         return response
@@ -123,6 +124,13 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
         for chunk in chunks:
             yield chunk
 
+    async def _check(self, text: str, data: Mapping[str, Any]) -> Checked:
+        try:
+            knowledge = self.read_knowledge(data)
+        except InvalidRequest as error:
+            raise self._refuse(str(error)) from error
+        return await self._checker.acheck(text, knowledge, read_history(data.get("messages") or ()))
+
     def _read_texts(self, response: Any) -> list[str]:
         if isinstance(response, ModelResponse):
             texts = [choice.message.content for choice in response.choices]
@@ -138,9 +146,3 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
         return GuardrailRaisedException(
             guardrail_name=self.guardrail_name, message=reason, blocked_content=blocked_content
         )
-
-
-def _read_history(data: Mapping[str, Any]) -> list[str]:
-    """What was said before, without instructions and parts that are not text."""
-    turns = [turn for turn in data.get("messages") or () if turn.get("role") in ("user", "assistant")]
-    return [turn["content"] for turn in turns if isinstance(turn.get("content"), str) and turn["content"].strip()]

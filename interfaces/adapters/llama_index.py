@@ -67,7 +67,7 @@ class LlamaIndexEvaluator(BaseEvaluator):  # type: ignore[misc]  # llama_index i
             True, and
             ``invalid_reason`` says why. A response that states nothing passes without a score.
         """
-        checked = await self._checker.acheck(response or "", list(contexts or ()), [query] if query else ())
+        checked = await self._checker.acheck(response or "", contexts, [query] if query else ())
         is_invalid = checked.passed is None
         return EvaluationResult(
             query=query,

@@ -50,7 +50,7 @@ def make_scorer(
     def groundwire(
         inputs: dict[str, Any] | None = None, outputs: Any = None, expectations: dict[str, Any] | None = None
     ) -> Feedback:
-        passages = (expectations or {}).get(knowledge) or (inputs or {}).get(knowledge) or ()
+        passages = (expectations or {}).get(knowledge, (inputs or {}).get(knowledge))
         checked = checker.check(outputs, passages)
         return Feedback(
             name=name,

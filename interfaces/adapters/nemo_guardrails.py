@@ -55,7 +55,7 @@ def make_action(
         context = context or {}
         asked = context.get("last_user_message")
         checked = await checker.acheck(
-            context.get("bot_message") or "", context.get("relevant_chunks") or (), [asked] if asked else ()
+            context.get("bot_message") or "", context.get("relevant_chunks") or None, [asked] if asked else ()
         )
         return ActionResult(return_value=checked.passed is True, context_updates={"groundwire": checked.to_dict()})
 

@@ -139,7 +139,7 @@ class GuardedClient:
         messages = [_to_dict(message) for message in arguments.get("messages") or ()]
         knowledge = self._knowledge
         if knowledge is None:
-            knowledge = read_knowledge(messages)
+            knowledge = read_knowledge({"messages": messages})
         elif callable(knowledge):
             knowledge = knowledge(arguments)
         metrics = add_citing(engine, engine.plan().names) if self._metrics is None else self._metrics
@@ -178,7 +178,7 @@ def _stream(checked: CheckedChat, chunks: Any) -> Generator[Any]:
                     return
             part = run(checked.finish())
             if part is not None:
-                yield _rebuild(last, _to_dict(last) | part)
+                yield _rebuild(last, part)
         finally:
             if hasattr(chunks, "close"):
                 chunks.close()
@@ -196,7 +196,7 @@ async def _stream_async(checked: CheckedChat, chunks: Any) -> AsyncGenerator[Any
                     return
             part = await arun(checked.finish())
             if part is not None:
-                yield _rebuild(last, _to_dict(last) | part)
+                yield _rebuild(last, part)
         finally:
             close = getattr(chunks, "close", None) or getattr(chunks, "aclose", None)
             if close is not None:

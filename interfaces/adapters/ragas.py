@@ -53,5 +53,5 @@ class RagasMetric(SingleTurnMetric):  # type: ignore[misc]  # ragas is not read 
 
     async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any) -> float:
         history = [sample.user_input] if sample.user_input else ()
-        checked = await self._checker.acheck(sample.response or "", sample.retrieved_contexts or (), history)
+        checked = await self._checker.acheck(sample.response or "", sample.retrieved_contexts, history)
         return checked.require_probability()

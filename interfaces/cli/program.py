@@ -29,6 +29,7 @@ from . import (
     export,
     generate,
     mcp,
+    proxy,
     refine,
     report,
     score,
@@ -76,6 +77,10 @@ Serve all of this over HTTP, with a page to try it (`pip install 'groundwire[ser
     groundwire serve --open
     curl localhost:8000/score --json '{"response": "Honey is blue.", "knowledge": "Honey is golden."}'
 
+Check the answers of a server of OpenAI's chat protocol before they leave (`pip install 'groundwire[proxy]'`):
+
+    groundwire proxy --upstream http://localhost:8001/v1
+
 Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 
     groundwire evaluate labelled.jsonl --out runs/labelled
@@ -116,6 +121,7 @@ app.command("verify")(verify.verify_packet)
 app.command("doctor")(doctor.doctor)
 app.add_typer(bundle.app, name="bundle")
 app.command("serve")(serve.serve)
+app.command("proxy")(proxy.proxy)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import webbrowser
-from collections.abc import Callable
-from dataclasses import field, make_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundwire.engine import InvalidRequest
-from groundwire.service.settings import (
-    HINTS,
-    NOT_OPTIONS,
-    PREFIX,
-    Settings,
-    is_list,
-    load_settings,
-    plain_type,
-    read_field_docs,
-    read_tokens,
-)
+from groundwire.service.settings import PREFIX, Settings, read_tokens
 
 from .groups import expand_groups
+from .serving import CheckOption, ConfigOption, make_options, needs, read_settings
 
 HELP = f"""Serve the engine over HTTP.
 
@@ -46,43 +32,16 @@ Every option may also be a variable ({PREFIX}PORT=9000; several values are separ
 """
 
 
-def _import_run() -> Callable[..., int]:
-    try:
-        from groundwire.service.server import run
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "httptools", "prometheus_client"):
-            raise
-        typer.echo(f"The service needs {error.name}; install it with: pip install 'groundwire[serve]'", err=True)
-        raise typer.Exit(1) from error
-    return run
-
-
-def _make_options() -> list[tuple[str, Any, Any]]:
-    """Return one option per setting, with its docstring as help; an option not given stays None."""
-    docs = read_field_docs(Settings)
-    fields = []
-    for name in HINTS:
-        if name in NOT_OPTIONS:
-            continue
-        default = getattr(Settings(), name)
-        shown = f"{default:g}" if isinstance(default, float) else str(default)
-        note = "" if default in (None, (), False, True) else f" Default: {shown}."
-        kind: Any = list[str] | None if is_list(name) else plain_type(name) | None
-        option = typer.Option(help=docs.get(name, "") + note, show_default=False)
-        fields.append((name, Annotated[kind, option], field(default=None)))
-    return fields
-
-
 if TYPE_CHECKING:
     SettingOptions = Any
 else:
-    SettingOptions = make_dataclass("SettingOptions", _make_options(), frozen=True)
+    SettingOptions = make_options(Settings)
 
 
 @expand_groups
 def serve(
-    config: Annotated[Path | None, typer.Option(help="TOML file with settings.", dir_okay=False)] = None,
-    check: Annotated[bool, typer.Option("--check", help="Read the settings, say if they are usable, end.")] = False,
+    config: ConfigOption = None,
+    check: CheckOption = False,
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page /ui in the browser when the service listens.")
     ] = False,
@@ -90,17 +49,11 @@ def serve(
     given: SettingOptions,
 ) -> None:
     """Serve the engine over HTTP; the user reads ``HELP``."""
-    values = {name: value for name, value in vars(given).items() if value not in (None, [])}
-    for name in values:
-        if is_list(name):
-            values[name] = [part for value in values[name] for part in value.split(",")]
-    try:
-        settings = load_settings(config, os.environ, values)
-    except InvalidRequest as error:
-        raise typer.BadParameter(str(error)) from error
+    settings = read_settings(Settings, config, given)
     if open_page and not settings.ui:
         raise typer.BadParameter("the settings leave the page /ui out.", param_hint="--open")
-    run = _import_run()
+    with needs("serve"):
+        from groundwire.service.server import run
     if check:
         read_tokens(settings)
         typer.echo("The settings are usable.")

@@ -1,5 +1,7 @@
 """The HTTP service: ``app`` is an ASGI application over an engine, ``groundwire serve`` runs it.
 
+``make_proxy`` is another one, before a server of OpenAI's chat protocol; ``groundwire proxy`` runs it.
+
 >>> from groundwire import service
 >>> from groundwire.engine import Engine
 >>> application = service.app(Engine.load("compact"))                                          # doctest: +SKIP
@@ -12,11 +14,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .application import app
     from .problems import Problem
-    from .settings import Settings, load_settings
+    from .proxy import make_proxy
+    from .settings import ProxySettings, Settings, load_settings
 
-__all__ = ["Problem", "Settings", "app", "load_settings"]
+__all__ = ["Problem", "ProxySettings", "Settings", "app", "load_settings", "make_proxy"]
 
-_MODULES = {"Problem": "problems", "Settings": "settings", "app": "application", "load_settings": "settings"}
+_MODULES = {
+    "Problem": "problems",
+    "ProxySettings": "settings",
+    "Settings": "settings",
+    "app": "application",
+    "load_settings": "settings",
+    "make_proxy": "proxy",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -28,8 +38,9 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("starlette", "prometheus_client", "uvicorn"):
+        if (error.name or "").partition(".")[0] in ("starlette", "prometheus_client", "uvicorn", "httpx"):
+            extra = "proxy" if error.name == "httpx" else "serve"
             raise ImportError(
-                f"The service needs {error.name}; install it with: pip install 'groundwire[serve]'"
+                f"The service needs {error.name}; install it with: pip install 'groundwire[{extra}]'"
             ) from error
         raise

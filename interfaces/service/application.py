@@ -147,7 +147,7 @@ def app(engine: Engine, settings: Settings | None = None) -> Front:
     if not isinstance(engine, Engine):
         raise InvalidRequest(f"engine is {type(engine).__name__}; pass an Engine, as of Engine.load().")
     service = Service(engine, settings or Settings())
-    routes: list[BaseRoute] = [_make_route(service, operation) for operation in OPERATIONS]
+    routes: list[BaseRoute] = [make_route(service, operation) for operation in OPERATIONS]
 
     async def openapi(request: Request) -> Response:
         return Response(encode_document(), media_type="application/json")
@@ -183,7 +183,9 @@ def encode_document() -> bytes:
     return msgspec.json.encode(make_document(OPERATIONS))
 
 
-def _make_route(service: Service, operation: Operation) -> Route:
+def make_route(service: Service, operation: Operation) -> Route:
+    """The route of an operation."""
+
     async def handle(request: Request) -> Response:
         return await operation.handle(_make_request(service, request, operation.path))
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
-from groundwire.engine import InvalidRequest, Score
+from groundwire.engine import Score
 
-from .problems import Refusal, find_path, make_json
+from .problems import Refusal, make_json
 from .records import ClassifyBody, LabelledSpan, LabelledSpans, ResponseBody
-from .request import ServiceRequest
+from .request import ServiceRequest, translate_paths
 from .scoring import score_body
 
 BODY = msgspec.json.Decoder(ClassifyBody)
@@ -26,23 +26,11 @@ async def classify(request: ServiceRequest) -> Response:
     """
     body = await request.read(BODY)
     question = (body.parameters.question,) if body.parameters.question.strip() else ()
-    try:
+    with translate_paths(_PATHS):
         _, _, score = await score_body(
             request, ResponseBody(response=body.inputs, knowledge=body.parameters.context, history=question)
         )
-    except InvalidRequest as error:
-        raise Refusal("invalid", str(error), _translate(find_path(str(error)))) from error
-    except Refusal as refusal:
-        refusal.path = _translate(refusal.path)
-        raise
     return make_json(LabelledSpans(find_spans(body.inputs, score, request.service.settings.classify_label)))
-
-
-def _translate(path: str) -> str:
-    for ours, theirs in _PATHS.items():
-        if path.startswith(ours):
-            return theirs + path.removeprefix(ours)
-    return path
 
 
 def find_spans(inputs: str, score: Score, label: str) -> tuple[LabelledSpan, ...]:

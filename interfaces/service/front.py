@@ -8,7 +8,7 @@ import hmac
 import logging
 import re
 import secrets
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from http import HTTPStatus
 from types import MappingProxyType
@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 from groundwire.engine import GroundwireError
 
 from . import logs, page
-from .problems import MEDIA_TYPE, Code, Refusal, refuse_error
+from .problems import MEDIA_TYPE, Code, Refusal, describe_error, refuse_error
 from .state import RequestContext, Service, get_context
 
 ID_HEADER = "X-Request-Id"
@@ -97,9 +97,11 @@ class Body:
 class Front:
     """Gives requests an id, checks their tokens, turns errors into problems, and counts and logs the answers."""
 
-    def __init__(self, service: Service, router: Router) -> None:
+    def __init__(self, service: Service, router: Router, close: Callable[[], Awaitable[None]] | None = None) -> None:
+        """``close`` is called when the server has stopped."""
         self._service = service
         self._router = router
+        self._close = close
         self._authorizer = Authorizer(service.tokens, service.settings.tenant_tokens)
 
     @property
@@ -130,6 +132,8 @@ class Front:
                 await send({"type": "lifespan.startup.complete"})
             else:
                 await self._service.readiness.stop()
+                if self._close is not None:
+                    await self._close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -224,8 +228,10 @@ async def respond_with_problem(refusal: Refusal, request_id: str, scope: Scope, 
     if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1008, "reason": refusal.code})
         return
-    problem: Any = refusal.describe(request_id)
-    if route_path(scope).startswith("/v2/"):  # the Open Inference Protocol's own form is an object with ``error``
-        problem = {"error": refusal.detail, **msgspec.to_builtins(problem)}
+    problem, path = refusal.describe(request_id), route_path(scope)
     content = msgspec.json.encode(problem)
+    if path.startswith("/v2/"):  # the Open Inference Protocol's own form is an object with ``error``
+        content = msgspec.json.encode({"error": refusal.detail, **msgspec.to_builtins(problem)})
+    elif path.startswith("/v1/"):  # and so is that of OpenAI's protocol
+        content = msgspec.json.encode(describe_error(problem))
     await Response(content, refusal.status, refusal.headers, MEDIA_TYPE)(scope, receive, send)

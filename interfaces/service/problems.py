@@ -28,6 +28,7 @@ Code: TypeAlias = Literal[
     "overloaded",
     "client_closed",
     "failed",
+    "upstream",
     "not_ready",
     "closed",
     "deadline",
@@ -46,6 +47,7 @@ STATUS: Mapping[Code, int] = MappingProxyType(
         "overloaded": 429,
         "client_closed": 499,
         "failed": 500,
+        "upstream": 502,
         "not_ready": 503,
         "closed": 503,
         "deadline": 504,
@@ -68,7 +70,8 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
     code: Code
     """``malformed``: not JSON; ``invalid``: JSON whose fields do not fit; ``too_large``: more than the limits allow;
     ``unreadable``: a text exceeds what the models may read; ``overloaded``: try again after ``Retry-After`` seconds;
-    ``deadline``: not finished in time; ``failed``: a model failed; ``not_ready`` and ``closed``: ask another server."""
+    ``deadline``: not finished in time; ``failed``: a model failed; ``upstream``: the proxy's upstream did not answer,
+    or its answer cannot be read; ``not_ready`` and ``closed``: ask another server."""
     status: int
     """The HTTP status."""
     title: str
@@ -105,6 +108,12 @@ class Refusal(Exception):
         """The record that is sent."""
         title = TITLES.get(self.status) or HTTPStatus(self.status).phrase
         return Problem(self.code, self.status, title, self.detail, self.path, request_id, self.result)
+
+
+def describe_error(problem: Problem) -> dict[str, Any]:
+    """A problem in the form of OpenAI's protocol, whose clients read ``error``."""
+    error = {"message": problem.detail, "type": problem.code, "param": problem.path or None, "code": problem.code}
+    return {"error": error, **msgspec.to_builtins(problem)}
 
 
 def make_json(content: Any, status: int = 200, **headers: str) -> Response:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 
-from groundwire.engine import Options, Triple
+from groundwire.engine import InvalidRequest, Options, Triple
 from groundwire.engine.core.plan import Plan
 from groundwire.files.json_text import MalformedText, decode_json
 from groundwire.runtime.arguments import suggest
 
-from .problems import Refusal
+from .problems import Refusal, find_path
 from .records import Knowledge, Metrics, Triples
 from .settings import Settings
 from .state import RequestContext, Service
@@ -48,11 +49,15 @@ class ServiceRequest:
 
     async def read(self, decoder: msgspec.json.Decoder[T]) -> T:
         """The record in the body; Refusal says what is wrong with it."""
+        return decode(await self.read_json(), decoder)
+
+    async def read_json(self) -> bytes:
+        """The body of a request that says it is JSON."""
         check_media_type(self.http.headers.get("content-type"), "application/json")
         body = await self.read_bytes()
         if self.service.settings.log_texts:
             self.context.log_fields["body"] = body.decode("utf-8", "replace")
-        return decode(body, decoder)
+        return body
 
     async def read_bytes(self) -> bytes:
         """The body, within the limit of bytes and the deadline."""
@@ -96,7 +101,7 @@ class ServiceRequest:
 
         The body must have been read.
         """
-        return await run_both(_refuse_when_gone(self.http), _await(work))
+        return await run_both(refuse_when_gone(self.http), _await(work))
 
 
 async def _await(work: Awaitable[T]) -> T:
@@ -120,7 +125,8 @@ async def run_both(reading: Coroutine[Any, Any, None], work: Coroutine[Any, Any,
         await asyncio.gather(working, listening, return_exceptions=True)
 
 
-async def _refuse_when_gone(request: Request) -> None:
+async def refuse_when_gone(request: Request) -> None:
+    """Raise Refusal ``client_closed`` when the client has left. The body must have been read."""
     await wait_until_gone(request)
     raise Refusal("client_closed", CLIENT_LEFT)
 
@@ -255,6 +261,25 @@ def bound_options(options: Options, settings: Settings, tenant: str = "") -> Opt
         max_knowledge_chars=min(options.max_knowledge_chars, settings.max_knowledge_chars),
         max_history_chars=min(options.max_history_chars, settings.max_history_chars),
     )
+
+
+@contextmanager
+def translate_paths(paths: Mapping[str, str]) -> Iterator[None]:
+    """Let errors in this block name the fields of another protocol: ``paths`` are its paths by ours."""
+    try:
+        yield
+    except InvalidRequest as error:
+        raise Refusal("invalid", str(error), _translate(find_path(str(error)), paths)) from error
+    except Refusal as refusal:
+        refusal.path = _translate(refusal.path, paths)
+        raise
+
+
+def _translate(path: str, paths: Mapping[str, str]) -> str:
+    for ours, theirs in paths.items():
+        if path.startswith(ours):
+            return theirs + path.removeprefix(ours)
+    return path
 
 
 def decode(body: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:

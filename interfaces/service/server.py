@@ -25,7 +25,7 @@ from . import logs
 from .application import app
 from .connections import Connection, Connections
 from .front import Front
-from .settings import Settings
+from .settings import S, Settings
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -155,10 +155,14 @@ def listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def run(settings: Settings, on_listening: Callable[[str], object] | None = None) -> int:
+def run(
+    settings: S,
+    on_listening: Callable[[str], object] | None = None,
+    make: Callable[[Engine, S], Front] = app,
+) -> int:
     """Serve until a signal ends it; the exit code is 0 after a clean stop.
 
-    ``on_listening`` is called with the address once the server takes connections.
+    ``on_listening`` is called with the address once the server takes connections; ``make`` makes the application.
 
     The port is opened before the engine is loaded, so that an address in use is said at once. Raises InvalidRequest,
     BundleError or DeviceError for settings that do not work.
@@ -166,7 +170,7 @@ def run(settings: Settings, on_listening: Callable[[str], object] | None = None)
     logs.configure(settings.log_level)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with listen(settings) as listener, load_engine(settings) as engine:
-        front = app(engine, settings)
+        front = make(engine, settings)
         connections = Connections(settings, front.service.monitoring)
         config = uvicorn.Config(
             front,

@@ -1,4 +1,4 @@
-"""Settings of the service, one record: from the command line, the environment, and a TOML file, in this order."""
+"""Settings of the service, and of the proxy: from the command line, the environment, and a TOML file, in this order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import types
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -113,21 +113,47 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Candidates of /rank."""
 
 
-NOT_OPTIONS = ("tokens", "tenant_tokens", "tenant_weights")
+class ProxySettings(Settings, frozen=True, kw_only=True):
+    """How the proxy runs. Every field is an option of ``groundwire proxy``, a variable, and a key of the file."""
+
+    upstream: str = ""
+    """Address of the server that answers, as its clients have it: http://localhost:8001/v1. It speaks OpenAI's chat
+    protocol."""
+    upstream_key: str | None = None
+    """Key for the upstream. Without one, a proxy without tokens passes on the keys of its clients. Not an option of the
+    command line, where other users could read it."""
+    policy: Literal["block", "annotate", "redact", "correct"] = "block"
+    """What happens to a sentence without support: block ends the answer before it; annotate lets it leave, and the
+    verdict says so; redact puts a mark in the place of its words; correct puts words of the knowledge there, and ends
+    the answer where it cannot. A sentence that cannot be checked ends the answer."""
+    knowledge_from: tuple[Literal["system", "tool"], ...] = ("system", "tool")
+    """Messages with the knowledge of a request that has none in `groundwire.knowledge`: system (and developer), tool
+    (and function)."""
+    without_knowledge: Literal["check", "refuse"] = "check"
+    """A request without knowledge: check lets an answer leave that states nothing, or has tool calls alone; refuse
+    answers 422 before the model is asked."""
+
+
+NOT_OPTIONS = ("tokens", "tenant_tokens", "tenant_weights", "upstream_key")
 """Fields that the command line does not have."""
+SECRET = ("tokens", "tenant_tokens", "upstream_key")
+"""Fields whose values no message shows."""
+S = TypeVar("S", bound=Settings)
 
 
 def load_settings(
     file: Path | None = None,
     environment: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Settings:
+    record: type[S] = Settings,  # type: ignore[assignment]
+) -> S:
     """Join the settings of a file, the environment and the command line; the later replaces the earlier.
 
     Args:
         file: A TOML file; None for none.
         environment: Variables of the environment, ``GROUNDWIRE_…``.
         options: Settings of the command line by name; None is an option that was not given.
+        record: The kind of settings: those of the service, or of the proxy.
 
     Returns:
         The settings, checked.
@@ -136,12 +162,14 @@ def load_settings(
         InvalidRequest: A value is not usable. The message names the source, the field, what was given and what is
             allowed.
     """
+    hints = list_hints(record)
+    given = {name: value for name, value in (options or {}).items() if value is not None}
     values: dict[str, Any] = {}
     if file is not None:
-        values |= _convert(_read_file(file), str(file), strict=True)
-    values |= _convert(_read_environment(environment or {}), "the environment", strict=False)
-    values |= _convert({name: value for name, value in (options or {}).items() if value is not None}, "the options")
-    settings = Settings(**values)
+        values |= _convert(_read_file(file), hints, str(file), strict=True)
+    values |= _convert(_read_environment(environment or {}, hints), hints, "the environment", strict=False)
+    values |= _convert(given, hints, "the options")
+    settings = record(**values)
     if settings.default_deadline_ms > settings.max_deadline_ms:
         raise InvalidRequest(
             f"default_deadline_ms is {settings.default_deadline_ms:g}; allowed is up to max_deadline_ms, "
@@ -159,40 +187,40 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise InvalidRequest(f"{file} is not TOML: {error}.") from error
 
 
-def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+def _read_environment(environment: Mapping[str, str], hints: Mapping[str, Any]) -> dict[str, Any]:
     """Those variables that are set, and not empty."""
     values: dict[str, Any] = {}
-    names = {f"{PREFIX}{field.upper()}": field for field in Settings.__struct_fields__}
+    names = {f"{PREFIX}{field.upper()}": field for field in hints}
     for name, value in environment.items():
         if value and name in names:
-            values[names[name]] = _split(names[name], value)
+            values[names[name]] = _split(hints[names[name]], value)
         elif value and name.startswith(f"{PREFIX}MAX_"):  # a limit that is misspelt must not be a limit that is absent
             raise InvalidRequest(f"The environment has {name}, which is no setting{suggest(name, names)}.")
     return values
 
 
-def _split(field: str, value: str) -> Any:
-    if get_origin(HINTS[field]) is dict:
+def _split(hint: Any, value: str) -> Any:
+    if get_origin(hint) is dict:
         return dict(part.partition("=")[::2] for part in value.split(","))
-    return value.split(",") if is_list(field) else value
+    return value.split(",") if is_list(hint) else value
 
 
-def is_list(field: str) -> bool:
-    """Whether a setting has several values."""
-    return get_origin(HINTS[field]) is tuple
+def is_list(hint: Any) -> bool:
+    """Whether a setting of this type has several values."""
+    return get_origin(hint) is tuple
 
 
-def _convert(values: dict[str, Any], source: str, *, strict: bool = True) -> dict[str, Any]:
+def _convert(values: dict[str, Any], hints: Mapping[str, Any], source: str, *, strict: bool = True) -> dict[str, Any]:
     converted = {}
     for name, value in values.items():
-        if name not in HINTS:
+        if name not in hints:
             raise InvalidRequest(
-                f"{source} has {name!r}, which is no setting{suggest(name, HINTS)}. Settings are {', '.join(HINTS)}."
+                f"{source} has {name!r}, which is no setting{suggest(name, hints)}. Settings are {', '.join(hints)}."
             )
         try:
-            converted[name] = msgspec.convert(value, HINTS[name], strict=strict)
+            converted[name] = msgspec.convert(value, hints[name], strict=strict)
         except msgspec.ValidationError as error:
-            shown = "(not shown)" if name in ("tokens", "tenant_tokens") else f"{value!r:.100}"
+            shown = "(not shown)" if name in SECRET else f"{value!r:.100}"
             message = f"{name} of {source} is {shown}: {error}."
             if name == "port" and str(value).startswith("tcp://"):
                 message += " Kubernetes sets it for a Service of the name groundwire; set enableServiceLinks: false."
@@ -200,13 +228,14 @@ def _convert(values: dict[str, Any], source: str, *, strict: bool = True) -> dic
     return converted
 
 
-HINTS: Mapping[str, Any] = get_type_hints(Settings, include_extras=True)
-"""The type of each setting, with its bounds."""
+@cache
+def list_hints(record: type[Settings]) -> Mapping[str, Any]:
+    """The type of each setting, with its bounds."""
+    return get_type_hints(record, include_extras=True)
 
 
-def plain_type(field: str) -> type:
+def plain_type(hint: Any) -> type:
     """The Python type of one value of a setting: for a list the type of its entries, without None and bounds."""
-    hint = HINTS[field]
     while get_origin(hint) is not None:
         if get_origin(hint) is Literal:
             return str

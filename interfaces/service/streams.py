@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from typing import Any, TypeAlias
 
 import msgspec
@@ -14,6 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from groundwire.engine import GroundwireError
 from groundwire.guard import FinalEvent, Guard, ResponseStream
+from groundwire.guard.chat import CheckedChat
 from groundwire.guard.records import Event
 
 from .lines import MEDIA_TYPE as LINES
@@ -58,12 +59,7 @@ def open_stream(request: ServiceRequest, body: StreamBody) -> ResponseStream:
     """The engine's stream for a first line; Refusal if it does not fit, or if the server is full."""
     service, settings = request.service, request.service.settings
     check_turn(settings, (), body.knowledge, body.history, body.triples)
-    if service.open_streams >= settings.max_streams:
-        raise Refusal(
-            "overloaded",
-            f"{service.open_streams} streams are open, the most that this server allows. Try again later.",
-            headers={"Retry-After": "1"},
-        )
+    check_streams(service)
     return Guard(service.engine).open(
         body.knowledge,
         history=body.history,
@@ -74,12 +70,22 @@ def open_stream(request: ServiceRequest, body: StreamBody) -> ResponseStream:
     )
 
 
+def check_streams(service: Service) -> None:
+    """Raise Refusal ``overloaded`` if as many streams are open as the server allows."""
+    if service.open_streams >= service.settings.max_streams:
+        raise Refusal(
+            "overloaded",
+            f"{service.open_streams} streams are open, the most that this server allows. Try again later.",
+            headers={"Retry-After": "1"},
+        )
+
+
 @contextmanager
-def count_stream(service: Service, opened: ResponseStream) -> Iterator[None]:
+def count_stream(service: Service, opened: ResponseStream | CheckedChat) -> Iterator[None]:
     """Count the stream as open, and close it at the end."""
     service.open_streams += 1
     try:
-        with opened:
+        with closing(opened):
             yield
     finally:
         service.open_streams -= 1

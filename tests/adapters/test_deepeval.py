@@ -18,7 +18,7 @@ from deepeval.test_case import LLMTestCase  # noqa: E402
 from groundwire.adapters.deepeval import DeepEvalMetric  # noqa: E402
 
 
-def make_case(response: str, **contexts: list[str]) -> LLMTestCase:
+def make_case(response: str, **contexts: list[str] | None) -> LLMTestCase:
     return LLMTestCase(
         input="What is honey like?", actual_output=response, **(contexts or {"retrieval_context": [KNOWLEDGE]})
     )
@@ -44,8 +44,8 @@ def test_a_greeting_passes_without_a_score(engine: Engine) -> None:
 def test_nothing_is_left_of_the_case_before(failing_engine: Engine, engine: Engine) -> None:
     metric = DeepEvalMetric(engine)
     metric.measure(make_case(CONSISTENT))
-    with pytest.raises(NoScore, match="knowledge is empty"):
-        metric.measure(make_case(CONSISTENT, context=[]))
+    with pytest.raises(NoScore, match="knowledge is missing"):
+        metric.measure(make_case(CONSISTENT, context=None))
     assert (metric.score, metric.is_successful()) == (None, False)
     metric.measure(make_case(CONSISTENT))
     assert (metric.error, metric.is_successful()) == (None, True)

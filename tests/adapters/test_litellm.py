@@ -84,7 +84,7 @@ def test_an_inconsistent_choice_is_blocked(engine: Engine, texts: tuple[str, ...
 
 @pytest.mark.parametrize("data", [{}, {"metadata": None}, {"metadata": {"knowledge": ""}}])
 def test_a_request_without_knowledge_is_refused(engine: Engine, data: dict[str, Any]) -> None:
-    with pytest.raises(GuardrailRaisedException, match="knowledge is empty") as caught:
+    with pytest.raises(GuardrailRaisedException, match="knowledge is missing") as caught:
         check(engine, complete(CONSISTENT), data)
     assert caught.value.blocked_content is False
 

@@ -1,4 +1,4 @@
-"""``groundwire serve`` in a process of its own."""
+"""``groundwire serve``, or ``groundwire proxy``, in a process of its own."""
 
 from __future__ import annotations
 
@@ -70,12 +70,14 @@ class Server:
 
 
 @contextlib.contextmanager
-def start_server(*options: str, threads: int | None = 1, **environment: str) -> Iterator[Server]:
+def start_server(
+    *options: str, threads: int | None = 1, command: str = "serve", **environment: str
+) -> Iterator[Server]:
     """A server on a free port, with one thread; None for all that are usable."""
-    command = [sys.executable, "-m", "groundwire", "serve", "--port", "0", *options]
-    command += [] if threads is None else ["--threads", str(threads)]
+    arguments = [sys.executable, "-m", "groundwire", command, "--port", "0", *options]
+    arguments += [] if threads is None else ["--threads", str(threads)]
     process = subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        arguments, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
     try:
         yield Server(process)

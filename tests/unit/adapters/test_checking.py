@@ -93,6 +93,16 @@ def test_unusable_input_leaves_no_score(response: str, knowledge: str, reason: s
         assert reason in checked.reason
 
 
+def test_missing_knowledge_leaves_no_score_and_empty_knowledge_supports_nothing() -> None:
+    with open_engine() as engine:
+        checker = Checker(engine)
+        for checked in (checker.check(GREETING, None), asyncio.run(checker.acheck(GREETING, None))):
+            assert (checked.label, checked.passed, checked.probability) == ("unknown", None, None)
+            assert "knowledge is missing" in checked.reason
+        assert checker.check(CONSISTENT, []).passed is False
+        assert checker.check(GREETING, []).passed is True
+
+
 def test_a_closed_engine_leaves_no_score() -> None:
     engine = open_engine()
     checker = Checker(engine)

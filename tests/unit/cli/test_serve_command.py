@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from groundwire.cli.serve import serve
 from groundwire.engine import InvalidRequest
 from groundwire.service import server
-from groundwire.service.settings import HINTS, NOT_OPTIONS, Settings
+from groundwire.service.settings import NOT_OPTIONS, Settings, list_hints
 
 PROGRAM = typer.Typer()
 PROGRAM.command("serve")(serve)
@@ -31,7 +31,7 @@ def invoke(*arguments: str, **environment: str) -> tuple[int, str]:
 def test_every_setting_is_an_option_with_its_help() -> None:
     code, text = invoke("--help")
     assert code == 0
-    for name in HINTS:
+    for name in list_hints(Settings):
         assert (f"--{name.replace('_', '-')} " in text) == (name not in NOT_OPTIONS), name
     assert "Bytes of a body, or of a line of /score_many. Default: 2000000." in text
     assert "groundwire serve --extra nph" in text

@@ -11,7 +11,7 @@ import yaml
 
 from groundwire.service.application import OPERATIONS
 from groundwire.service.monitoring import Monitoring
-from groundwire.service.settings import HINTS, load_settings
+from groundwire.service.settings import Settings, list_hints, load_settings
 from tests.support.offline import ROOT
 from tests.support.traffic import EXACT, make_score
 
@@ -26,7 +26,7 @@ VARIABLE = re.compile(r"GROUNDWIRE_([A-Z_]+)")
 def test_variables_are_settings() -> None:
     named = {name for path in FILES for name in VARIABLE.findall(path.read_text(encoding="utf-8"))}
     assert {"HOST", "TOKENS", "EXTRA", "DRAIN_DELAY_MS"} <= named
-    assert {name.lower() for name in named} <= set(HINTS)
+    assert {name.lower() for name in named} <= list_hints(Settings).keys()
 
 
 def test_probes_ask_paths_that_exist() -> None:
@@ -119,6 +119,6 @@ def test_the_manifests_select_the_pods() -> None:
 
 def test_the_settings_of_the_chart_are_settings() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
-    assert values["settings"].keys() <= set(HINTS)
+    assert values["settings"].keys() <= list_hints(Settings).keys()
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     assert values.keys() == schema["properties"].keys() - {"global"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.engine import InvalidRequest
-from groundwire.service.settings import HINTS, Settings, is_list, load_settings, plain_type
+from groundwire.service.settings import ProxySettings, Settings, is_list, list_hints, load_settings, plain_type
 
 
 def write(folder: Path, text: str) -> Path:
@@ -81,7 +81,21 @@ def test_a_token_is_never_shown(tmp_path: Path) -> None:
 
 
 def test_every_setting_has_a_plain_type() -> None:
-    kinds = {name: plain_type(name) for name in HINTS}
+    hints = list_hints(ProxySettings)
+    kinds = {name: plain_type(hint) for name, hint in hints.items()}
     assert {kinds[name] for name in kinds} == {str, int, float, bool}
     assert (kinds["threads"], kinds["log_level"], kinds["extra"], kinds["drain_delay_ms"]) == (int, str, str, float)
-    assert [name for name in HINTS if is_list(name)] == ["extra", "metrics", "tokens"]
+    assert [name for name in hints if is_list(hints[name])] == ["extra", "metrics", "tokens", "knowledge_from"]
+
+
+def test_the_proxy_has_settings_besides(tmp_path: Path) -> None:
+    file = write(tmp_path, 'upstream = "http://a/v1"\nknowledge_from = ["tool"]')
+    environment = {"GROUNDWIRE_UPSTREAM_KEY": "k", "GROUNDWIRE_POLICY": "annotate"}
+    settings = load_settings(file, environment, {"port": 3}, ProxySettings)
+    assert settings == ProxySettings(
+        upstream="http://a/v1", upstream_key="k", knowledge_from=("tool",), policy="annotate", port=3
+    )
+    with pytest.raises(InvalidRequest, match="'upstream', which is no setting"):
+        load_settings(file)
+    with pytest.raises(InvalidRequest, match="policy of the options is 'pass'"):
+        load_settings(options={"policy": "pass"}, record=ProxySettings)

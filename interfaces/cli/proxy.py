@@ -1,0 +1,55 @@
+"""``groundwire proxy``; the fields of ``ProxySettings`` are its options."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from groundwire.service.settings import PREFIX, ProxySettings, read_tokens
+
+from .groups import expand_groups
+from .serving import CheckOption, ConfigOption, make_options, needs, read_settings
+
+HELP = f"""Check the answers of a server of OpenAI's chat protocol, as a proxy before it.
+
+Clients send their chats to `/v1/chat/completions` of the proxy. It passes them on, checks the answer sentence by
+sentence, streamed or not, and lets only what the policy allows leave; `groundwire` of each choice has the verdict, the
+words without support and citations. What an answer should rest on is in `groundwire.knowledge` of the request, or in
+its system messages and tool results.
+
+    groundwire proxy --upstream http://localhost:8001/v1
+    curl localhost:8000/v1/chat/completions --json '{{"groundwire": {{"knowledge": "Honey is golden."}},
+        "model": "m", "messages": [{{"role": "user", "content": "What colour is honey?"}}]}}'
+
+    groundwire proxy --upstream http://localhost:8001/v1 --policy correct --knowledge-from tool
+    {PREFIX}TOKENS=secret {PREFIX}UPSTREAM_KEY=key groundwire proxy --upstream https://api.openai.com/v1
+
+Limits, tokens, health, logs and stops are as with `groundwire serve`, and so are the variables and the file of
+--config.
+"""
+
+if TYPE_CHECKING:
+    SettingOptions = Any
+else:
+    SettingOptions = make_options(ProxySettings)
+
+
+@expand_groups
+def proxy(config: ConfigOption = None, check: CheckOption = False, *, given: SettingOptions) -> None:
+    """Check the answers of another server; the user reads ``HELP``."""
+    settings = read_settings(ProxySettings, config, given)
+    with needs("proxy"):
+        from groundwire.service.proxy import make_proxy
+        from groundwire.service.server import run
+        from groundwire.service.upstream import Upstream
+    Upstream(settings)
+    if check:
+        read_tokens(settings)
+        typer.echo("The settings are usable.")
+        return
+    sys.exit(run(settings, make=make_proxy))
+
+
+proxy.__doc__ = HELP

@@ -1,0 +1,77 @@
+"""The options of the commands that serve over HTTP: one for each setting, and how they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import field, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from groundwire.engine import InvalidRequest
+from groundwire.service.settings import (
+    NOT_OPTIONS,
+    S,
+    Settings,
+    is_list,
+    list_hints,
+    load_settings,
+    plain_type,
+    read_field_docs,
+)
+
+ConfigOption = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", dir_okay=False)]
+CheckOption = Annotated[bool, typer.Option("--check", help="Read the settings, say if they are usable, end.")]
+_PACKAGES = ("starlette", "uvicorn", "httptools", "prometheus_client", "httpx")
+"""What the extras of the commands bring."""
+
+
+def make_options(record: type[Settings]) -> type:
+    """Return a group with one option per setting, with its docstring as help; an option not given is None."""
+    docs, defaults = read_field_docs(record), record()
+    fields: list[tuple[str, Any, Any]] = []
+    for name, hint in list_hints(record).items():
+        if name in NOT_OPTIONS:
+            continue
+        default = getattr(defaults, name)
+        fields.append((name, _make_option(hint, docs.get(name, ""), default), field(default=None)))
+    return make_dataclass(f"{record.__name__}Options", fields, frozen=True)
+
+
+def _make_option(hint: Any, doc: str, default: Any) -> Any:
+    shown = f"{default:g}" if isinstance(default, float) else str(default)
+    if isinstance(default, tuple):
+        shown = ",".join(default)
+    note = "" if default in (None, "", (), False, True) else f" Default: {shown}."
+    kind: Any = list[plain_type(hint)] | None if is_list(hint) else plain_type(hint) | None  # type: ignore[misc]
+    return Annotated[kind, typer.Option(help=doc + note, show_default=False)]
+
+
+def read_settings(record: type[S], config: Path | None, given: Any) -> S:
+    """The settings of the options, the environment and the file; wrong usage if they are not usable."""
+    hints = list_hints(record)
+    values = {name: value for name, value in vars(given).items() if value not in (None, [])}
+    for name in values:
+        if is_list(hints[name]):
+            values[name] = [part for value in values[name] for part in value.split(",")]
+    try:
+        return load_settings(config, os.environ, values, record)
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Import what the extra brings in this block; where it is missing, say what to install, and end with 1."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _PACKAGES:
+            raise
+        typer.echo(
+            f"groundwire {extra} needs {error.name}; install it with: pip install 'groundwire[{extra}]'", err=True
+        )
+        raise typer.Exit(1) from error

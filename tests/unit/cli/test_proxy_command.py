@@ -1,0 +1,71 @@
+"""The command line of the proxy."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from groundwire.cli.proxy import proxy
+from groundwire.engine import InvalidRequest
+from groundwire.service import server
+from groundwire.service.proxy import make_proxy
+from groundwire.service.settings import NOT_OPTIONS, ProxySettings, list_hints
+
+PROGRAM = typer.Typer()
+PROGRAM.command("proxy")(proxy)
+PROGRAM.command("other")(lambda: None)
+UPSTREAM = "http://localhost:8001/v1"
+
+
+def invoke(*arguments: str, **environment: str) -> tuple[int, str]:
+    result = CliRunner().invoke(PROGRAM, ["proxy", *arguments], env={"COLUMNS": "400", **environment})
+    if isinstance(result.exception, InvalidRequest):
+        raise result.exception
+    return result.exit_code, re.sub(r"[^\S\n]+", " ", re.sub(r"\x1b\[\d*m", "", result.output))
+
+
+def test_every_setting_is_an_option_with_its_help() -> None:
+    code, text = invoke("--help")
+    assert code == 0
+    for name in list_hints(ProxySettings):
+        assert (f"--{name.replace('_', '-')} " in text) == (name not in NOT_OPTIONS), name
+    assert "tool (and function). Default: system,tool." in text
+
+
+def test_the_options_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def run(settings: ProxySettings, *, make: Callable[..., Any]) -> int:
+        given.extend((settings, make))
+        return 0
+
+    monkeypatch.setattr(server, "run", run)
+    options = ("--upstream", UPSTREAM, "--policy", "redact", "--knowledge-from", "tool", "--port", "9")
+    assert invoke(*options, GROUNDWIRE_UPSTREAM_KEY="key")[0] == 0
+    settings = ProxySettings(upstream=UPSTREAM, policy="redact", knowledge_from=("tool",), port=9, upstream_key="key")
+    assert given == [settings, make_proxy]
+
+
+def test_settings_can_be_checked_without_serving(tmp_path: Path) -> None:
+    file = tmp_path / "groundwire.toml"
+    file.write_text(f'upstream = "{UPSTREAM}"\nwithout_knowledge = "refuse"\n')
+    assert invoke("--check", "--config", str(file)) == (0, "The settings are usable.\n")
+    with pytest.raises(InvalidRequest, match=r"upstream is '', no address of a server"):
+        invoke("--check")
+    code, text = invoke("--upstream", UPSTREAM, "--policy", "pass")
+    assert (code, "policy of the options is 'pass'" in text) == (2, True)
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("chat", "proxy", "upstream"):
+        monkeypatch.delitem(sys.modules, f"groundwire.service.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    code, text = invoke("--upstream", UPSTREAM)
+    assert (code, "pip install 'groundwire[proxy]'" in text) == (1, True)
