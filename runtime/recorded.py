@@ -91,7 +91,7 @@ def compare_answers(
 ) -> Parity:
     """How outcomes differ from decisions and numbers of the same calls.
 
-    With ``sequences``, a score is compared with that of the same sequence: a search returns other sequences after the
+    With ``sequences``, the scores of one sequence are compared: a search returns other sequences after the
     best where two are nearly as probable.
     """
     failed = [isinstance(outcome, GroundwireError) for outcome in outcomes]
@@ -173,9 +173,14 @@ def _find_difference(expected: NDArray[np.float32], sequences: tuple[str, ...], 
     """The largest difference of a number; of the sequences that both have, where there are any."""
     numbers = read_numbers(outcome)
     if sequences:
-        scores = dict(zip(read_sequences(outcome), numbers, strict=True))
-        both = [index for index, text in enumerate(sequences) if text in scores]
-        expected, numbers = expected[both], np.array([scores[sequences[index]] for index in both], np.float32)
+        places = {key: index for index, key in enumerate(_number_equal(read_sequences(outcome)))}
+        both = [(index, places[key]) for index, key in enumerate(_number_equal(sequences)) if key in places]
+        expected, numbers = expected[[index for index, _ in both]], numbers[[index for _, index in both]]
     if len(expected) != len(numbers):
         return float("inf")
     return float(np.abs(expected - numbers).max(initial=0.0))
+
+
+def _number_equal(sequences: Sequence[str]) -> list[tuple[str, int]]:
+    """Each sequence with how many equal ones come before it: other tokens may make the same text."""
+    return [(text, sequences[:index].count(text)) for index, text in enumerate(sequences)]

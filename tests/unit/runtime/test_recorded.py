@@ -41,6 +41,14 @@ def test_a_score_is_compared_with_that_of_its_sequence(
     assert (parity.max_logit_error, parity.decision_agreement) == (error, agreement)
 
 
+def test_equal_texts_of_other_tokens_are_compared_in_their_order() -> None:
+    twice = (GeneratedQuestion("who", -1.0), GeneratedQuestion("what", -2.0), GeneratedQuestion("who", -4.0))
+    answers = RoleAnswers.make([CALL], [twice])
+    assert answers.compare([twice]).max_logit_error == 0.0
+    assert answers.compare([(twice[0], twice[2])]).max_logit_error == 0.0
+    assert answers.compare([(twice[0], GeneratedQuestion("who", -4.5))]).max_logit_error == 0.5
+
+
 def test_labels_of_tokens_are_decisions() -> None:
     def label(*supported: float) -> ClassifiedTokens:
         tokens = tuple(ClassifiedToken(0, 1, (share, 1 - share)) for share in supported)
