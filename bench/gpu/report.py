@@ -87,6 +87,8 @@ def list_targets(records: Sequence[Record]) -> Iterator[PerformanceTarget]:
             yield PerformanceTarget.at_most("full set, p50", row["timing"]["p50_ms"], 25, "ms")
             yield PerformanceTarget.at_most("full set, p99", row["timing"]["p99_ms"], 40, "ms")
             yield PerformanceTarget.at_most("runs that were not captured", row["captures"]["uncaptured"], 0, "")
+            later = row["captures"]["captured"] - latency["warm_up"]["captures"]["captured"]
+            yield PerformanceTarget.at_most("captures after the warm-up", later, 0, "")
     if latency["warm_up"] and latency["warm_up"]["gib"] is not None:
         yield PerformanceTarget.at_most("memory of a process", latency["warm_up"]["gib"], PROCESS_GIB, "GiB")
     loads = [row for row in list_rows(records, "load") if row["metrics"] == "full"]

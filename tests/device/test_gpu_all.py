@@ -34,7 +34,9 @@ def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
             assert row["errors"] == {"peers": "PyTorch sees no GPU"}
     rows = stages["latency"]["results"]["rows"]
     assert all(row["launches"]["kernels"] + row["launches"]["replays"] > 0 for row in rows)
-    assert stages["latency"]["results"]["warm_up"]["gib"] > 0
+    warm = stages["latency"]["results"]["warm_up"]
+    assert warm["gib"] > 0
+    assert all(row["captures"] == warm["captures"] for row in rows), "no response waits for a capture"
     loaded = stages["load"]["results"]
     loads = loaded["rows"]
     assert all(row["qa_padded"] >= row["qa_tokens"] > 0 for row in loads)

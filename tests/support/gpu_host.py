@@ -71,23 +71,23 @@ def link_packages(target: Path) -> None:
                     (target / name).symlink_to(source)
 
 
-def install_packages(python: Path) -> None:
-    """Install what the machine has, without PyTorch, for a Python of another version."""
+def install_packages(python: str, interpreter: Path) -> None:
+    """Install what the machine has, without PyTorch, by the pip of ``python``, which is another version than this."""
     names = [name for name in PACKAGES.read_text(encoding="utf-8").splitlines() if not name.startswith(("#", "torch"))]
-    command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--only-binary=:all:"]
-    subprocess.run([*command, *names], check=True)
+    command = [python, "-m", "pip", "--python", str(interpreter), "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run([*command, "--only-binary=:all:", *names], check=True)
 
 
 def rehearse(parts: Path, python: str, folder: Path) -> None:
     """Run the visit; SystemExit when one of its calls ends in another way than it should."""
-    subprocess.run([python, "-m", "venv", str(folder / "machine")], check=True)
+    subprocess.run([python, "-m", "venv", "--without-pip", str(folder / "machine")], check=True)
     interpreter = folder / "machine" / "bin" / "python"
     packages = next((folder / "machine" / "lib").iterdir()) / "site-packages"
     with_torch = packages.parent.name == f"python{sys.version_info[0]}.{sys.version_info[1]}"
     if with_torch:
         link_packages(packages)
     else:
-        install_packages(interpreter)
+        install_packages(python, interpreter)
     cuda_double.spread(packages, folder / "driver")
     checkout = folder / "checkout"
     copy_checkout(checkout)

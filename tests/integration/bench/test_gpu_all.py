@@ -149,12 +149,13 @@ def row(role: str, full: bool, **others: Any) -> dict[str, Any]:
 
 def test_targets_take_the_quickest_of_pytorch() -> None:
     captures = {"captured": 9, "uncaptured": 2, "failed": 0}
+    warm_up = {"seconds": 25.0, "gib": 10.0, "captures": captures | {"captured": 8}}
     latency = [{"metrics": "full", "timing": timing(24.0), "captures": captures}]
     load = [{"metrics": "full", "rate": {"per_second": 90.0}, "qa_tokens": 1000.0}]
     measured = row("qa", False, ratios={"eager": 9.0, "graph": 4.0}, launches={"kernels": 229})
     records = [
         Record("certify", "done", 1.0, results=[{"role": "qg", "failures": ["batch spread 1 > 0.1"]}]),
-        Record("latency", "done", 1.0, results={"warm_up": {"seconds": 25.0, "gib": 10.0}, "rows": latency}),
+        Record("latency", "done", 1.0, results={"warm_up": warm_up, "rows": latency}),
         Record("load", "cut", 1.0, results={"rows": load}),
         Record("processes", "cut", 1.0, results={"rows": [{"processes": 8, "rate": {"per_second": 130.0}}]}),
         Record("role.qa", "done", 1.0, results=[measured]),
@@ -168,6 +169,7 @@ def test_targets_take_the_quickest_of_pytorch() -> None:
         ("full set, p50", 24.0, True),
         ("full set, p99", 48.0, False),
         ("runs that were not captured", 2, False),
+        ("captures after the warm-up", 1, False),
         ("memory of a process", 10.0, True),
         ("full set, saturated", 130.0, True),
         ("tokens of extractive QA, saturated", 130_000.0, True),
