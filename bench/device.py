@@ -38,7 +38,7 @@ from groundwire.runtime.models.kinds import Prepared
 from groundwire.runtime.models.loading import group_roles, load_group
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.session import Array, DeviceProfile
-from groundwire.runtime.protocol import Outcome
+from groundwire.runtime.protocol import CaptureCounts, Outcome
 from tests.support import cuda_double
 from tests.support.cuda_double import Counts
 
@@ -72,6 +72,8 @@ class Result(msgspec.Struct, frozen=True):
     together: Work
     roles: dict[str, Work]
     """Of responses alone, by role."""
+    captures: CaptureCounts
+    """Counts since loading."""
 
 
 class Tape:
@@ -219,6 +221,7 @@ def measure(runtime: CountedRuntime, metrics: str, responses: int) -> Result:
             role: add_up([counts for name, counts in alone if name == role], responses)
             for role in sorted({role for role, _ in alone} - {"spans"})
         },
+        runtime.captures,
     )
 
 

@@ -11,7 +11,8 @@ time limit (``gpu/stages.py``), writing what is known after every step:
 - export: each role's checkpoint and graphs, all roles at the same time (``gpu/prepare.py``);
 - latency, load: after a warm-up, the full set and Q², one response at a time and with 64 and 256 in flight, with the
   tokens of extractive QA, their work and the processor time of a response (``gpu/whole.py``);
-- processes: the full set by 8, 4, 2 and 1 processes on the one GPU;
+- processes: the full set by 8, 4, 2 and 1 processes on the one GPU, never more than its memory holds
+  (``gpu/processes.py``);
 - role: each graph against batched PyTorch on the same inputs: eager, and as a CUDA graph; its rates beside the
   ceilings, and its kernels and copies (``gpu/roles.py``); question generation and extractive QA first;
 - parity: the embedded bundle on the device against the CPU: values, verdicts, marked words;
@@ -68,7 +69,7 @@ def make_stages(roles: Sequence[str] = ROLES, *, compiled: bool = False) -> list
         ],
         [Stage("latency", WHOLE, "measure_latency", 65)],
         [Stage("load", WHOLE, "measure_load", 60)],
-        [Stage("processes", WHOLE, "measure_processes", 75)],
+        [Stage("processes", "bench.gpu.processes", "measure", 75)],
         *([Stage(f"role.{role}", measured, "measure", 20, (role, "eager", "graph"))] for role in compared),
         [Stage("parity", parity, "measure", 20)],
         [Stage("q2", WHOLE, "measure_equal_work", 20)],
@@ -105,7 +106,7 @@ def main(
         groups = [[stage._replace(seconds=10 * stage.seconds) for stage in group] for group in groups]
     computes = device == "cpu" or not is_double()
     with tempfile.TemporaryDirectory(prefix="groundwire-gpu-") as folder:
-        setup = Setup(device, tiny, work or Path(folder), chosen)
+        setup = Setup(device, tiny, work or Path(folder), chosen, stages=Path(folder) / "stages")
         setup = msgspec.structs.replace(
             setup, seconds=0.1 if tiny else seconds, in_flight=(2, 4, 8) if tiny else setup.in_flight
         )
@@ -131,7 +132,8 @@ def main(
                 make_report("gpu_all", settings, make_results(records, computes=computes), checked).write(target)
 
         write(())  # the predictions, before anything is known
-        records = run_stages(groups, setup, Path(folder) / "stages", 60 * minutes, write, max(2, usable_cores()))
+        assert setup.stages is not None
+        records = run_stages(groups, setup, setup.stages, 60 * minutes, write, max(2, usable_cores()))
     finish(records, target, computes=computes)
     if any(record.status == "failed" for record in records):
         raise typer.Exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groundwire.runtime.calls import BeamSearch, Embed, Generate, GenerateQuestions, ScoreText
+from groundwire.runtime.calls import BeamSearch, ClassifyTokens, Embed, Generate, GenerateQuestions, ScoreText
 from groundwire.runtime.manifest import (
     EmbedderRole,
     LanguageModelRole,
@@ -12,6 +12,7 @@ from groundwire.runtime.manifest import (
     ResponseGeneratorRole,
     RetrieverRole,
     Role,
+    TokenClassifierRole,
 )
 from groundwire.runtime.recorded import RecordedCall
 
@@ -25,11 +26,11 @@ RESPONSE_TOKENS = 12
 
 def list_calls(roles: Mapping[str, Role]) -> dict[str, Sequence[RecordedCall]]:
     """The calls of each role that keeps answers."""
-    calls = {name: list_role_calls(role) for name, role in roles.items()}
+    calls = {name: list_role_calls(name, role) for name, role in roles.items()}
     return {name: of_role for name, of_role in calls.items() if of_role}
 
 
-def list_role_calls(role: Role) -> Sequence[RecordedCall]:
+def list_role_calls(name: str, role: Role) -> Sequence[RecordedCall]:
     """The calls of a role; none for roles that keep the logits of their checkpoints."""
     match role:
         case QuestionGeneratorRole():
@@ -43,5 +44,7 @@ def list_role_calls(role: Role) -> Sequence[RecordedCall]:
             return [Embed(text.claim) for text in EXAMPLES]
         case RetrieverRole():
             return list_retrievals()
+        case TokenClassifierRole() if not isinstance(role.reference, str):
+            return [ClassifyTokens(name, (text.passage,), text.claim) for text in EXAMPLES]
         case _:
             return ()

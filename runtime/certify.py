@@ -23,7 +23,15 @@ from .ort.forward import forward
 from .ort.session import DeviceProfile, Graph
 from .parity import Gate, collect_outputs, compared_outputs
 from .protocol import Outcome
-from .recorded import RecordedCall, RoleAnswers, compare_answers, read_answers, read_decision, read_numbers
+from .recorded import (
+    RecordedCall,
+    RoleAnswers,
+    compare_answers,
+    read_answers,
+    read_decision,
+    read_numbers,
+    read_sequences,
+)
 from .reference import ReferenceLogits
 from .tokenization import Window
 
@@ -134,7 +142,9 @@ def certify_answers(bundle: Bundle, name: str, role: Role, answers: RoleAnswers,
     batched: list[Outcome] = []
     for size in cycle_sizes(len(calls)):
         batched += run(calls[len(batched) : len(batched) + size])
-    spread = compare_answers(decisions, numbers, batched).max_logit_error
+    of_batches = compare_answers(decisions, numbers, batched, [read_sequences(outcome) for outcome in together])
+    agree = of_batches.decision_agreement >= _find_gate(role, profile).decision_agreement
+    spread = of_batches.max_logit_error if agree else float("inf")
     captured_spread, replayed = None, run(calls) if profile.captured else together
     with run_plain(profile) as captures:
         if captures:
@@ -216,7 +226,7 @@ def _fail(role: Any, profile: DeviceProfile, parity: Parity) -> tuple[str, ...]:
 
 def _find_gate(role: Any, profile: DeviceProfile) -> Gate:
     """The gate of the role's precision; recorded answers are from float32 weights, as int8 weights are on a GPU."""
-    if isinstance(role, ReferenceRole):
+    if isinstance(role, ReferenceRole) and isinstance(role.reference, str):
         return Gate.of(role.precision)
     dequantized = role.precision in ("int8", "mixed") and profile.device.kind != "cpu"
     gate = Gate.of("fp32" if dequantized else role.precision)

@@ -1,6 +1,6 @@
 """What the models of a bundle answered to fixed calls where it was recorded, kept in the bundle: question generators,
-response generators, language models, embedders and retrievers. Other roles keep the logits of their checkpoints
-(``reference.py``).
+response generators, language models, embedders, retrievers, and token classifiers that have no logits of their
+checkpoints. Other roles keep those (``reference.py``).
 
 The answers come from the role's own graphs on a CPU, which the export has compared with the checkpoint, with int8
 weights as float32, as a GPU has them.
@@ -16,14 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bundle import RECORDED, Bundle
-from .calls import Embed, Embedded, Generate, GenerateQuestions, Retrieve, ScoreText, TextScored
+from .calls import (
+    ClassifiedTokens,
+    ClassifyTokens,
+    Embed,
+    Embedded,
+    Generate,
+    GeneratedQuestion,
+    GeneratedSequence,
+    GenerateQuestions,
+    Retrieve,
+    ScoreText,
+    TextScored,
+)
 from .errors import BundleError, GroundwireError
 from .manifest import Parity
 from .protocol import Outcome
 
-RecordedCall: TypeAlias = GenerateQuestions | Generate | ScoreText | Embed | Retrieve
+RecordedCall: TypeAlias = GenerateQuestions | Generate | ScoreText | Embed | Retrieve | ClassifyTokens
 KINDS: dict[str, type[RecordedCall]] = {
-    kind.__name__: kind for kind in (GenerateQuestions, Generate, ScoreText, Embed, Retrieve)
+    kind.__name__: kind for kind in (GenerateQuestions, Generate, ScoreText, Embed, Retrieve, ClassifyTokens)
 }
 DIMENSIONS = 16
 """Numbers kept of a token's vector, evenly spaced."""
@@ -36,11 +48,13 @@ class RoleAnswers(msgspec.Struct, frozen=True):
     """Type of the calls, of ``KINDS``."""
     calls: tuple[msgspec.Raw, ...]
     decisions: tuple[str, ...]
-    """For each call the best sequences, or the best candidates; "" where nothing is decided."""
+    """For each call the best sequences, the best candidates or the labels; "" where nothing is decided."""
     sizes: tuple[int, ...]
     """How many numbers each call has."""
     numbers: bytes
-    """Scores, log-probabilities or vectors of all calls, float32."""
+    """Scores, log-probabilities, probabilities or vectors of all calls, float32."""
+    sequences: tuple[tuple[str, ...], ...] = ()
+    """For each call the sequences that have the scores; empty where numbers are compared in their order."""
 
     @classmethod
     def make(cls, calls: Sequence[RecordedCall], outcomes: Sequence[Outcome]) -> RoleAnswers:
@@ -55,6 +69,7 @@ class RoleAnswers(msgspec.Struct, frozen=True):
             tuple(map(read_decision, outcomes)),
             tuple(map(len, parts)),
             np.concatenate(parts).astype(np.float32).tobytes(),
+            tuple(map(read_sequences, outcomes)),
         )
 
     def decode_calls(self) -> list[RecordedCall]:
@@ -65,21 +80,30 @@ class RoleAnswers(msgspec.Struct, frozen=True):
         """How other outcomes of the same calls differ; an error, or another number of numbers, differs infinitely."""
         ends = np.cumsum(self.sizes)[:-1]
         expected = np.split(np.frombuffer(self.numbers, np.float32), ends)
-        return compare_answers(self.decisions, expected, outcomes)
+        return compare_answers(self.decisions, expected, outcomes, self.sequences)
 
 
 def compare_answers(
-    decisions: Sequence[str], expected: Sequence[NDArray[np.float32]], outcomes: Sequence[Outcome]
+    decisions: Sequence[str],
+    expected: Sequence[NDArray[np.float32]],
+    outcomes: Sequence[Outcome],
+    sequences: Sequence[tuple[str, ...]] = (),
 ) -> Parity:
-    """How outcomes differ from decisions and numbers of the same calls."""
+    """How outcomes differ from decisions and numbers of the same calls.
+
+    With ``sequences``, the scores of one sequence are compared: a search returns other sequences after the
+    best where two are nearly as probable.
+    """
     failed = [isinstance(outcome, GroundwireError) for outcome in outcomes]
     same = [
         not error and read_decision(outcome) == decision
         for decision, outcome, error in zip(decisions, outcomes, failed, strict=True)
     ]
     errors = [
-        np.inf if error else _largest_difference(numbers, read_numbers(outcome))
-        for numbers, outcome, error in zip(expected, outcomes, failed, strict=True)
+        np.inf if error else _find_difference(numbers, texts, outcome)
+        for numbers, texts, outcome, error in zip(
+            expected, sequences or [()] * len(outcomes), outcomes, failed, strict=True
+        )
     ]
     return Parity(
         texts=len(outcomes),
@@ -91,6 +115,9 @@ def compare_answers(
 
 def read_decision(outcome: Any) -> str:
     """What an answer decides, as text."""
+    if isinstance(outcome, ClassifiedTokens):
+        best = [int(np.argmax(token.probabilities)) for token in outcome.tokens]
+        return " ".join(outcome.labels[index] for index in best)
     if isinstance(outcome, TextScored | Embedded) or not outcome:
         return ""
     if isinstance(outcome[0], tuple):  # candidates of each mention, best first
@@ -98,10 +125,19 @@ def read_decision(outcome: Any) -> str:
     return str(outcome[0].text)
 
 
+def read_sequences(outcome: Any) -> tuple[str, ...]:
+    """The sequences of a search, best first; none of another answer."""
+    if isinstance(outcome, tuple) and outcome and isinstance(outcome[0], GeneratedQuestion | GeneratedSequence):
+        return tuple(part.text for part in outcome)
+    return ()
+
+
 def read_numbers(outcome: Any) -> NDArray[np.float32]:
     """The numbers of an answer, in order."""
     if isinstance(outcome, TextScored):
         return np.array(outcome.log_probs, np.float32)
+    if isinstance(outcome, ClassifiedTokens):
+        return np.array([token.probabilities for token in outcome.tokens], np.float32).ravel()
     if isinstance(outcome, Embedded):
         width = outcome.vectors.shape[1]
         chosen = np.linspace(0, width - 1, min(width, DIMENSIONS)).round().astype(int)
@@ -133,7 +169,18 @@ def read_answers(bundle: Bundle) -> dict[str, RoleAnswers]:
     return answers
 
 
-def _largest_difference(expected: NDArray[np.float32], numbers: NDArray[np.float32]) -> float:
+def _find_difference(expected: NDArray[np.float32], sequences: tuple[str, ...], outcome: Outcome) -> float:
+    """The largest difference of a number; of the sequences that both have, where there are any."""
+    numbers = read_numbers(outcome)
+    if sequences:
+        places = {key: index for index, key in enumerate(_number_equal(read_sequences(outcome)))}
+        both = [(index, places[key]) for index, key in enumerate(_number_equal(sequences)) if key in places]
+        expected, numbers = expected[[index for index, _ in both]], numbers[[index for _, index in both]]
     if len(expected) != len(numbers):
         return float("inf")
     return float(np.abs(expected - numbers).max(initial=0.0))
+
+
+def _number_equal(sequences: Sequence[str]) -> list[tuple[str, int]]:
+    """Each sequence with how many equal ones come before it: other tokens may make the same text."""
+    return [(text, sequences[:index].count(text)) for index, text in enumerate(sequences)]

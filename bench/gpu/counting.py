@@ -1,17 +1,20 @@
-"""What a rate costs besides time: tokens that extractive QA reads, processor time of Python's threads, memory."""
+"""What a rate costs besides time: tokens that extractive QA reads, processor time, memory of the GPU."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 from unittest import mock
 
 from groundwire.runtime.capture.encoder import CapturedEncoder
 from groundwire.runtime.capture.graph import CapturedGraph
+from groundwire.runtime.ort.device import Device, parse_device, start_device
 
 from .setup import Setup
 
@@ -61,11 +64,38 @@ def read_thread_seconds() -> float:
     return total
 
 
-def read_used_gib(setup: Setup) -> float | None:
-    """Memory of the GPU that is taken, by whatever process; None on a CPU."""
-    if setup.device == "cpu":
+def read_children_seconds() -> float:
+    """Processor time of the processes that this process has started and that still run, all threads."""
+    total = 0.0
+    for path in Path("/proc/self/task").glob("*/children"):
+        for child in path.read_text(encoding="ascii").split():
+            with suppress(OSError):  # it has ended
+                fields = Path("/proc", child, "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2]
+                user, system = fields.split()[11:13]
+                total += (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+class GpuMemory(NamedTuple):
+    """Memory of a GPU in GiB, whichever process takes it."""
+
+    free: float
+    total: float
+
+    @property
+    def used(self) -> float:
+        """What is taken."""
+        return self.total - self.free
+
+
+def read_gpu_memory(setup: Setup) -> GpuMemory | None:
+    """The memory of the engine's GPU; None on a CPU. Starts the device, whose own memory is taken from then on."""
+    device = parse_device(setup.device) or Device("cpu")
+    if device.kind == "cpu":
         return None
+    start_device(device)
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    if ctypes.CDLL("libcudart.so.13").cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)):
+    runtime = ctypes.CDLL("libcudart.so.13")
+    if runtime.cudaSetDevice(device.index) or runtime.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)):
         return None
-    return (total.value - free.value) / 2**30
+    return GpuMemory(free.value / 2**30, total.value / 2**30)

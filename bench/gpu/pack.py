@@ -123,6 +123,9 @@ def main(
     python: Annotated[str, typer.Option(help="A Python of the machine's version, with pip.")] = f"python{PYTHON}",
     sm: Annotated[int, typer.Option(help="Architecture of the GPU: 90 for 9.0.")] = SM,
     whole: Annotated[bool, typer.Option(help="Pack the kernels of all architectures.")] = False,
+    level: Annotated[
+        int, typer.Option(min=0, max=9, help="Of the compression: 0 is quick and makes more parts, for a rehearsal.")
+    ] = 6,
 ) -> None:
     """Pack what a machine with a GPU lacks."""
     shutil.rmtree(out, ignore_errors=True)
@@ -140,7 +143,7 @@ def main(
                 content.extractall(site)
         if not whole:
             prune(site, sm)
-        with tarfile.open(archive, "w:xz", preset=6) as packed:
+        with tarfile.open(archive, "w:xz", preset=level) as packed:
             packed.add(site, ".")
         parts = cut(archive, out, PART_MB << 20)
     index = Index(version, None if whole else sm, parts, digests)

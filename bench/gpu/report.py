@@ -10,7 +10,7 @@ import msgspec
 
 from .. import common
 from ..common import PerformanceTarget
-from .predictions import RESPONSE_TOKENS, RESPONSES_PER_SECOND, Prediction, compare_predictions
+from .predictions import PROCESS_GIB, RESPONSE_TOKENS, RESPONSES_PER_SECOND, Prediction, compare_predictions
 from .stages import Record
 from .work import Efficiency, rate_work
 
@@ -41,6 +41,12 @@ class Results(msgspec.Struct, frozen=True):
 def find_stage(records: Sequence[Record], name: str) -> Any:
     """What a stage found; None when it found nothing."""
     return next((record.results for record in records if record.name == name), None)
+
+
+def list_rows(records: Sequence[Record], name: str) -> Sequence[dict[str, Any]]:
+    """The rows of a stage that has rows among other results; none when it found nothing."""
+    rows: Sequence[dict[str, Any]] = (find_stage(records, name) or {"rows": ()})["rows"]
+    return rows
 
 
 def list_comparisons(records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -81,10 +87,12 @@ def list_targets(records: Sequence[Record]) -> Iterator[PerformanceTarget]:
             yield PerformanceTarget.at_most("full set, p50", row["timing"]["p50_ms"], 25, "ms")
             yield PerformanceTarget.at_most("full set, p99", row["timing"]["p99_ms"], 40, "ms")
             yield PerformanceTarget.at_most("runs that were not captured", row["captures"]["uncaptured"], 0, "")
+            later = row["captures"]["captured"] - latency["warm_up"]["captures"]["captured"]
+            yield PerformanceTarget.at_most("captures after the warm-up", later, 0, "")
     if latency["warm_up"] and latency["warm_up"]["gib"] is not None:
-        yield PerformanceTarget.at_most("memory of a process", latency["warm_up"]["gib"], 11, "GiB")
-    loads = [row for row in (find_stage(records, "load") or {"rows": ()})["rows"] if row["metrics"] == "full"]
-    rates = [row["rate"]["per_second"] for row in (*loads, *(find_stage(records, "processes") or ()))]
+        yield PerformanceTarget.at_most("memory of a process", latency["warm_up"]["gib"], PROCESS_GIB, "GiB")
+    loads = [row for row in list_rows(records, "load") if row["metrics"] == "full"]
+    rates = [row["rate"]["per_second"] for row in (*loads, *list_rows(records, "processes"))]
     if rates and loads:
         tokens = max(rates) * loads[-1]["qa_tokens"]
         yield PerformanceTarget.at_least("full set, saturated", max(rates), 120, "/s")
@@ -140,22 +148,22 @@ def show(results: Results) -> None:
     whole = [
         (row["metrics"], f"{row['timing']['p50_ms']:.1f}", f"{row['timing']['p99_ms']:.1f}",
          "–" if row["launches"] is None else f"{row['launches']['kernels']}")
-        for row in (find_stage(records, "latency") or {"rows": ()})["rows"]
+        for row in list_rows(records, "latency")
     ]  # fmt: skip
     screen.print(common.table("one response at a time", ("metrics", "p50 ms", "p99 ms", "kernels"), whole))
     loads = [
         (row["metrics"], str(row["rate"]["in_flight"]), f"{row['rate']['per_second']:.1f}",
          f"{row['processor_ms']:.1f}",
+         f"{row['interpreter_ms']:.1f}", f"{row['qa_tokens']:.0f}", f"{row['qa_tflop']:.2f}",
          "–" if row["rate"]["latency"] is None else f"{row['rate']['latency']['p50_ms']:.0f}")
-        for row in (find_stage(records, "load") or {"rows": ()})["rows"]
+        for row in list_rows(records, "load")
     ]  # fmt: skip
-    screen.print(
-        common.table("under load", ("metrics", "in flight", "responses/s", "processor ms each", "p50 ms"), loads)
-    )
+    each = ("processor ms each", "Python ms", "QA tokens", "TFLOP", "p50 ms")
+    screen.print(common.table("under load", ("metrics", "in flight", "responses/s", *each), loads))
     rates = [
         (str(row["processes"]), f"{row['rate']['per_second']:.1f}", f"{row['warm_up']['seconds']:.0f}",
          "–" if row["warm_up"]["gib"] is None else f"{row['warm_up']['gib']:.1f}")
-        for row in find_stage(records, "processes") or ()
+        for row in list_rows(records, "processes")
     ]  # fmt: skip
     screen.print(common.table("processes, full set", ("processes", "responses/s", "s to warm up", "GiB"), rates))
     expected = [
@@ -203,7 +211,7 @@ def draw(results: Results, stem: Path) -> None:
             axes.legend(loc="upper center", bbox_to_anchor=(0.2, -0.12), ncols=2)
             alternative = "For each role, the time of batched PyTorch over that of the engine"
             save(finish_drawing(figure, "gpu-roles", alternative), stem.with_name(f"{stem.name}_roles"))
-    loads = (find_stage(results.stages, "load") or {"rows": ()})["rows"]
+    loads = list_rows(results.stages, "load")
     if loads:
         with open_figure(SIZE) as (figure, axes):
             names = list(dict.fromkeys(row["metrics"] for row in loads))

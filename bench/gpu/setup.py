@@ -36,6 +36,8 @@ class Setup(msgspec.Struct, frozen=True):
     seconds: float = 2.0
     """Time of each comparison, and of each rate."""
     in_flight: tuple[int, ...] = (64, 256)
+    stages: Path | None = None
+    """The directory of what the stages of the run found."""
 
     @property
     def size(self) -> Size:

@@ -68,6 +68,17 @@ class _Outcome(msgspec.Struct):
     results: Any
 
 
+def find_file(folder: Path, name: str) -> Path:
+    """The file in which a stage keeps what it found."""
+    return folder / f"{name}.json"
+
+
+def read_results(folder: Path, name: str) -> Any:
+    """What another stage of the run has found so far; None for nothing."""
+    path = find_file(folder, name)
+    return msgspec.json.decode(path.read_bytes(), type=_Outcome).results if path.exists() else None
+
+
 def run_stages(
     groups: Sequence[Sequence[Stage]],
     setup: Any,
@@ -91,7 +102,8 @@ def run_stages(
             waiting = list(group)
             while waiting or running:
                 if waiting and len(running) < at_once:
-                    stage, path = waiting[0], folder / f"{waiting.pop(0).name}.json"
+                    stage = waiting.pop(0)
+                    path = find_file(folder, stage.name)
                     left = end - time.monotonic()
                     if left <= 0:
                         records.append(Record(stage.name, "skipped", 0.0, "no time was left"))

@@ -28,7 +28,7 @@ from .. import common, every_call, models, paper_size
 from ..common import Timing, check
 from ..dialogues import distinct
 from ..pieces import QUESTION
-from .counting import count_qa_tokens, count_token_gflop, read_thread_seconds, read_used_gib
+from .counting import GpuMemory, count_qa_tokens, count_token_gflop, read_gpu_memory, read_thread_seconds
 from .predictions import WORKLOAD
 from .setup import SPANS, Launches, Setup, count_launches, is_double
 from .sides import load_model
@@ -174,11 +174,13 @@ class WarmUp(msgspec.Struct, frozen=True):
     """Time of the captures at every size."""
     gib: float | None
     """Memory that the loaded and warm engine takes; None on a CPU."""
+    captures: CaptureCounts
+    """What is captured after this, a response waits for."""
 
 
 def load_engine(setup: Setup, processes: int = 1) -> tuple[Engine, WarmUp]:
     """An engine of all exported roles that is warmed up, so that no response waits for a capture."""
-    before, started = read_used_gib(setup), time.perf_counter()
+    before, started = read_gpu_memory(setup), time.perf_counter()
     options = LoadOptions(cache_bytes=0)
     if processes == 1:
         engine = Engine(setup.load_runtime(*Q2_ROLES, SPANS), options)
@@ -189,9 +191,13 @@ def load_engine(setup: Setup, processes: int = 1) -> tuple[Engine, WarmUp]:
     with suppress(ModelError) if is_double() else nullcontext():  # the double's results are zeros
         engine.warmup()
     warm = time.perf_counter()
-    after = read_used_gib(setup)
-    gib = None if before is None or after is None else after - before
-    return engine, WarmUp(loaded - started, warm - loaded, gib)
+    return engine, WarmUp(loaded - started, warm - loaded, subtract(setup, before), engine.statistics().captures)
+
+
+def subtract(setup: Setup, before: GpuMemory | None) -> float | None:
+    """GiB of the GPU that were taken since ``before``; None on a CPU."""
+    after = read_gpu_memory(setup)
+    return None if before is None or after is None else after.used - before.used
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -278,6 +284,8 @@ class Loads(msgspec.Struct, frozen=True):
     workload: str
     """What the aim in responses per second is stated for."""
     warm_up: WarmUp
+    grown_gib: float | None
+    """Memory that the engine took after its warm-up; None on a CPU."""
     rows: list[Load]
 
 
@@ -286,11 +294,12 @@ def measure_load(setup: Setup, save: Save) -> None:
     engine, warm_up = load_engine(setup)
     with engine:
         results: list[Load] = []
+        warm = read_gpu_memory(setup)
         texts, options = make_requests(), find_options(setup)
         for metrics in ("full", "q2"):
             for in_flight in setup.in_flight:
                 results.append(measure_one_load(setup, engine, texts, metrics, in_flight, options))
-                save(Loads(WORKLOAD, warm_up, results))
+                save(Loads(WORKLOAD, warm_up, subtract(setup, warm), results))
 
 
 def measure_one_load(
@@ -322,27 +331,6 @@ def measure_in_flight(
     least = min(in_flight, 64)
     chosen = itertools.islice(texts, most)
     return measure_rate(engine, chosen, in_flight, 6 * setup.seconds, asked, options, at_least=least)
-
-
-class Processes(msgspec.Struct, frozen=True):
-    """A rate of several processes of one engine, by the full set."""
-
-    processes: int
-    warm_up: WarmUp
-    rate: Throughput
-    captures: CaptureCounts
-
-
-def measure_processes(setup: Setup, save: Save) -> None:
-    """Responses per second of several processes on one GPU, the most that its memory holds first."""
-    results: list[Processes] = []
-    texts, options = make_requests(), find_options(setup)
-    for count in (2, 1) if setup.tiny else (8, 4, 2, 1):
-        engine, warm_up = load_engine(setup, count)
-        with engine:
-            rate = measure_in_flight(setup, engine, texts, METRICS["full"], 64 * count, options)
-            results.append(Processes(count, warm_up, rate, engine.statistics().captures))
-        save(results)
 
 
 def make_requests() -> Iterator[Request]:

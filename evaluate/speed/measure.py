@@ -13,6 +13,7 @@ import msgspec
 
 from groundwire.engine import Engine
 from groundwire.engine.schema.results import Request, Score
+from groundwire.runtime.protocol import CaptureCounts
 
 from .dialogues import vary_requests
 from .memory import peak_mb, resident_mb, used_gpu_mb
@@ -43,6 +44,8 @@ class Latency(msgspec.Struct, frozen=True):
     statuses: dict[str, int]
     stages: dict[str, Stage]
     """By role, over all responses."""
+    captures: CaptureCounts
+    """Counts of the engine since loading; zeros on a CPU."""
 
 
 class GroupRate(msgspec.Struct, frozen=True):
@@ -50,6 +53,8 @@ class GroupRate(msgspec.Struct, frozen=True):
 
     group: str
     rate: Throughput
+    captures: CaptureCounts
+    """As for ``Latency``."""
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -114,7 +119,7 @@ def measure_speed(
         for (name, metrics), callers in itertools.product(chosen.items(), concurrencies):
             watch(f"{name}: {callers} in flight")
             rate = measure_rate(engine, texts, callers, seconds, metrics, at_least=callers)
-            rates.append(GroupRate(name, rate))
+            rates.append(GroupRate(name, rate, engine.statistics().captures))
         on_gpu = engine.core.runtime.identity.device in ("cuda", "tensorrt")
         memory = Memory(loaded, _read(peak_mb), used_gpu_mb(gpu) if on_gpu else None)
     return Speed(signature, load_ms, first_ms, tuple(latency), tuple(rates), memory)
@@ -136,7 +141,8 @@ def measure_latency(
             score = _score(engine, request, metrics)
             spent.append(1000 * (time.perf_counter() - started))
             statuses[score.status] += 1
-    return Latency(name, engine.plan(metrics).names, Timing.of(spent), dict(statuses), stages)
+    names, captures = engine.plan(metrics).names, engine.statistics().captures
+    return Latency(name, names, Timing.of(spent), dict(statuses), stages, captures)
 
 
 @contextmanager

@@ -74,10 +74,10 @@ def verify(bundle: BundleArgument = "compact") -> None:
 def record(bundle: BundleArgument) -> None:
     """Store in a bundle what its models compute here, for `warmup` and `bundle certify` to compare with elsewhere.
 
-    `groundwire export` stores what `warmup` needs of the roles that it writes; the answers that `bundle certify`
-    compares generators, language models, embedders and retrievers with, this command alone: it takes minutes for large
-    models. Run it on the machine that exported the bundle and compared it with the checkpoints. Neither the models nor
-    the digest of the bundle change.
+    `groundwire export` stores what `warmup` needs of the roles that it writes. The answers that `bundle certify` needs
+    of generators, language models, embedders, retrievers, and token classifiers without logits of their checkpoints,
+    this command alone stores: it takes minutes for large models. Run it on the machine that exported the bundle and
+    compared it with the checkpoints. Neither the models nor the digest of the bundle change.
 
         groundwire bundle record my-bundle
     """

@@ -70,7 +70,10 @@ class Monitoring:
         )
         self._cache_hits = count("cache_hits", "Model calls that were answered from the cache.")
         self._cache_misses = count("cache_misses", "Model calls that were run.")
-        self._cached = (0, 0)
+        self.captured_shapes = show("captured_shapes", "Shapes of batches that a GPU runs as one captured graph.")
+        self._uncaptured_runs = count("uncaptured_runs", "Runs on a GPU that were launched kernel by kernel.")
+        self._failed_captures = count("failed_captures", "Captures of graphs on a GPU that failed.")
+        self._totals = collections.Counter[Counter]()
 
     def add_score(self, score: Score) -> None:
         """Count a score: its verdict, its metrics, and where its time went."""
@@ -97,16 +100,22 @@ class Monitoring:
         self.batch_seconds.labels(role).observe(ms / 1000)
 
     def update_engine(self, statistics: EngineStatistics) -> None:
-        """Show what the engine does, and add what its cache has answered since the last call."""
+        """Show what the engine does, and add what it has counted since the last call."""
         self.queue_size.set(statistics.unfinished)
         self.queue_tokens.set(statistics.unfinished_tokens)
         self.active.set(statistics.active)
         self.processes.set(statistics.processes)
         self.waiting_calls.set(sum(statistics.waiting_calls.values()))
-        hits, misses = statistics.cache_hits, statistics.cache_misses
-        self._cache_hits.inc(hits - self._cached[0])
-        self._cache_misses.inc(misses - self._cached[1])
-        self._cached = (hits, misses)
+        self.captured_shapes.set(statistics.captures.captured)
+        self._add_new(self._cache_hits, statistics.cache_hits)
+        self._add_new(self._cache_misses, statistics.cache_misses)
+        self._add_new(self._uncaptured_runs, statistics.captures.uncaptured)
+        self._add_new(self._failed_captures, statistics.captures.failed)
+
+    def _add_new(self, counter: Counter, total: int) -> None:
+        """Add what is new in the engine's total, which is less than before where a process was replaced."""
+        counter.inc(max(total - self._totals[counter], 0))
+        self._totals[counter] = total
 
     def render(self) -> bytes:
         """All numbers in Prometheus' text format."""

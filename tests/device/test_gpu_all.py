@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.common import ROOT
+from bench.gpu.processes import CONTEXT_GIB
 
 
 @pytest.mark.timeout(600)
@@ -33,9 +34,17 @@ def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
             assert row["errors"] == {"peers": "PyTorch sees no GPU"}
     rows = stages["latency"]["results"]["rows"]
     assert all(row["launches"]["kernels"] + row["launches"]["replays"] > 0 for row in rows)
-    assert stages["latency"]["results"]["warm_up"]["gib"] > 0
-    loads = stages["load"]["results"]["rows"]
+    warm = stages["latency"]["results"]["warm_up"]
+    assert warm["gib"] > 0
+    assert all(row["captures"] == warm["captures"] for row in rows), "no response waits for a capture"
+    loaded = stages["load"]["results"]
+    loads = loaded["rows"]
     assert all(row["qa_padded"] >= row["qa_tokens"] > 0 for row in loads)
-    for row in (*rows, *loads, *stages["processes"]["results"]):
+    room = stages["processes"]["results"]["room"]
+    warm_up, grown = loaded["warm_up"], loaded["grown_gib"]
+    assert room["measured"]
+    assert room["process_gib"] == pytest.approx(warm_up["gib"] + max(grown, 0.0) + CONTEXT_GIB)
+    assert 8 * room["process_gib"] < room["free_gib"] < 141
+    for row in (*rows, *loads, *stages["processes"]["results"]["rows"]):
         assert row["captures"]["captured"] > 0
         assert (row["captures"]["uncaptured"], row["captures"]["failed"]) == (0, 0)

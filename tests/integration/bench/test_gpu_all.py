@@ -15,7 +15,9 @@ import torch
 
 from bench.common import ROOT
 from bench.gpu import parity
+from bench.gpu.predictions import PROCESS_GIB
 from bench.gpu.prepare import fewer_gate_texts
+from bench.gpu.processes import CONTEXT_GIB, Room, choose_counts
 from bench.gpu.report import list_comparisons, list_targets, make_results
 from bench.gpu.roles import find_error
 from bench.gpu.stages import Record
@@ -51,7 +53,7 @@ def test_one_command_measures_everything(tmp_path: Path) -> None:
     loads = stages["load"]["results"]["rows"]
     assert [row["rate"]["in_flight"] for row in loads] == [2, 4, 8] * 2
     assert all(row["rate"]["per_second"] > 0 and row["interpreter_ms"] > 0 for row in loads)
-    processes = stages["processes"]["results"]
+    processes = stages["processes"]["results"]["rows"]
     assert [row["processes"] for row in processes] == [2, 1]
     assert all(row["rate"]["per_second"] > 0 for row in processes)
     assert set(stages["q2"]["results"]["per_second"]) == {"engine", "batched"}
@@ -147,14 +149,15 @@ def row(role: str, full: bool, **others: Any) -> dict[str, Any]:
 
 def test_targets_take_the_quickest_of_pytorch() -> None:
     captures = {"captured": 9, "uncaptured": 2, "failed": 0}
+    warm_up = {"seconds": 25.0, "gib": 10.0, "captures": captures | {"captured": 8}}
     latency = [{"metrics": "full", "timing": timing(24.0), "captures": captures}]
     load = [{"metrics": "full", "rate": {"per_second": 90.0}, "qa_tokens": 1000.0}]
     measured = row("qa", False, ratios={"eager": 9.0, "graph": 4.0}, launches={"kernels": 229})
     records = [
         Record("certify", "done", 1.0, results=[{"role": "qg", "failures": ["batch spread 1 > 0.1"]}]),
-        Record("latency", "done", 1.0, results={"warm_up": {"seconds": 25.0, "gib": 10.0}, "rows": latency}),
+        Record("latency", "done", 1.0, results={"warm_up": warm_up, "rows": latency}),
         Record("load", "cut", 1.0, results={"rows": load}),
-        Record("processes", "cut", 1.0, results=[{"processes": 8, "rate": {"per_second": 130.0}}]),
+        Record("processes", "cut", 1.0, results={"rows": [{"processes": 8, "rate": {"per_second": 130.0}}]}),
         Record("role.qa", "done", 1.0, results=[measured]),
         Record("compile.qa", "cut", 1.0, results=[row("qa", False, ratios={"compile": 2.0})]),
         Record("q2", "failed", 1.0, "out of memory"),
@@ -166,6 +169,7 @@ def test_targets_take_the_quickest_of_pytorch() -> None:
         ("full set, p50", 24.0, True),
         ("full set, p99", 48.0, False),
         ("runs that were not captured", 2, False),
+        ("captures after the warm-up", 1, False),
         ("memory of a process", 10.0, True),
         ("full set, saturated", 130.0, True),
         ("tokens of extractive QA, saturated", 130_000.0, True),
@@ -181,6 +185,16 @@ def test_targets_take_the_quickest_of_pytorch() -> None:
     assert expected["question generation, a step"] is None
     assert {row.measured for row in make_results((), computes=True).predictions} == {None}
     assert msgspec.json.encode(results)
+
+
+@pytest.mark.parametrize(
+    ("free", "counts"),
+    [(138.0, (8, 4, 2, 1)), (78.0, (6, 4, 2, 1)), (46.0, (3, 2, 1)), (23.3, (2, 1)), (12.0, (1,)), (11.0, ())],
+)
+def test_processes_need_no_more_than_the_memory_that_is_free(free: float, counts: tuple[int, ...]) -> None:
+    room = Room(PROCESS_GIB + CONTEXT_GIB, False, free)
+    assert choose_counts(room) == counts
+    assert all(count * room.process_gib <= free for count in counts)
 
 
 def test_an_export_is_compared_on_fewer_texts_inside_the_block_alone() -> None:

@@ -33,7 +33,8 @@ from tests.support.host_cuda import use_host_memory
 from tests.support.shared import make_once, shared_root
 
 EXAMPLES = 6
-FAMILIES = {"lm": "gpt2", "embedder": "mpnet", "generator": "gpt2"}
+FAMILIES = {"lm": "gpt2", "embedder": "mpnet", "generator": "gpt2", "critic": "bert"}
+WRITERS = {"embedder": models.embedder, "critic": models.token_classifier}
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +47,10 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
         export_role("qg", RoleOptions(str(checkpoint), precision="fp32"), folder)
         export_role("qg", RoleOptions(str(checkpoint), precision="fp16", target="cuda"), folder)
         for role, family in FAMILIES.items():
-            write = models.embedder if role == "embedder" else models.language_model
+            write = WRITERS.get(role, models.language_model)
             source = make_once(root / f"answers-{role}", lambda path, write=write, family=family: write(path, family))
             export_role(role, RoleOptions(str(source), precision="fp32"), folder)
+        forget_reference(folder, "critic")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(answers, "EXAMPLES", answers.EXAMPLES[:EXAMPLES])
             opened = Bundle.open(folder)
@@ -56,6 +58,15 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
         opened.record(opened.manifest.canaries or {}, write_answers(recorded))
 
     return Bundle.open(make_once(root / "answers-bundle", export))
+
+
+def forget_reference(folder: Path, role: str) -> None:
+    """Drop the logits of a role's checkpoint, as in a bundle from before they were kept."""
+    raw = msgspec.json.decode((folder / "bundle.json").read_bytes())
+    name = raw["roles"][role].pop("reference")
+    del raw["files"][name]
+    (folder / name).unlink()
+    (folder / "bundle.json").write_bytes(msgspec.json.encode(raw))
 
 
 @pytest.fixture(autouse=True)

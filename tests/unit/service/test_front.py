@@ -112,6 +112,9 @@ def test_numbers_are_counted() -> None:
         "groundwire_waiting_calls 0.0",
         "groundwire_ready 1.0",
         "groundwire_cache_misses_total",
+        "groundwire_captured_shapes 0.0",
+        "groundwire_uncaptured_runs_total 0.0",
+        "groundwire_failed_captures_total 0.0",
         'groundwire_refusals_total{code="invalid",route="/score"} 1.0',
         'groundwire_refusals_total{code="not_found",route="other"} 1.0',
     ):
