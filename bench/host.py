@@ -17,8 +17,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,10 +48,10 @@ class Layers(msgspec.Struct, frozen=True):
 
 
 class Clock:
-    """Seconds by role, and those of its graphs apart."""
+    """Seconds by role without its graphs, and seconds of all graphs."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = {}
         self._lock = threading.Lock()
         self._inside = threading.local()
 
@@ -84,7 +83,7 @@ class Clock:
 
     def _add(self, layer: str, seconds: float) -> None:
         with self._lock:
-            self.seconds[layer] += seconds
+            self.seconds[layer] = self.seconds.get(layer, 0.0) + seconds
 
 
 @contextmanager
@@ -102,9 +101,9 @@ def count_layers(clock: Clock) -> Iterator[None]:
             patch.stop()
 
 
-def read_threads() -> Counter[str]:
+def read_threads() -> dict[str, float]:
     """Seconds of the threads that are a layer."""
-    seconds: Counter[str] = Counter()
+    seconds = dict.fromkeys(THREADS.values(), 0.0)
     for thread in threading.enumerate():
         for name, layer in THREADS.items():
             if thread.name.startswith(name) and thread.ident is not None:
@@ -117,7 +116,7 @@ def measure(engine: Engine, clock: Clock, score: Callable[[], None], responses: 
     before = read_threads()
     clock.seconds.clear()
     score()
-    seconds = clock.seconds + (read_threads() - before)
+    seconds = {layer: spent - before[layer] for layer, spent in read_threads().items()} | clock.seconds
     return {layer: 1000 * spent / responses for layer, spent in seconds.items()}
 
 
@@ -132,7 +131,7 @@ def measure_metrics(engine: Engine, name: str, texts: Iterator[Dialogue], count:
     metrics, clock = METRICS[name], Clock()
     alone, together = [], []
 
-    def take() -> list[Mapping[str, Any]]:
+    def take() -> list[dict[str, Any]]:
         return [
             {"response": dialogue.response, "knowledge": dialogue.knowledge, "history": ("Tell me.",)}
             for dialogue in itertools.islice(texts, count)
@@ -170,7 +169,7 @@ def main(
             (layer, f"{spent:.2f}", f"{layers.together.get(layer, 0.0):.2f}") for layer, spent in layers.alone.items()
         ]
         sums = [sum(times.values()) - times[GRAPHS] for times in (layers.alone, layers.together)]
-        rows.append(("without graphs", *(f"{total:.2f}" for total in sums)))
+        rows.append(("without graphs", f"{sums[0]:.2f}", f"{sums[1]:.2f}"))
         common.console().print(
             common.table(f"{layers.metrics}: ms of a response", ("layer", "alone", "together"), rows)
         )

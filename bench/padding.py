@@ -4,7 +4,7 @@
     python -m bench.padding --lengths bench/results/padding.json    # counts what that run has recorded again
 
 The models run on the CPU in the batches of a GPU: one thread for each graph, 64 requests in flight, up to 512 rows.
-What is recorded are the lengths of the windows that extractive QA reads together; the rest is arithmetic. ``alone`` is
+The lengths of the windows that extractive QA reads together are recorded; the rest is arithmetic. ``alone`` is
 one response at a time, which asks all its questions at once. ``together`` has 64 in flight, on a CPU, where questions
 take no longer than the rest, so many of the batches are small. ``queued N`` cuts the same rows into batches of N, as
 they are where extractive QA takes most of the time and its calls queue.
@@ -54,7 +54,7 @@ class Padding(msgspec.Struct, frozen=True):
     replays: float
     """Captured graphs that are launched for 20 rows, about a response's."""
     waits: float
-    """Batches of one width, for each of which the host waits, for 20 rows."""
+    """Times that the host waits, once for each batch of one width, for 20 rows."""
 
 
 class Paddings(msgspec.Struct, frozen=True):
@@ -158,7 +158,7 @@ def main(
         alone, together = earlier.alone, earlier.together
     flat = [length for run in together for length in run]
     runs = {"alone": alone, "together": together}
-    runs |= {f"queued {size}": [flat[at : at + size] for at in range(0, len(flat), size)] for size in QUEUED}
+    runs |= {f"queued {size}": [flat[first : first + size] for first in range(0, len(flat), size)] for size in QUEUED}
     rows = [count(name, of_name) for name, of_name in runs.items()]
     table = [(row.runs, f"{row.ratio:.3f}", f"{row.replays:.1f}", f"{row.waits:.1f}") for row in rows]
     common.console().print(common.table("for 20 rows", ("runs", "padded / real", "replays", "waits"), table))

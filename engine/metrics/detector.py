@@ -32,7 +32,7 @@ from .claims import (
 from .evidence import open_knowledge
 
 PREFIX = "detector."
-KEPT = 64
+KEPT_METRICS = 64
 """Metrics of detectors that are kept, by their names."""
 
 
@@ -78,7 +78,7 @@ def is_detector(name: str) -> bool:
     return name.startswith(PREFIX) and len(name) > len(PREFIX) and name != VERIFIABILITY
 
 
-@lru_cache(KEPT)
+@lru_cache(KEPT_METRICS)
 def detector_metric(role: str) -> Metric:
     """The metric of a detector's role, ``detector.NAME``: every bundle names its own."""
     return Metric(

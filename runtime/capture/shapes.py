@@ -17,7 +17,7 @@ from ..manifest import ShapePlan
 WIDTHS = (32, 64, 96, 128, 192, 256, 384, 512)
 """Padded widths, in tokens; longer windows double them."""
 SHORT_WIDTHS = (16, 24, 40, 48, 56)
-"""Further widths of encoders, most of whose texts are short: in steps of 8 up to 64."""
+"""Further widths of encoders, whose texts are mostly short: in steps of 8 up to 64."""
 MAX_TOKENS, MAX_ROWS, USUAL_ROWS = 4096, 256, 16
 """The most padded tokens and rows in a captured batch of an encoder, and the usual number of rows."""
 STRICT_TOKENS = 4096
@@ -95,8 +95,8 @@ class EncoderPlan(ShapePlan, frozen=True, forbid_unknown_fields=True):
 def join_widths(widths: Sequence[int], counts: Sequence[int], plan: ShapePlan) -> list[tuple[int, int]]:
     """Which neighbours of the ascending ``widths``, with so many rows each, run together: their first and last index.
 
-    The rows of all are padded to the last one's width. Of all ways to divide the widths, the one is chosen whose
-    runs cost least: padded tokens, and ``RUN_TOKENS`` for each.
+    The rows of all are padded to the last one's width. The runs cost least: their padded tokens, and ``RUN_TOKENS``
+    for each.
     """
     sizes = _list_rows_by_width(plan)
     ends = [0, *accumulate(counts)]
@@ -150,8 +150,8 @@ def list_sizes(most: int, *, strict: bool = False) -> tuple[int, ...]:
 
 
 def list_rows(most: int, *, strict: bool = False) -> tuple[int, ...]:
-    """The capture sizes of encoders up to ``most`` rows, ascending: those of ``list_sizes``, and three quarters of
-    each from 4 on."""
+    """The capture sizes of encoders up to ``most`` rows, ascending: powers of two, three quarters of each from 4
+    on, and ``most``; a strict plan has only ``most``."""
     sizes = list_sizes(most, strict=strict)
     between = (smaller + smaller // 2 for smaller, size in pairwise(sizes) if smaller > 1)
     return tuple(sorted({*sizes, *(rows for rows in between if rows < most)}))

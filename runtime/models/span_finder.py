@@ -90,7 +90,7 @@ _ENTITIES = {"ner", "entity_ruler", "span_ruler"}
 _SPEAKERS = {"i", "you"}
 _OWNERS = {"my", "your"}
 KEPT_CHUNKS = 10_000
-"""Chunks of questions of which it is kept whether they name a speaker: 1 MB."""
+"""Chunks of questions that are remembered, with whether they name a speaker: 1 MB."""
 
 
 class SpanFinder:
