@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from .calibration import Calibration
 from .errors import InvalidRequest
@@ -105,6 +107,11 @@ class ShapePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(
             ShapeProfile(width, min(self.usual_rows, most), most) for width, most in zip(self.widths, rows, strict=True)
         )
+
+    def fit(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The width that each row of so many tokens is padded to."""
+        widths: NDArray[np.int64] = np.array(self.widths)[np.searchsorted(self.widths, lengths)]
+        return widths
 
 
 class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -389,6 +389,27 @@ def write_scaling() -> str:
     return _table(["work", "sizes", "processor ms", "exponent"], rows)
 
 
+def write_padding() -> str:
+    """Return how much extractive QA is padded on a GPU."""
+    rows = [
+        [row["runs"], f"{row['ratio']:.2f}", f"{row['replays']:.1f}", f"{row['waits']:.1f}"]
+        for row in load_results("padding")["results"]["rows"]
+    ]
+    return _table(["runs", "padded / real tokens", "replays for 20 rows", "waits"], rows)
+
+
+def write_host() -> str:
+    """Return the processor time of each layer beside the graphs."""
+    (layers,) = (each for each in load_results("host")["results"] if each["metrics"] == "default")
+    rows = [
+        [layer, f"{spent:.2f}", f"{layers['together'][layer]:.2f}"]
+        for layer, spent in layers["alone"].items()
+        if layer != "graphs"
+    ]
+    sums = [f"{sum(layers[how].values()) - layers[how]['graphs']:.2f}" for how in ("alone", "together")]
+    return _table(["layer", "alone", "together"], [*rows, ["sum", *sums]])
+
+
 def write_processes() -> str:
     """Return the throughput of one process and of two."""
     rows = [
@@ -519,8 +540,10 @@ TABLES: dict[str, Callable[..., str]] = {
     "figure": read_figure,
     "include": include,
     "growth": write_growth,
+    "host": write_host,
     "latency": write_latency,
     "nph": write_nph_times,
+    "padding": write_padding,
     "paper_sizes": write_paper_sizes,
     "peers": write_peers,
     "q2_time": write_q2_time,

@@ -51,7 +51,7 @@ def register(metric: Metric) -> Metric:
 
 def find(name: str) -> Metric | None:
     """The metric ``name``, whether or not a bundle has its models; None for an unknown name."""
-    return detector_metric(name) if is_detector(name) else METRICS.get(name)
+    return METRICS.get(name) or (detector_metric(name) if is_detector(name) else None)
 
 
 def available(roles: Iterable[str]) -> dict[str, Metric]:

@@ -7,7 +7,7 @@ mean "consistent", and whether the whole response or each sentence is classified
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 
 from groundwire.runtime.calls import Classify
@@ -32,6 +32,8 @@ from .claims import (
 from .evidence import open_knowledge
 
 PREFIX = "detector."
+KEPT_METRICS = 64
+"""Metrics of detectors that are kept, by their names."""
 
 
 def detector(request: Request, options: Options, role_info: RoleInfos, role: str) -> Steps[MetricResult]:
@@ -76,6 +78,7 @@ def is_detector(name: str) -> bool:
     return name.startswith(PREFIX) and len(name) > len(PREFIX) and name != VERIFIABILITY
 
 
+@lru_cache(KEPT_METRICS)
 def detector_metric(role: str) -> Metric:
     """The metric of a detector's role, ``detector.NAME``: every bundle names its own."""
     return Metric(

@@ -132,8 +132,8 @@ class FairQueue:
     def first(self) -> Job[Any] | None:
         """The job to admit or to drop next, or None; it stays in the queue."""
         heads = [(job, tenant) for tenant in self._tenants.values() if (job := tenant.queue.first()) is not None]
-        if not heads:
-            return None
+        if len(heads) < 2:
+            return heads[0][0] if heads else None
         return min(heads, key=lambda head: (-head[0].urgency, *self._order(head[1])))[0]
 
     def _order(self, tenant: Tenant) -> tuple[float, int]:

@@ -50,8 +50,7 @@ MAX_WAIT_S = 60.0
 """Seconds after which a job without a deadline ranks before later jobs with a deadline that is as far off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """What determines a call's result. ``max_windows`` bounds it, so it is a part of the key."""
 
     call: Call

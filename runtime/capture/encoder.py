@@ -13,13 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 
 from ..manifest import ShapePlan
 from ..ort.session import Array, DeviceProfile
 from .graph import CapturedGraph, RunLayout, Runnable
 from .memory import Buffer, Sizes, find_shape
-from .shapes import BatchShape, Block, cut_rows, list_sizes, plan_encoder
+from .shapes import BatchShape, Block, cut_rows, list_rows, plan_encoder
 
 BUFFER_BYTES = 256 << 20
 """Bytes of the buffers of one graph, at most; graphs with large outputs get smaller capture sizes."""
@@ -42,7 +43,7 @@ class CapturedEncoder:
         strict = runnable.profile.strict
         self.plan = plan if strict else _shorten(plan, [*inputs, *outputs], {**fixed, rows: 0, width: 1})
         most = [(shape.max_rows, shape.width) for shape in self.plan.profiles]
-        self.sizes = {width: list_sizes(rows, strict=strict) for rows, width in most}
+        self.sizes = {width: list_rows(rows, strict=strict) for rows, width in most}
         """Its capture sizes by width."""
         largest = [self._name_axes(*shape) for shape in most]
         self._sources = [Buffer(node, runnable.profile.device, largest) for node in inputs]
@@ -108,4 +109,4 @@ def _shorten(plan: ShapePlan, nodes: list[Any], sizes: Sizes) -> ShapePlan:
     """
     by_token = 8 * sum(int(np.prod([size for size in find_shape(node, sizes) if size])) for node in nodes)
     most = max(plan.widths[-1], BUFFER_BYTES // by_token)
-    return plan if plan.max_tokens <= most else ShapePlan(plan.widths, most, plan.max_rows, plan.usual_rows)
+    return plan if plan.max_tokens <= most else msgspec.structs.replace(plan, max_tokens=most)

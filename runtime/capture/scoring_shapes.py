@@ -12,18 +12,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from ..decoding.scoring import ScoringInput
-from .shapes import (
-    MAX_ROWS,
-    MAX_TOKENS,
-    SMALL_TOKENS,
-    STRICT_TOKENS,
-    BatchShape,
-    Block,
-    cut_rows,
-    list_sizes,
-    list_widths,
-)
+from .shapes import MAX_ROWS, STRICT_TOKENS, BatchShape, Block, cut_rows, list_sizes, list_widths
 
+MAX_TOKENS = 8192
+"""The most padded tokens of a run, but for one row."""
+SMALL_TOKENS = 2048
+"""Padded tokens of a run below which its kernels are too short for padding to matter: as much as a run costs
+besides."""
 EMPTY = 8
 """Width of a past that nothing is in, in tokens: all of them masked."""
 FEWEST_SCORED, MOST_SCORED = 32, 512
@@ -143,7 +138,7 @@ class ScoringShapes:
         """Runs of texts after one prefix: the number of texts in the shape, and the calls."""
         counts = self.list_texts(past, width)
         for batch in split(calls, counts[-1]):
-            for block in cut_rows(len(batch), counts, width):
+            for block in cut_rows(len(batch), counts, width, SMALL_TOKENS):
                 yield block.rows, take(batch, block)
 
     def cut_calls(self, inputs: Mapping[int, ScoringInput]) -> Iterator[tuple[BatchShape, Sequence[TargetRange]]]:
@@ -158,7 +153,7 @@ class ScoringShapes:
         for (width, scored), ranges in self._join_small(groups):
             rows = self.list_rows(width, scored)
             for batch in split(ranges, rows[-1]):
-                for block in cut_rows(len(batch), rows, width):
+                for block in cut_rows(len(batch), rows, width, SMALL_TOKENS):
                     yield BatchShape(block.rows, width, EMPTY, scored=block.rows * scored), take(batch, block)
 
     def _join_small(

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, repeat
+from functools import cache
+from itertools import accumulate, pairwise, repeat
 from operator import mul
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .. import _native
 from ..manifest import ShapePlan
 
 WIDTHS = (32, 64, 96, 128, 192, 256, 384, 512)
 """Padded widths, in tokens; longer windows double them."""
-MAX_TOKENS, MAX_ROWS, USUAL_ROWS = 8192, 256, 16
-"""The most padded tokens and rows in a captured batch, and the usual number of rows."""
+SHORT_WIDTHS = (16, 24, 40, 48, 56)
+"""Further widths of encoders, whose texts are mostly short: in steps of 8 up to 64."""
+MAX_TOKENS, MAX_ROWS, USUAL_ROWS = 4096, 256, 16
+"""The most padded tokens and rows in a captured batch of an encoder, and the usual number of rows."""
 STRICT_TOKENS = 4096
 """Padded tokens of the only shape of a strict graph."""
-SMALL_TOKENS = 2048
-"""Padded tokens of a run below which its kernels are too short for padding to matter."""
-_WASTE = 1.25
-"""Rows of a larger run, at most, for each row that is read."""
+RUN_TOKENS = 64
+"""What a run of an encoder costs besides its padded tokens, in tokens. ALBERT-xlarge takes 4.5 µs a token, and about
+0.6 ms to launch its kernels and read its weights; between 64 and 192 the sum of both hardly changes
+(docs/benchmarks.md)."""
 SOURCE_TOKENS = 4096
 """Padded tokens of the sources that decode together."""
 BEAM_ROWS = 160
@@ -72,6 +78,43 @@ def list_widths(max_tokens: int) -> tuple[int, ...]:
     return (*widths, last)
 
 
+class EncoderPlan(ShapePlan, frozen=True, forbid_unknown_fields=True):
+    """The shapes of an encoder: few rows of one width are padded to a wider one's where that saves a run."""
+
+    def fit(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The width of each row, so that all runs together cost least."""
+        indices, counts = np.unique(np.searchsorted(self.widths, lengths), return_counts=True)
+        wider = np.array(self.widths)
+        widths = [self.widths[index] for index in indices.tolist()]
+        for first, last in join_widths(widths, counts.tolist(), self):
+            wider[indices[first : last + 1]] = widths[last]
+        fitted: NDArray[np.int64] = wider[np.searchsorted(self.widths, lengths)]
+        return fitted
+
+
+def join_widths(widths: Sequence[int], counts: Sequence[int], plan: ShapePlan) -> list[tuple[int, int]]:
+    """Which neighbours of the ascending ``widths``, with so many rows each, run together: their first and last index.
+
+    The rows of all are padded to the last one's width. The runs cost least: their padded tokens, and ``RUN_TOKENS``
+    for each.
+    """
+    sizes = _list_rows_by_width(plan)
+    ends = [0, *accumulate(counts)]
+    costs, firsts = [0], [0]
+    for last, width in enumerate(widths):
+        cuts = _plan_cuts(sizes[width], width, RUN_TOKENS)
+        cost, first = min(
+            (costs[first] + _cost(ends[last + 1] - ends[first], cuts), first) for first in range(last + 1)
+        )
+        costs.append(cost)
+        firsts.append(first)
+    groups, end = [], len(widths)
+    while end:
+        groups.append((firsts[end], end - 1))
+        end = firsts[end]
+    return groups[::-1]
+
+
 def plan_encoder(max_tokens: int, *, strict: bool) -> ShapePlan:
     """The shapes of an encoder whose window has ``max_tokens``.
 
@@ -80,7 +123,8 @@ def plan_encoder(max_tokens: int, *, strict: bool) -> ShapePlan:
     widths = list_widths(max_tokens)
     if strict:
         return plan_strict(widths[-1])
-    return ShapePlan(widths, max(MAX_TOKENS, widths[-1]), MAX_ROWS, USUAL_ROWS)
+    short = (width for width in SHORT_WIDTHS if width < widths[-1])
+    return EncoderPlan(tuple(sorted({*short, *widths})), max(MAX_TOKENS, widths[-1]), MAX_ROWS, USUAL_ROWS)
 
 
 def plan_strict(width: int, most: int = STRICT_TOKENS) -> ShapePlan:
@@ -105,24 +149,60 @@ def list_sizes(most: int, *, strict: bool = False) -> tuple[int, ...]:
     return (*(rows for rows in doubled if rows < most), most)
 
 
-def cut_rows(count: int, sizes: Sequence[int], width: int) -> list[Block]:
-    """Cut ``count`` rows to blocks of the capture sizes ``sizes``, whose last holds them all.
+def list_rows(most: int, *, strict: bool = False) -> tuple[int, ...]:
+    """The capture sizes of encoders up to ``most`` rows, ascending: powers of two, three quarters of each from 4
+    on, and ``most``; a strict plan has only ``most``."""
+    sizes = list_sizes(most, strict=strict)
+    between = (smaller + smaller // 2 for smaller, size in pairwise(sizes) if smaller > 1)
+    return tuple(sorted({*sizes, *(rows for rows in between if rows < most)}))
 
-    Few rows are padded to the next size. Many are cut to the largest size that they fill, and then again, unless
-    padding costs little.
+
+class Cut(NamedTuple):
+    """How a number of rows is cut first, at the least cost."""
+
+    cost: int
+    """Padded tokens of all its runs, and what each run costs besides."""
+    rows: int
+    """Capture size of the first run."""
+
+
+@cache
+def _plan_cuts(sizes: tuple[int, ...], width: int, run_tokens: int) -> tuple[Cut, ...]:
+    """The best cut of each number of rows, from none to the largest size; of equal costs the fewest runs."""
+    cuts = [Cut(0, 0)]
+    for count in range(1, sizes[-1] + 1):
+        costs = (Cut(rows * width + run_tokens + cuts[max(0, count - rows)].cost, -rows) for rows in sizes)
+        cost, rows = min(costs)
+        cuts.append(Cut(cost, -rows))
+    return tuple(cuts)
+
+
+def _cost(count: int, cuts: Sequence[Cut]) -> int:
+    """What rows cost that may be more than the largest size."""
+    full, rest = divmod(count, len(cuts) - 1)
+    return full * cuts[-1].cost + cuts[rest].cost
+
+
+@cache
+def _list_rows_by_width(plan: ShapePlan) -> dict[int, tuple[int, ...]]:
+    return {profile.width: list_rows(profile.max_rows) for profile in plan.profiles}
+
+
+def cut_rows(count: int, sizes: tuple[int, ...], width: int, run_tokens: int = RUN_TOKENS) -> list[Block]:
+    """Cut ``count`` rows to blocks of the capture sizes ``sizes``, whose last holds them all, at the least cost.
+
+    A block costs its padded tokens and ``run_tokens`` besides.
 
     >>> cut_rows(3, (1, 2, 4, 8), 64)
     [Block(first=0, used=3, rows=4)]
     >>> cut_rows(65, (1, 2, 4, 8, 16, 32, 64, 128), 64)
     [Block(first=0, used=64, rows=64), Block(first=64, used=1, rows=1)]
     """
+    cuts = _plan_cuts(sizes, width, run_tokens)
     blocks: list[Block] = []
     first = 0
     while first < count:
-        left = count - first
-        above = next(rows for rows in sizes if rows >= left)
-        below = max((rows for rows in sizes if rows <= left), default=above)
-        rows = above if above * width <= SMALL_TOKENS or above <= _WASTE * left else below
-        blocks.append(Block(first, min(rows, left), rows))
+        rows = cuts[count - first].rows
+        blocks.append(Block(first, min(rows, count - first), rows))
         first += rows
     return blocks

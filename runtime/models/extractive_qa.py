@@ -85,12 +85,9 @@ class ExtractiveQA:
         inputs = [window.window for window in windows]
         for rows, lengths, (start, end) in forward(self._session, inputs, self._role.pad_id, self._profile):
             batch = [windows[row] for row in rows]
-            for window, length, *logits in zip(batch, lengths, start, end, strict=True):
-                if not all(np.isfinite(row[:length]).all() for row in logits):
-                    broken = ModelError(
-                        "The extractive QA model gave numbers that are not finite; its graph is broken."
-                    )
-                    out |= dict.fromkeys(questions[window.question], broken)
+            for row in _find_broken(start, end, lengths):
+                broken = ModelError("The extractive QA model gave numbers that are not finite; its graph is broken.")
+                out |= dict.fromkeys(questions[batch[row].question], broken)
             for rule, choose in _RULES.items():
                 if any(rule in rules[window.question] for window in batch):
                     for window, answer in zip(batch, choose(start, end, lengths, batch), strict=True):
@@ -113,6 +110,15 @@ class ExtractiveQA:
             unread = unread.join(windows[-1].window.unread[1])
         check_readable("passages", unread, sum(map(len, call.passages)))
         return windows
+
+
+def _find_broken(start: Array, end: Array, lengths: NDArray[np.int64]) -> Sequence[int]:
+    """The rows with a number that is not finite, padding left out."""
+    if np.isfinite(start).all() and np.isfinite(end).all():
+        return ()
+    padding = np.arange(start.shape[1]) >= lengths[:, None]
+    finite = ((np.isfinite(start) & np.isfinite(end)) | padding).all(axis=1)
+    return np.flatnonzero(~finite).tolist()
 
 
 def choose_answer(call: Answer, answers: Sequence[tuple[PassageWindow, WindowAnswer]]) -> Answered:

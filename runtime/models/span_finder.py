@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -83,9 +84,13 @@ _FUNCTIONS = {
 }
 
 _PARTS_OF_SPEECH = {"tagger", "morphologizer"}  # terms: literal
+_ENTITIES = {"ner", "entity_ruler", "span_ruler"}
+"""Components that assign nothing but entities and spans, which a personal question is not known by."""
 
 _SPEAKERS = {"i", "you"}
 _OWNERS = {"my", "your"}
+KEPT_CHUNKS = 10_000
+"""Chunks of questions that are remembered, with whether they name a speaker: 1 MB."""
 
 
 class SpanFinder:
@@ -118,9 +123,11 @@ class SpanFinder:
         self._chunks, self._subjects, self._owners = _choose_scheme(nlp.get_pipe("parser").labels)
         nlp.tokenizer = LinearTokenizer(nlp.tokenizer)
         self._nlp = nlp
+        self._parsing = [component for name, component in nlp.pipeline if factories[name] not in _ENTITIES]
         self._zone = LongZone(nlp)
         # spaCy does not promise that one pipeline may run in two threads at once.
         self._lock = threading.Lock()
+        self._may_be_personal = lru_cache(KEPT_CHUNKS)(self._names_speaker)
 
     @classmethod
     def load(cls, path_or_name: Path | str) -> SpanFinder:
@@ -160,12 +167,24 @@ class SpanFinder:
         Raises InvalidRequest as :meth:`find` does.
         """
         self._check_length(question)
+        # Only these four words can make a question personal: a question without them needs no parse. Most have none,
+        # and their chunks (runs without spaces) come again and again.
+        if not any(map(self._may_be_personal, question.split())):
+            return False
         with self._lock, self._zone.read(len(question)):
-            # Only these four words can make a question personal, and the parser works on the tokenizer's tokens: a
-            # question without them needs no parse. Most have none, and tokenizing costs a twentieth.
-            if not any(token.lower_ in _SPEAKERS or token.lower_ in _OWNERS for token in self._nlp.make_doc(question)):
-                return False
-            return any(self._is_speaker(token) for token in self._nlp(question))
+            return any(self._is_speaker(token) for token in self._parse(question))
+
+    def _names_speaker(self, chunk: str) -> bool:
+        """Whether a token of a chunk may be a speaker. No token of words goes beyond a chunk (``LinearTokenizer``)."""
+        with self._lock, self._zone.read(len(chunk)):
+            return any(token.lower_ in _SPEAKERS or token.lower_ in _OWNERS for token in self._nlp.make_doc(chunk))
+
+    def _parse(self, text: str) -> Doc:
+        """The document of a text without its entities."""
+        doc = self._nlp.make_doc(text)
+        for component in self._parsing:
+            doc = component(doc)
+        return doc
 
     def _informative(self, doc: Doc) -> Iterator[TextSpan]:
         seen: set[str] = set()

@@ -60,9 +60,8 @@ def plan_batches(
     one."""
     if plan is None:
         return _native.plan_batches(lengths, profile.max_tokens, profile.max_rows)
-    widths = np.array(plan.widths)
     # Batches have these widths anyway.
-    return _native.plan_batches(widths[np.searchsorted(widths, lengths)], plan.max_tokens, plan.max_rows)
+    return _native.plan_batches(plan.fit(lengths), plan.max_tokens, plan.max_rows)
 
 
 def softmax(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

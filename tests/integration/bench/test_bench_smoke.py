@@ -14,10 +14,12 @@ from bench import (
     batching,
     compact,
     decoding,
+    host,
     language_model,
     model_work,
     models,
     native,
+    padding,
     paper_size,
     processes,
     scaling,
@@ -25,7 +27,7 @@ from bench import (
     tiers,
 )
 from bench import values as values_benchmark
-from bench.common import ROOT, PerformanceTarget, Timing, WrongAnswer, interleaved
+from bench.common import RESULTS, ROOT, PerformanceTarget, Timing, WrongAnswer, interleaved
 from bench.dialogues import distinct, examples
 from bench.native import Case
 from groundwire.guard import Policy
@@ -73,6 +75,30 @@ def test_scaling(tmp_path: Path) -> None:
 
 def test_a_cost_that_grows_with_the_square_has_the_exponent_two() -> None:
     assert scaling.fit_exponent((1, 2, 4, 8), (9.0, 9.0, 18.0, 72.0)) == pytest.approx(2)
+
+
+def test_host(tmp_path: Path) -> None:
+    host.main(rounds=1, responses=2, only="q2", out=tmp_path / "host.json")
+    (layers,) = written(tmp_path / "host.json")["results"]
+    for times in (layers["alone"], layers["together"]):
+        assert {"graphs", "scheduler", "metrics", "caller", "qg", "qa", "spans"} <= times.keys()
+        assert max(times, key=times.__getitem__) == "graphs"
+        assert all(spent > 0 for spent in times.values())
+
+
+def test_the_padding_that_is_reported_is_that_of_the_capture_sizes(tmp_path: Path) -> None:
+    recorded = RESULTS / "padding.json"
+    padding.main(lengths=recorded, out=tmp_path / "padding.json")
+    report = written(tmp_path / "padding.json")
+    assert report["results"] == json.loads(recorded.read_text(encoding="utf-8"))["results"]
+    assert all(target["passed"] for target in report["targets"])
+
+
+def test_the_windows_of_extractive_qa_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(padding, "examples", lambda: examples()[:2])
+    alone, together = padding.record_lengths("compact", 3)
+    assert len(alone) >= 2
+    assert min(min(run) for run in (*alone, *together)) > 5
 
 
 def test_values(tmp_path: Path) -> None:

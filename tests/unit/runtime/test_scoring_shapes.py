@@ -13,11 +13,13 @@ from groundwire.runtime.capture.scoring_shapes import (
     EMPTY,
     LOGIT_BYTES,
     MAX_PAIRS,
+    MAX_TOKENS,
     MOST_SCORED,
+    SMALL_TOKENS,
     ScoringShapes,
     TargetRange,
 )
-from groundwire.runtime.capture.shapes import MAX_TOKENS, SMALL_TOKENS, BatchShape
+from groundwire.runtime.capture.shapes import BatchShape
 from groundwire.runtime.decoding.scoring import ScoringInput
 from groundwire.runtime.tokenization import Window
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,49 @@ def test_a_question_without_speaker_words_is_not_parsed(finder: SpanFinder, monk
     def parse(*_: object) -> None:
         raise AssertionError("parsed")
 
-    monkeypatch.setattr(Language, "__call__", parse)
+    monkeypatch.setattr(finder, "_parsing", [parse])
     assert finder.is_personal("who was the creator of The Joy of Painting?") is False
     with pytest.raises(AssertionError, match="parsed"):
         finder.is_personal("who is your friend?")
+
+
+_load_once = cache(SpanFinder.load)
+
+
+CHUNKS = (
+    "I'm",
+    "im",
+    "Ill",
+    "you",
+    "youre",
+    "your.",
+    "(my)",
+    "mine,my",
+    "d'you",
+    "who",
+    "is",
+    "in",
+    "5i",
+    "i/you",
+    "’i",
+)
+
+
+@given(st.lists(st.sampled_from(CHUNKS)))
+def test_speaker_words_of_chunks_are_those_of_the_whole_question(tiny: dict[str, Path], chunks: list[str]) -> None:
+    finder = _load_once(tiny["ud"])
+    question = " ".join(chunks)
+    tokens = {token.lower_ for token in finder._nlp.make_doc(question)}
+    assert any(map(finder._may_be_personal, question.split())) is bool(tokens & {"i", "you", "my", "your"})
+
+
+def test_a_personal_question_is_known_without_entities(tiny: dict[str, Path]) -> None:
+    nlp = spacy.load(tiny["ud"])
+    finder = SpanFinder(nlp)
+    assert nlp.pipe_names[-1] == "ner"
+    assert finder._parsing == [component for _, component in nlp.pipeline[:-1]]
+    for question in ("where did you leave your car?", "who told you?"):  # terms: literal
+        assert finder.is_personal(question) is any(map(finder._is_speaker, nlp(question)))
 
 
 def test_a_text_over_the_limit_is_refused(finder: SpanFinder, monkeypatch: pytest.MonkeyPatch) -> None:
