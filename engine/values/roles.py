@@ -3,7 +3,9 @@
 A response may state a value that the knowledge has, and give it to something else: "the bar closes at 21:30", where the
 kitchen does. Each value of the knowledge is read with the words of its clause that tell it from the other values of its
 kind, its heads. A value is exchanged if the response's clause has heads of another value of that kind: all that it has
-of this one, and more. Words of starting and ending, leaving and arriving and the like stand for each other within their
+of this one, and more. In knowledge of more than a few values one head must be of no other clause, the value may have a
+few rivals only, and the response's clause no other amount: else as many right values as wrong ones were taken for
+exchanged. Words of starting and ending, leaving and arriving and the like stand for each other within their
 group. Where the clause has no head, the sentence before a pronoun and the last turns of the history are read.
 """
 
@@ -37,6 +39,10 @@ MAX_CHARS = 8_000
 """Characters of response and knowledge, at most, that are read: a few milliseconds."""
 MAX_VALUES = 60
 """Values of the knowledge that are distinguished, at most; none is in longer knowledge."""
+FEW_VALUES = 8
+"""Values of the knowledge, at most, in which one word in common suffices."""
+FEW_RIVALS = 5
+"""Values of a kind, at most, that are distinguished in longer knowledge."""
 _GROUPS = (
     "start starts started begin begins began beginning open opens opened opening commence commences kick kicks "
     "from starting",
@@ -236,7 +242,7 @@ def _check(
     same = [item for item in rivals if _is_same(ours, item[0])]
     others = [item for item in rivals if not _is_same(ours, item[0])]
     if isinstance(ours.content, Name):
-        if not around[0].isdisjoint(_COMPARING):
+        if not around[0].isdisjoint(_COMPARING) or len(held) > FEW_VALUES:
             return None
         others = [item for item in others if same and _may_be_exchanged(same[0][0], item[0])]
         rivals = [*same, *others]
@@ -255,7 +261,12 @@ def _check(
         mine = [heads & words for _, _, words in same]
         theirs = max(others, key=lambda item: len(heads & item[2]))
         matched = heads & theirs[2]
-        if matched - carried and all(words < matched for words in mine):
+        sure = len(held) <= FEW_VALUES or (
+            len(rivals) <= FEW_RIVALS
+            and any(counts[word] == 1 for word in matched)
+            and not any(word.startswith("#") for word in read - own_words)
+        )
+        if sure and matched - carried and all(words < matched for words in mine):
             seen = (heads | added) & telling
             right = any(not seen & words <= seen & theirs[2] for _, _, words in same)
             return None if right else Exchanged(ours.start, ours.end, theirs[1], theirs[0].start, theirs[0].end)

@@ -13,7 +13,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
 from .demonyms import REGIONS
-from .derived import FACTORS, MAX_OPERANDS, Operand, derive, may_follow
+from .derived import COMPUTING, FACTORS, MAX_OPERANDS, Operand, derive, may_follow
 from .equations import MAY_COMPUTE, Equation, read_equations
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
@@ -102,7 +102,8 @@ def check_in_steps(
             negations.setdefault(token.sentence, []).append(token.start)
     recent = (find_values(tokenize(turn[:TURN_CHARACTERS])) for turn in history[-TURNS:])
     said = [Operand(value, "", (-1, -1)) for stated in recent for value in stated][-MAX_OPERANDS:]
-    sides = _Sides(response, passages, tokens, values, knowledge, said)
+    asked = {token.lower for turn in history[-1:] for token in tokenize(turn[:TURN_CHARACTERS])}
+    sides = _Sides(response, passages, tokens, values, knowledge, said, asked)
     checked: list[CheckedValue] = []
     equations = list(read_equations(response)) if MAY_COMPUTE.search(response) else []
     compared = 0
@@ -138,7 +139,7 @@ def _check_equations(checked: Iterable[CheckedValue], equations: Sequence[Equati
                 yield CheckedValue(check.value, "contradicted", None, item.says)
             else:
                 yield check if check.outcome == "supported" else CheckedValue(check.value, "derived", None, item.says)
-        elif check.outcome != "absent" or check.value.content.measure != "count":
+        elif check.outcome in ("supported", "derived") or check.value.content.measure != "count":
             yield check
 
 
@@ -206,9 +207,10 @@ class _Sides:
         values: Sequence[Value],
         knowledge: Knowledge,
         said: Sequence[Operand] = (),
+        asked: Set[str] = frozenset(),
     ) -> None:
         self._response, self._passages = response, passages
-        self._said = said
+        self._said, self._asked = said, asked
         self._tokens, self._values = tokens, values
         self._knowledge = knowledge
         self._shared: dict[tuple[int, SentenceKey], int] = {}
@@ -344,10 +346,13 @@ class _Sides:
             return check
         if any(_relate(value, item.value) == "supports" for item in self._said):
             return CheckedValue(value, "absent", None)
+        if isinstance(value.content, Clock) and self._content[value.sentence]:
+            return check  # times of day are many; only of a short answer, "At ten", it is not known what it is about
         operands = [Operand(theirs, "", location.key) for location, theirs in self._find_operands(value)]
         stated = [Operand(other, "", (-1, other.sentence)) for other in self._own(value)]
         numbers = [*operands, *self._said, *stated]
-        return None if may_follow(value, numbers, self._words[value.sentence]) else check
+        words = self._words[value.sentence] | (self._asked & COMPUTING)
+        return None if may_follow(value, numbers, words) else check
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
         """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word."""
