@@ -22,7 +22,8 @@ from .comparing import compare, normalize
 from .knowledge import find_values
 from .names import split_by_case
 from .numbers import stem
-from .records import Clock, Date, Measure, Name, Value
+from .quotes import find_quotations
+from .records import Clock, Date, Measure, Name, Quotation, Value
 from .support import NEGATIONS
 from .tokens import Token, read_table, text_at, tokenize
 from .units import UNITS
@@ -301,6 +302,8 @@ def _leave_own(value: Value, segment: _Segment) -> frozenset[str]:
 def _own_words(value: Value) -> frozenset[str]:
     """The words that a value adds to its clause."""
     content = value.content
+    if isinstance(content, Quotation):
+        return frozenset()
     if isinstance(content, Name):
         return frozenset(map(stem, content.words))
     unit = _UNITS.get(content.amount) if isinstance(content, Measure) and content.measure == "duration" else None
@@ -375,7 +378,10 @@ def _is_same(ours: Value, theirs: Value) -> bool:
 def _read(text: str) -> list[_Segment]:
     """The clauses of a text. What is before a colon belongs to all that follows it in the sentence."""
     tokens = tokenize(text)
+    quotations = find_quotations(text, tokens)
     values = [value for value in find_values(tokens, *split_by_case(tokens)) if _counts(value)]
+    values = [item for item in values if not any(part.start < item.end and item.start < part.end for part in quotations)]
+    values = sorted([*values, *quotations], key=lambda value: value.start)
     compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
     segments: list[_Segment] = []
     compared: set[int] = set()

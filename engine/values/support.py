@@ -18,6 +18,7 @@ from .equations import MAY_COMPUTE, Equation, read_equations
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
 from .numbers import stem
+from .quotes import find_places, find_quotations
 from .records import Clock, Days, ExactCode, Measure, Name, Value
 from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
 from .tokens import Token, iterate_tokens, read_table, tokenize
@@ -88,7 +89,8 @@ def check_in_steps(
     values = find_values(tokens, capitalised, lower)
     knowledge = Knowledge(passage_tokens, capitalised, lower)
     stated = _list_statements(tokens, knowledge)
-    if not values and not stated:
+    quotations = find_quotations(response, tokens)
+    if not values and not stated and not quotations:
         return ()
     size = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
     if max(len(values), len(stated)) * size > MAX_COMPARISONS:
@@ -124,7 +126,20 @@ def check_in_steps(
         checked = list(_check_equations(checked, equations))
     exchanged = (_check_statement(read, knowledge) for read in stated)
     checked += [check for check in exchanged if check is not None]
+    checked += _check_quotations(response, quotations, passages)
     return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
+
+
+def _check_quotations(response: str, quotations: Sequence[Value], passages: Sequence[str]) -> Iterator[CheckedValue]:
+    """Quotations that the knowledge has, and the changed words of others; one that it does not have may mention it."""
+    for value, place in zip(quotations, find_places(response, quotations, passages), strict=True):
+        if place is None:
+            continue
+        location = Location(place.passage, place.start, place.end, 0)
+        if place.changed is None:
+            yield CheckedValue(value, "supported", location)
+        else:
+            yield CheckedValue(value._replace(start=place.changed[0], end=place.changed[1]), "contradicted", location)
 
 
 def _check_equations(checked: Iterable[CheckedValue], equations: Sequence[Equation]) -> Iterator[CheckedValue]:
