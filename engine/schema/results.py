@@ -133,7 +133,7 @@ class Citation(Record, frozen=True):
     text: str
     """``text == knowledge[evidence.passage][evidence.start:evidence.end]``."""
     support: float
-    """Probability, 0–1, that it supports the sentence of the response; 1 of words that the sentence quotes exactly."""
+    """Probability, 0–1, that it supports the sentence of the response."""
 
 
 class Score(Record, frozen=True):

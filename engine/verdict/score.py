@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.unread import looks_foreign
 
 from ..metrics import find
-from ..schema.explanations import CitationsExplanation, PassageRange, ValuesExplanation
+from ..schema.explanations import CitationsExplanation, PassageRange
 from ..schema.options import Options
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
 from .decision import add_spans, decide_response, decide_without_knowledge, keep_doubted
@@ -20,34 +20,20 @@ from .spans import fuse_spans, type_spans
 def list_citations(results: Mapping[str, MetricResult], decided: Sequence[SentenceVerdict]) -> tuple[Citation, ...]:
     """The citations by sentence of the response, and then by support; none without the metric, or if it did not score.
 
-    A sentence that is inconsistent, or states nothing, has none. A sentence without another citation has the words that
-    it quotes exactly. ``decided`` are the sentences with their verdicts, as
+    A sentence that is inconsistent, or states nothing, has none. ``decided`` are the sentences with their verdicts, as
     far as there are any.
     """
     result = find_citing(results)
     if result is None or result.status != "scored" or not isinstance(result.explanation, CitationsExplanation):
         return ()
     uncited = {(part.start, part.end) for part in decided if part.verdict.label in ("unverifiable", "inconsistent")}
-    least = result.explanation.min_support
-    citations: list[Citation] = []
-    for sentence in result.explanation.sentences:
-        if (sentence.start, sentence.end) in uncited:
-            continue
-        cited = [candidate for candidate in sentence.candidates if candidate.support >= least]
-        citations += [Citation(sentence.start, sentence.end, item.evidence, item.text, item.support) for item in cited]
-        if not cited:
-            citations += _list_quoted(results, sentence.start, sentence.end)
-    return tuple(citations)
-
-
-def _list_quoted(results: Mapping[str, MetricResult], start: int, end: int) -> Iterator[Citation]:
-    """What the characters ``start`` to ``end`` quote exactly."""
-    for result in results.values():
-        values = result.explanation.values if isinstance(result.explanation, ValuesExplanation) else ()
-        for value in values:
-            quotes = value.kind == "quotation" and value.outcome == "supported" and start <= value.start < end
-            if quotes and value.evidence is not None:
-                yield Citation(start, end, value.evidence, value.knowledge_says, 1.0)
+    return tuple(
+        Citation(sentence.start, sentence.end, candidate.evidence, candidate.text, candidate.support)
+        for sentence in result.explanation.sentences
+        if (sentence.start, sentence.end) not in uncited
+        for candidate in sentence.candidates
+        if candidate.support >= result.explanation.min_support
+    )
 
 
 def find_citing(results: Mapping[str, MetricResult]) -> MetricResult | None:

@@ -66,15 +66,6 @@ def test_what_the_model_does_not_take_for_entailed_is_not_cited() -> None:
     assert sentence.candidates[0].overlap == pytest.approx(2 / 3)
 
 
-def test_words_that_are_quoted_exactly_are_cited() -> None:
-    response = 'Wise cats wrote that "bees make it in their hives".'
-    assert score(response, HONEY).citations == ()
-    with Engine(FakeRuntime(ROLES)) as engine:
-        (citation,) = engine.score(response, [HONEY], metrics=["citations", "values"]).citations
-    assert (citation.start, citation.text, citation.support) == (0, "Bees make it in their hives", 1.0)
-    assert HONEY[citation.evidence.start : citation.evidence.end] == citation.text
-
-
 def test_the_threshold_and_the_number_of_candidates_are_options() -> None:
     twice = "Honey keeps for years. Well, honey keeps for years there. So honey keeps for years now."
     assert len(score("Honey keeps for years.", twice).citations) == 2
