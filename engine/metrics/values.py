@@ -20,6 +20,7 @@ from ..schema.results import MetricResult, Request
 from ..text.sentences import sentences
 from ..text.words import check_words
 from ..values.comparing import normalize
+from ..values.items import find_misplaced
 from ..values.roles import Exchanged, find_exchanged
 from ..values.support import CheckedValue, check_in_steps
 from ..values.tokens import TOKEN
@@ -84,16 +85,22 @@ def _move(check: CheckedValue, parts: Sequence[PassageRange]) -> CheckedValue:
 
 
 def give_back(request: Request, stated: tuple[StatedValue, ...]) -> tuple[StatedValue, ...]:
-    """The values; a value that the knowledge has of something else is contradicted by what it has there (``roles``)."""
+    """The values; a value that the knowledge has of something else is contradicted by what it has there.
+
+    What a value belongs to is read from its clause (``roles``), and from the key of its line or row (``items``).
+    """
     exchanged = find_exchanged(request.response, request.knowledge, request.history)
-    return tuple(
-        next((_contradict(request, value, item) for item in exchanged if _is_about(value, item)), value)
-        for value in stated
-    )
+    misplaced = list(find_misplaced(request.response, request.knowledge))
+    given_back = []
+    for value in stated:
+        reasons = [item for item in exchanged if value.outcome == "supported" and _is_about(value, item)]
+        reasons += [item for item in misplaced if value.outcome in ("supported", "absent") and _is_about(value, item)]
+        given_back.append(_contradict(request, value, reasons[0]) if reasons else value)
+    return tuple(given_back)
 
 
 def _is_about(value: StatedValue, item: Exchanged) -> bool:
-    return value.outcome == "supported" and value.start < item.end and item.start < value.end
+    return value.start < item.end and item.start < value.end
 
 
 def _contradict(request: Request, value: StatedValue, item: Exchanged) -> StatedValue:

@@ -430,6 +430,7 @@ def _read_age(tokens: Sequence[Token], end: int) -> tuple[ValueKind, int]:
 def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
     """Stems of up to three content words that follow a number without a break."""
     nouns: list[str] = []
+    sentence = tokens[index - 1].sentence
     index += index < len(tokens) and tokens[index].text == "-"
     if text_at(tokens, index) == "and" and text_at(tokens, index + 1) in ("final", "last", "only", "most"):
         index += 2  # the seventh and final season
@@ -439,7 +440,7 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
             not token.text[0].isalpha()
             or token.lower in FUNCTION_WORDS
             or token.lower == "per"
-            or (token.text[0].isupper() and not token.opens)
+            or (token.text[0].isupper() and (not token.opens or token.sentence != sentence))  # or a line begins
         ):
             break
         nouns.append(stem(token.lower))

@@ -193,6 +193,8 @@ COMPUTED = [
     # times with seconds
     ("It ended at 06:15.", "06:15:09 INFO upload finished", ["+06:15"]),
     ("It ended at 06:20.", "06:15:09 INFO it ended", ["-06:20"]),
+    # the words of the next line are not what a number counts
+    ("Tuesday: 9–18", "Tuesday: 10–18\nSat: 10–13", ["+Tuesday", "-9", "+18"]),
     # a bare count is one of anything
     ("Two of them.", "KT-112;kettle;51;3", ["?Two"]),
 ]
