@@ -1,4 +1,4 @@
-"""Compares a line of a key and its values ("Monday: 9–17"), or a row of a table, with what the knowledge has for the key.
+"""Compares lines of a key and its values ("Monday: 9–17"), and rows of tables, with what the knowledge has for the key.
 
 A value that the knowledge has in another line is no support for this one. A key that both texts have word by word says
 what is compared, so that nothing is guessed; where the knowledge has the key more than once, any of its values will do.

@@ -21,14 +21,14 @@ LEAST_WORDS = 4
 MAX_WORDS = 80
 """Words of a quotation that are looked up, at most."""
 ALIKE = 0.7
-"""Share of the words of a quotation, at least, that a place of the knowledge has where it is quoted with other words."""
-MAX_PLACES = 2_000
-"""Places of the knowledge that are compared with a quotation, at most."""
+"""Share of the words of a quotation that the knowledge has in one place, at least, if it is quoted with other words."""
+MAX_OCCURRENCES = 2_000
+"""Occurrences of a word in the knowledge that are compared with a quotation, at most."""
 QUOTATION = re.compile(r'"([^"\n]{8,600})"|“([^“”\n]{8,600})”|«([^«»\n]{8,600})»|„([^„“”\n]{8,600})[“”]')
 _OMISSION = re.compile(r"\s*(?:\[(?:…|\.\.\.)\]|…|\.\.\.)\s*")
 
 
-class QuotedPlace(NamedTuple):
+class QuotedRange(NamedTuple):
     """Where the knowledge has the words of a quotation, or nearly."""
 
     passage: int
@@ -63,28 +63,28 @@ def find_quotations(text: str, tokens: Sequence[Token]) -> list[Value]:
     return values
 
 
-def find_places(response: str, quotations: Sequence[Value], passages: Sequence[str]) -> Iterator[QuotedPlace | None]:
+def find_quoted(response: str, quotations: Sequence[Value], passages: Sequence[str]) -> Iterator[QuotedRange | None]:
     """Where the knowledge has each quotation; None for a quotation that it does not have, or much changed."""
     if not quotations:
         return
     known_words = [_list_words(text, 0, len(text)) for text in passages]
-    places_of: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    occurrences: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for passage, words in enumerate(known_words):
         for index, word in enumerate(words):
-            places_of[word.key].append((passage, index))
+            occurrences[word.key].append((passage, index))
     for value in quotations:
         ours = _list_words(response, value.start, value.end)
-        yield _find_place(ours, known_words, places_of)
+        yield _find_quoted(ours, known_words, occurrences)
 
 
-def _find_place(
-    ours: Sequence[_Word], known_words: Sequence[Sequence[_Word]], places_of: defaultdict[str, list[tuple[int, int]]]
-) -> QuotedPlace | None:
+def _find_quoted(
+    ours: Sequence[_Word], known_words: Sequence[Sequence[_Word]], occurrences: defaultdict[str, list[tuple[int, int]]]
+) -> QuotedRange | None:
     best: tuple[int, int, int] | None = None
     # One of three words in a row is unchanged, or more is changed than a few words; the rarest is looked up first.
-    anchors = sorted(range(len(ours)), key=lambda index: (len(places_of.get(ours[index].key, ())), index))[:3]
+    anchors = sorted(range(len(ours)), key=lambda index: (len(occurrences.get(ours[index].key, ())), index))[:3]
     for anchor in anchors:
-        for passage, index in places_of.get(ours[anchor].key, ())[:MAX_PLACES]:
+        for passage, index in occurrences.get(ours[anchor].key, ())[:MAX_OCCURRENCES]:
             first = index - anchor
             theirs = known_words[passage][max(first, 0) : first + len(ours)] if first >= 0 else ()
             if len(theirs) < len(ours):
@@ -98,9 +98,9 @@ def _find_place(
     theirs = known_words[passage][first : first + len(ours)]
     differing = [index for index, word in enumerate(ours) if word.key != theirs[index].key]
     if not differing:
-        return QuotedPlace(passage, theirs[0].start, theirs[-1].end, None)
+        return QuotedRange(passage, theirs[0].start, theirs[-1].end, None)
     low, high = differing[0], differing[-1]
-    return QuotedPlace(passage, theirs[low].start, theirs[high].end, (ours[low].start, ours[high].end))
+    return QuotedRange(passage, theirs[low].start, theirs[high].end, (ours[low].start, ours[high].end))
 
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -47,7 +47,8 @@ FEW_RIVALS = 5
 _GROUPS = (
     "start starts started begin begins began beginning open opens opened opening commence commences kick kicks "
     "from starting",
-    "end ends ended close closes closed closing finish finishes finished shut shuts until till ending stop stops last final",
+    "end ends ended close closes closed closing finish finishes finished shut shuts until till ending stop stops last "
+    "final",
     "depart departs departed departure leave leaves left take-off sets off departing",
     "arrive arrives arrived arrival land lands landed reach reaches arriving pulls gets terminates",
     "check-in checkin move moving",
@@ -380,7 +381,9 @@ def _read(text: str) -> list[_Segment]:
     tokens = tokenize(text)
     quotations = find_quotations(text, tokens)
     values = [value for value in find_values(tokens, *split_by_case(tokens)) if _counts(value)]
-    values = [item for item in values if not any(part.start < item.end and item.start < part.end for part in quotations)]
+    values = [
+        item for item in values if not any(part.start < item.end and item.start < part.end for part in quotations)
+    ]
     values = sorted([*values, *quotations], key=lambda value: value.start)
     compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
     segments: list[_Segment] = []

@@ -18,7 +18,7 @@ from .equations import MAY_COMPUTE, Equation, read_equations
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
 from .numbers import stem
-from .quotes import find_places, find_quotations
+from .quotes import find_quotations, find_quoted
 from .records import Clock, Days, ExactCode, Measure, Name, Value
 from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
 from .tokens import Token, iterate_tokens, read_table, tokenize
@@ -132,14 +132,15 @@ def check_in_steps(
 
 def _check_quotations(response: str, quotations: Sequence[Value], passages: Sequence[str]) -> Iterator[CheckedValue]:
     """Quotations that the knowledge has, and the changed words of others; one that it does not have may mention it."""
-    for value, place in zip(quotations, find_places(response, quotations, passages), strict=True):
-        if place is None:
+    for value, quoted in zip(quotations, find_quoted(response, quotations, passages), strict=True):
+        if quoted is None:
             continue
-        location = Location(place.passage, place.start, place.end, 0)
-        if place.changed is None:
+        location = Location(quoted.passage, quoted.start, quoted.end, 0)
+        if quoted.changed is None:
             yield CheckedValue(value, "supported", location)
         else:
-            yield CheckedValue(value._replace(start=place.changed[0], end=place.changed[1]), "contradicted", location)
+            start, end = quoted.changed
+            yield CheckedValue(value._replace(start=start, end=end), "contradicted", location)
 
 
 def _check_equations(checked: Iterable[CheckedValue], equations: Sequence[Equation]) -> Iterator[CheckedValue]:

@@ -3,8 +3,8 @@
 The evidence about single words ends where a model's tokens or a question's span do, so that "7" of "7 pm" is marked,
 or "can" alone. Here a mark that cuts a value is extended to the whole of it, and a negation or an adverb of degree
 ("very") to the word that it is about. A mark ends with its line, and after a label ("Monday:"). Function words at its
-ends are left out, and a mark of nothing else is given up, or moved to the unsupported value after it. A metric that is asked alone is
-reported as it is.
+ends are left out, and a mark of nothing else is given up, or moved to the unsupported value after it. A metric that is
+asked alone is reported as it is.
 """
 
 from __future__ import annotations
@@ -109,9 +109,7 @@ def fit_marks(
     fitted: list[UnsupportedSpan] = []
     for sentence in sentences(response):
         inside = [
-            _end_with(response, span, sentence.end)
-            for span in spans
-            if sentence.start <= span.start < sentence.end
+            _end_with(response, span, sentence.end) for span in spans if sentence.start <= span.start < sentence.end
         ]
         if not inside:
             continue

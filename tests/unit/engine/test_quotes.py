@@ -11,7 +11,8 @@ from groundwire.engine.values.tokens import tokenize
 from groundwire.runtime.fake import FakeRuntime
 
 PLAN = 'The mayor called the plan "a chance for the harbour". The residents called it "a gift to the investors".'
-REVIEWS = ['Kim: "Comfortable, but the zip broke."', 'Jo: "It survived a heavy storm."']
+ZIP, STORM = "Comfortable, but the zip broke", "It survived a heavy storm"
+REVIEWS = [f'Kim: "{ZIP}."', f'Jo: "{STORM}."']
 
 
 def list_quotations(response: str, *knowledge: str) -> list[tuple[str, str, str]]:
@@ -33,7 +34,7 @@ def list_quotations(response: str, *knowledge: str) -> list[tuple[str, str, str]
             [("a chance for the harbour", "supported", "a chance for the harbour")],
         ),
         # Signs and capitals do not count.
-        ("He said: “It survived a heavy storm!”", REVIEWS, [("It survived a heavy storm!", "supported", REVIEWS[1][5:-2])]),
+        ("He said: “It survived a heavy storm!”", REVIEWS, [(f"{STORM}!", "supported", STORM)]),
         # A changed word is marked alone.
         ('The mayor sees "a danger for the harbour".', [PLAN], [("danger", "contradicted", "chance")]),
         # What the knowledge does not have may be mentioned only, and so may a few words.
@@ -45,8 +46,8 @@ def list_quotations(response: str, *knowledge: str) -> list[tuple[str, str, str]
             [PLAN],
             [("a gift to the investors", "contradicted", "a chance for the harbour")],
         ),
-        ('Jo wrote: "Comfortable, but the zip broke."', REVIEWS, [(REVIEWS[0][6:-2], "contradicted", REVIEWS[1][5:-2])]),
-        ('Kim wrote: "Comfortable, but the zip broke."', REVIEWS, [(REVIEWS[0][6:-2], "supported", REVIEWS[0][6:-2])]),
+        ('Jo wrote: "Comfortable, but the zip broke."', REVIEWS, [(ZIP, "contradicted", STORM)]),
+        ('Kim wrote: "Comfortable, but the zip broke."', REVIEWS, [(ZIP, "supported", ZIP)]),
     ],
 )  # fmt: skip
 def test_quotations_are_compared_word_by_word_and_with_their_speaker(

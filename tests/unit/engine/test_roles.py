@@ -22,7 +22,10 @@ BOATS = ["Ferry to Skarv Island: 09:20. Last ferry back: 17:45."]
 TRAINS = ["Train 12 departs from Linz at 07:04 and arrives in Salzburg at 08:12."]
 FLIGHTS = ["Evening flight: departs 19:50, lands 22:15."]
 SHIPPING = ["Shipping within the EU is €6. Shipping to Switzerland is €14. Shipping overseas is €29."]
-PAINTS = ["Paint Meadow is for indoor use and dries in 2 hours.", "Paint Storm is for outdoor use and dries in 8 hours."]
+PAINTS = [
+    "Paint Meadow is for indoor use and dries in 2 hours.",
+    "Paint Storm is for outdoor use and dries in 8 hours.",
+]
 JOBS = ["Ben lives in Cork and has worked there since 2011.", "Liam lives in Galway and has worked there since 2016."]
 NOVEL = ["The novel 'Tide' was written by Marta Oyen and translated into English by Paul Kerr."]
 PLANS = ["Group A: course from 6 October, exam on 17 October.", "Group B: course from 13 October, exam on 24 October."]

@@ -343,7 +343,10 @@ def test_too_many_comparisons_are_truncated(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_of_long_knowledge_the_parts_that_the_sentences_are_about_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """With as many words as a book has, and with more comparisons than are made."""
-    filler = [f"Nothing happened on day {number} of the voyage, said the cook to the mate." for number in range(10_000, 19_000)]
+    filler = [
+        f"Nothing happened on day {number} of the voyage, said the cook to the mate."
+        for number in range(10_000, 19_000)
+    ]
     facts = ["The lamp of Porto burned until 1755.", "It needed 40 litres of oil a night."]
     knowledge = ("\n".join([*filler[:6_000], facts[0], *filler[6_000:]]), facts[1])
     response = "The lamp of Porto burned until 1765. It needed 40 litres of oil a night."
