@@ -68,14 +68,23 @@ class SelectedKnowledge:
         return joined
 
     @property
+    def is_excerpt(self) -> bool:
+        """Whether only parts of the knowledge are selected."""
+        return self._index is not None
+
+    @property
     def message(self) -> str:
-        """What was read of long knowledge; empty where all was."""
+        """What models read of long knowledge; empty where it was all."""
+        return self.explain("models")
+
+    def explain(self, readers: str) -> str:
+        """What ``readers`` read of long knowledge; empty where it was all."""
         if self._index is None:
             return ""
         total = sum(map(len, self._knowledge))
         read = sum(part.end - part.start for part in self.ranges)
         return (
-            f"The knowledge has {total} characters, and models read {read} of them: the parts that share the rarest "
+            f"The knowledge has {total} characters, and {readers} read {read} of them: the parts that share the rarest "
             f"words with each sentence. Knowledge of up to {self._read_whole} characters is read whole."
         )
 

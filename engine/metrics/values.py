@@ -11,16 +11,21 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from groundwire.runtime.errors import TooLong
+
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.sentences import sentences
 from ..text.words import check_words
 from ..values.comparing import normalize
+from ..values.items import find_misplaced
 from ..values.roles import Exchanged, find_exchanged
 from ..values.support import CheckedValue, check_in_steps
 from ..values.tokens import TOKEN
 from .base import Confirms, Details, Metric, Refutes, RoleInfos, within
+from .evidence import open_knowledge
 
 NAMES = frozenset({"name", "person", "place", "organisation", "nationality", "relation"})
 """Kinds of values that a text may have without stating anything: "Thanks, Ann!"."""
@@ -37,35 +42,71 @@ and 31 of 788 right ones."""
 def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The share, 0–1, of the response's values that the knowledge supports.
 
-    A response that states no value which can be checked has nothing to verify. Texts beyond ``MAX_WORDS`` or
-    ``MAX_COMPARISONS`` are ``truncated``.
+    A response that states no value which can be checked has nothing to verify. Of long knowledge with more than
+    ``MAX_WORDS`` words or ``MAX_COMPARISONS`` the parts are read that the sentences are about; if these are too many,
+    or the response is too long, the result is ``truncated``.
     """
-    check_words((request.response, *request.knowledge), MAX_WORDS, "Values", TOKEN)
-    checked = yield from check_in_steps(request.response, request.knowledge, request.history)
+    message, coverage = "", None
+    try:
+        checked = yield from _check(request, request.knowledge)
+    except TooLong:
+        selected = yield from open_knowledge(request.knowledge)
+        if not selected.is_excerpt:
+            raise
+        for sentence in sentences(request.response):
+            selected.select_for(sentence.text)
+            yield []
+        parts = selected.ranges
+        texts = [request.knowledge[part.passage][part.start : part.end] for part in parts]
+        checked = tuple(_move(check, parts) for check in (yield from _check(request, texts)))
+        message, coverage = selected.explain("values"), selected.share
     stated = give_back(request, tuple(_state(request, check) for check in checked))
     if not stated:
-        message = "The response states no number, date or name that can be checked."
-        return MetricResult("values", "nothing_to_verify", message=message)
+        nothing = "The response states no number, date or name that can be checked."
+        return MetricResult("values", "nothing_to_verify", message=nothing)
     return MetricResult(
         "values",
         "scored",
         _measure_share(stated),
+        message,
         explanation=ValuesExplanation(stated),
         unsupported=tuple(_list_unsupported(stated)),
+        coverage=coverage,
     )
+
+
+def _check(request: Request, knowledge: Sequence[str]) -> Steps[tuple[CheckedValue, ...]]:
+    check_words((request.response, *knowledge), MAX_WORDS, "Values", TOKEN)
+    return (yield from check_in_steps(request.response, knowledge, request.history))
+
+
+def _move(check: CheckedValue, parts: Sequence[PassageRange]) -> CheckedValue:
+    """A check against parts of the knowledge, with its evidence in the knowledge."""
+    where = check.evidence
+    if where is None:
+        return check
+    part = parts[where.passage]
+    start, end = part.start + where.start, part.start + where.end
+    return check._replace(evidence=where._replace(passage=part.passage, start=start, end=end))
 
 
 def give_back(request: Request, stated: tuple[StatedValue, ...]) -> tuple[StatedValue, ...]:
-    """The values; a value that the knowledge has of something else is contradicted by what it has there (``roles``)."""
+    """The values; a value that the knowledge has of something else is contradicted by what it has there.
+
+    What a value belongs to is read from its clause (``roles``), and from the key of its line or row (``items``).
+    """
     exchanged = find_exchanged(request.response, request.knowledge, request.history)
-    return tuple(
-        next((_contradict(request, value, item) for item in exchanged if _is_about(value, item)), value)
-        for value in stated
-    )
+    misplaced = list(find_misplaced(request.response, request.knowledge))
+    given_back = []
+    for value in stated:
+        reasons = [item for item in exchanged if value.outcome == "supported" and _is_about(value, item)]
+        reasons += [item for item in misplaced if value.outcome in ("supported", "absent") and _is_about(value, item)]
+        given_back.append(_contradict(request, value, reasons[0]) if reasons else value)
+    return tuple(given_back)
 
 
 def _is_about(value: StatedValue, item: Exchanged) -> bool:
-    return value.outcome == "supported" and value.start < item.end and item.start < value.end
+    return value.start < item.end and item.start < value.end
 
 
 def _contradict(request: Request, value: StatedValue, item: Exchanged) -> StatedValue:

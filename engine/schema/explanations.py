@@ -313,10 +313,10 @@ class PmiExplanation(Record, frozen=True, tag="pmi"):
 ValueKind: TypeAlias = Literal[
     "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time", "weekday",
     "phone", "email", "url", "version", "postcode", "identifier",
-    "name", "person", "place", "organisation", "nationality", "relation",
+    "name", "person", "place", "organisation", "nationality", "relation", "quotation",
 ]  # fmt: skip
 """What a value is. No title and no word in a ``name`` says what it names. A ``relation`` says about two names what the
-knowledge says with the two exchanged."""
+knowledge says with the two exchanged. Of a ``quotation`` that the knowledge has with other words, these are stated."""
 ValueOutcome: TypeAlias = Literal["supported", "derived", "contradicted", "absent"]
 
 

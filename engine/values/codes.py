@@ -16,7 +16,7 @@ from .dates import read_date
 from .numbers import SCALES
 from .records import ExactCode, Hedge, Value
 from .tokens import Token, read_table, text_at, touches
-from .units import CURRENCY_SIGNS, UNITS
+from .units import CURRENCY_CODES, CURRENCY_SIGNS, UNITS
 
 _MAX_RUN = 300
 """Characters of an address at most."""
@@ -253,7 +253,8 @@ def _read_version(tokens: Sequence[Token], first: int, last: int, text: str) -> 
             return None
         three = bare.count(".") > 1 and read_date(tokens, first) is None
         following = text_at(tokens, last)
-        product = same and _names_product(tokens, first - 1) and following not in UNITS and following not in SCALES
+        counted = following in UNITS or following in SCALES or before in CURRENCY_CODES
+        product = same and _names_product(tokens, first - 1) and not counted
         if not three and not product:
             return None
         label = before if product else ""

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from ..schema.explanations import ValueKind
 from .codes import SHORT_PHONE, parse_version
-from .records import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Statement
+from .records import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Quotation, Statement
 from .units import AMBIGUOUS, MONEY
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
@@ -37,6 +37,8 @@ def compare(ours: Content, theirs: Content) -> Relation | None:
         return _compare_clocks(ours, theirs)
     if isinstance(ours, Days) and isinstance(theirs, Days):
         return _compare_sets(ours.days, theirs.days)
+    if isinstance(ours, Quotation) and isinstance(theirs, Quotation):
+        return "supports" if ours.words == theirs.words else "differs"
     # A number that may be a year, and a year.
     if isinstance(ours, Date) and isinstance(theirs, Measure):
         ours, theirs = theirs, ours

@@ -31,14 +31,15 @@ _DIFFERENCES = frozenset(
     read_table("""
     difference differ more less fewer longer shorter cheaper higher lower older younger bigger smaller heavier later
     earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund
-    others except reduced down saved increase increased decrease decreased rise rose
+    lighter dearer deeper wider narrower taller thicker thinner faster slower warmer colder closer farther further
+    below above short others except reduced down saved increase increased decrease decreased rise rose
 """)
 )
 _SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
 _AVERAGES = frozenset(read_table("average averages mean typical typically"))
 FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
 """Words that multiply."""
-_COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
+COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
 """Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
 _NAMED_FACTORS = {**FACTORS, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
 """Words that may multiply a number where nothing more is said."""
@@ -98,15 +99,20 @@ def derive(
 def may_follow(value: Value, operands: Sequence[Operand], words: Set[str]) -> bool:
     """Whether an amount may be a sum, difference, product or share of two numbers, one of them not of the knowledge.
 
+    A time of day or a date may be another and a duration.
     Where ``words``, of its sentence, name a computation, both may be of the knowledge. This proves nothing, but a
     number that may be computed contradicts nothing either. Small counts are left out: any two numbers give them.
     """
     content = value.content
+    if isinstance(content, Clock):
+        return any(_derive_clock(content, operands, passing=True))
+    if isinstance(content, Date):
+        return any(_derive_date(content, operands, again=False))
     if not isinstance(content, Measure) or content.measure == "rank":
         return False
     if content.measure == "count" and content.amount < LEAST_COMPUTED:
         return False
-    named = bool(words & _COMPUTING)
+    named = bool(words & COMPUTING)
     factors = [factor for word, factor in _NAMED_FACTORS.items() if word in words]
     numbers = [(item, item.value.content) for item in operands if isinstance(item.value.content, Measure)]
     for left, first in numbers:
@@ -126,9 +132,11 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str]) -> bo
 
 def _combine(left: Measure, right: Measure) -> Iterator[float]:
     """What two numbers can give, the first of them an amount of what is counted."""
-    if left.measure == right.measure:
-        yield left.amount + right.amount
-        yield abs(left.amount - right.amount)
+    bare = right.measure == "count" and not right.nouns
+    if left.measure == right.measure or bare:  # "104 days (previous year 89)"
+        amount = right.amount * (left.factor if bare else 1.0)
+        yield left.amount + amount
+        yield abs(left.amount - amount)
     number = right.amount / right.factor if right.measure != "share" else right.amount
     yield left.amount * number
     if number:
@@ -394,12 +402,16 @@ _ONE_DAY = Measure("duration", 1.0, 1.0)
 
 def _is_after(target: Date, start: Date, duration: Measure, direction: int) -> bool:
     """Whether a date is a duration after another, as coarse as both are."""
+    months = duration.amount / UNITS["month"].factor
+    if target.month is not None and target.day is None and start.month is not None and target.first is not None:
+        # "Until February 2026", of 20 February 2024 and 24 months
+        apart = 12 * (target.first - (start.first or 0)) + target.month - start.month
+        return start.first == start.last and abs(direction * months - apart) < 1e-6
     if target.month is None or start.month is None or target.day is None or start.day is None:
         years = duration.amount / _YEAR_DAYS
         are_years = target.first is not None and start.first is not None and target.first == target.last
         same = target.month is None and are_years and start.first == start.last
         return same and abs((target.first or 0) - (start.first or 0) - direction * years) < 1e-6
-    months = duration.amount / UNITS["month"].factor
     if duration.factor >= UNITS["month"].factor:
         apart = (target.month - start.month) % 12
         return target.day == start.day and round(direction * months) % 12 == apart

@@ -164,6 +164,9 @@ def _join_days(tokens: Sequence[Token], left: Value, right: Value, dash: Token) 
         return None
     if low.first is None and high.first is not None:
         low = low._replace(first=high.first, last=high.last)
+    if low.month and high.month and low.day is None and high.day is None and low.first == high.first is None:
+        months = (low.month * 32 + 1, high.month * 32 + 31)  # "from late June to August"
+        return left._replace(content=low._replace(days=months)), right._replace(content=high._replace(days=months))
     if low.month is None or low.day is None or high.month is None or high.day is None:
         return None
     first, last = low.month * 32 + low.day, high.month * 32 + high.day

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
+from .demonyms import COUNTRY_OF
 from .records import Hedge, Measure
 from .tokens import Token, read_table, text_at, touches
 from .units import (
@@ -393,8 +394,10 @@ def _read_unit(tokens: Sequence[Token], index: int) -> tuple[Unit, int] | None:
     if token.lower == "per" and text_at(tokens, index + 1) == "cent":
         return UNITS["percent"], index + 2
     following = text_at(tokens, index + 1)
-    if token.lower in ("us", "american", "canadian", "australian") and following in ("dollars", "dollar", "$"):
+    if token.lower == "us" and following in ("dollars", "dollar", "$"):
         return UNITS["dollars"], index + 2
+    if token.lower in COUNTRY_OF and following in UNITS and UNITS[following].measure in MONEY:
+        return UNITS[following], index + 2  # "Swiss francs"
     unit = UNITS.get(token.lower)
     if unit is None:
         return None
@@ -427,6 +430,7 @@ def _read_age(tokens: Sequence[Token], end: int) -> tuple[ValueKind, int]:
 def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
     """Stems of up to three content words that follow a number without a break."""
     nouns: list[str] = []
+    sentence = tokens[index - 1].sentence
     index += index < len(tokens) and tokens[index].text == "-"
     if text_at(tokens, index) == "and" and text_at(tokens, index + 1) in ("final", "last", "only", "most"):
         index += 2  # the seventh and final season
@@ -436,7 +440,7 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
             not token.text[0].isalpha()
             or token.lower in FUNCTION_WORDS
             or token.lower == "per"
-            or (token.text[0].isupper() and not token.opens)
+            or (token.text[0].isupper() and (not token.opens or token.sentence != sentence))  # or a line begins
         ):
             break
         nouns.append(stem(token.lower))

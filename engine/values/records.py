@@ -106,7 +106,13 @@ class Statement(NamedTuple):
     """Stems of the nouns after both names ("French cuisine"); empty for none."""
 
 
-Content: TypeAlias = Measure | Date | Clock | Days | ExactCode | Name | Statement
+class Quotation(NamedTuple):
+    """The words of a quotation, in lower case."""
+
+    words: tuple[str, ...]
+
+
+Content: TypeAlias = Measure | Date | Clock | Days | ExactCode | Name | Statement | Quotation
 
 
 class Value(NamedTuple):

@@ -3,7 +3,9 @@
 A response may state a value that the knowledge has, and give it to something else: "the bar closes at 21:30", where the
 kitchen does. Each value of the knowledge is read with the words of its clause that tell it from the other values of its
 kind, its heads. A value is exchanged if the response's clause has heads of another value of that kind: all that it has
-of this one, and more. Words of starting and ending, leaving and arriving and the like stand for each other within their
+of this one, and more. In knowledge of more than a few values one head must be of no other clause, the value may have a
+few rivals only, and the response's clause no other amount: else as many right values as wrong ones were taken for
+exchanged. Words of starting and ending, leaving and arriving and the like stand for each other within their
 group. Where the clause has no head, the sentence before a pronoun and the last turns of the history are read.
 """
 
@@ -20,8 +22,11 @@ from .comparing import compare, normalize
 from .knowledge import find_values
 from .names import split_by_case
 from .numbers import stem
-from .records import Clock, Date, Measure, Name, Value
+from .quotes import find_quotations
+from .records import Clock, Date, Measure, Name, Quotation, Value
+from .support import NEGATIONS
 from .tokens import Token, read_table, text_at, tokenize
+from .units import UNITS
 
 TURNS = 3
 """Turns of the history, latest first, in which a clause without heads of its own finds them."""
@@ -35,10 +40,15 @@ MAX_CHARS = 8_000
 """Characters of response and knowledge, at most, that are read: a few milliseconds."""
 MAX_VALUES = 60
 """Values of the knowledge that are distinguished, at most; none is in longer knowledge."""
+FEW_VALUES = 8
+"""Values of the knowledge, at most, in which one word in common suffices."""
+FEW_RIVALS = 5
+"""Values of a kind, at most, that are distinguished in longer knowledge."""
 _GROUPS = (
     "start starts started begin begins began beginning open opens opened opening commence commences kick kicks "
     "from starting",
-    "end ends ended close closes closed closing finish finishes finished shut shuts until till ending stop stops last",
+    "end ends ended close closes closed closing finish finishes finished shut shuts until till ending stop stops last "
+    "final",
     "depart departs departed departure leave leaves left take-off sets off departing",
     "arrive arrives arrived arrival land lands landed reach reaches arriving pulls gets terminates",
     "check-in checkin move moving",
@@ -52,7 +62,7 @@ _GROUPS = (
     "compose composes composed composer composition music",
     "design designs designed designer plans drawn architect",
     "direct directs directed director",
-    "produce produces produced producer",
+    "produce produces produced producer producing production",
     "sign signs signed signing",
     "effect force effective",
     "adult adults grown-up grown-ups",
@@ -79,6 +89,25 @@ _GROUPS = (
 )  # fmt: skip
 _KEY = {word: f"={number}" for number, words in enumerate(_GROUPS) for word in words.split()}
 """The group of each word."""
+_PHRASAL = {
+    "off": {"take takes took taking set sets setting": "departure", "drop drops dropped dropping": "drop-off"},
+    "out": {"set sets setting": "departure", "move moves moving": "check-out"},
+    "in": {"move moves moving": "check-in"},
+    "into": {"pull pulls pulled pulling": "arrival"},
+    "down": {"touch touches touched touching": "arrival"},
+    "back": {"hand hands handed bring brings brought give gives": "drop-off"},
+}
+"""Forms of verbs by the particle after them, and a word of the group that they belong to."""
+_VERBS = {
+    (verb, particle): _KEY[word]
+    for particle, groups in _PHRASAL.items()
+    for verbs, word in groups.items()
+    for verb in verbs.split()
+}
+_UNITS = {UNITS[word].factor: _KEY[word] for word in ("day", "week", "month", "year", "hour")}
+"""The group of one unit of time: a pass for one month is the monthly pass."""
+_ASIDE = frozenset(read_table("after before than unlike except besides instead"))
+"""Words that are followed by something else than what the clause is about: "half an hour after the doors open"."""
 _NO_HEADS = FUNCTION_WORDS - frozenset(read_table("until from off non")) | frozenset(
     read_table("""
     costs cost costing price priced pay pays paid charge charged charges euro euros dollar dollars pound pounds get gets
@@ -110,6 +139,10 @@ class _Segment(NamedTuple):
     sentence: int
     pronoun: bool
     """Whether it speaks of something that is named before."""
+    carried: frozenset[str] = frozenset()
+    """Words that it has from the clause before it: "X was born in … and died in …"."""
+    subordinate: bool = False
+    """Whether a comma alone separates it from the clause before it: "…, as that is the last boat"."""
 
     @property
     def amounts(self) -> bool:
@@ -141,16 +174,23 @@ def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str
     if not 1 < len(held) <= MAX_VALUES:
         return []
     segments = _read(response)
-    asked = [frozenset().union(*(segment.words for segment in _read(text))) for text in reversed(history[-TURNS:])]
+    turns = [_read(text) for text in reversed(history[-TURNS:])]
+    asked = [_join_words(turn) for turn in turns]
+    meant = next((names for turn in turns if (names := _join_names(turn))), frozenset())
     exchanges: list[Exchanged] = []
-    for segment in segments:
-        sentence = _join_words(other for other in segments if other.sentence == segment.sentence and not other.values)
+    for index, segment in enumerate(segments):
+        inside = [other for other in segments if other.sentence == segment.sentence]
+        plain = _join_words(other for other in inside if not other.values)
+        named = _join_words(other for other in inside if not other.amounts)
         before = [
             _join_words(other for other in segments if other.sentence == segment.sentence - 1 and not other.amounts)
         ]
-        around = [segment.words, sentence, *(before if segment.pronoun else ()), *asked]
+        words = segment.words | (meant if segment.pronoun and segment.sentence == 0 else frozenset())
+        added = _join_words(segments[index + 1 : index + 2]) if _explains(segments, index) else frozenset()
         for value in segment.values:
-            exchanged = _check(value, around, held)
+            sentence = plain if isinstance(value.content, Name) else named
+            around = [words, sentence, *(before if segment.pronoun else ()), *asked]
+            exchanged = _check(value, around, held, segment.carried, added)
             if exchanged is not None:
                 exchanges.append(exchanged)
     return exchanges
@@ -171,15 +211,40 @@ def _join_words(segments: Iterable[_Segment]) -> frozenset[str]:
     return frozenset().union(*(segment.words for segment in segments))
 
 
+def _join_names(segments: Iterable[_Segment]) -> frozenset[str]:
+    """The words of the names in some clauses."""
+    values = [value for segment in segments for value in segment.values if isinstance(value.content, Name)]
+    return frozenset().union(*map(_own_words, values))
+
+
+def _explains(segments: Sequence[_Segment], index: int) -> bool:
+    """Whether the clause after one only says more of it, and has no value of its own."""
+    following = segments[index + 1] if index + 1 < len(segments) else None
+    return (
+        following is not None
+        and following.subordinate
+        and not following.values
+        and following.sentence == segments[index].sentence
+    )
+
+
 def _check(
-    ours: Value, around: Sequence[frozenset[str]], held: Sequence[tuple[Value, int, _Segment]]
+    ours: Value,
+    around: Sequence[frozenset[str]],
+    held: Sequence[tuple[Value, int, _Segment]],
+    carried: frozenset[str],
+    added: frozenset[str],
 ) -> Exchanged | None:
-    """``around`` are the words of the clause, then of ever more of what is before it."""
+    """What ``ours`` is exchanged with, if it is.
+
+    ``around`` are the words of the clause, then of ever more of what is before it; ``carried`` are words of the clause
+    that do not suffice by themselves, ``added`` are words after it that may tell that the value is right.
+    """
     rivals = [(value, index, _leave_own(value, other)) for value, index, other in held if _is_rival(ours, value)]
     same = [item for item in rivals if _is_same(ours, item[0])]
     others = [item for item in rivals if not _is_same(ours, item[0])]
     if isinstance(ours.content, Name):
-        if not around[0].isdisjoint(_COMPARING):
+        if not around[0].isdisjoint(_COMPARING) or len(held) > FEW_VALUES:
             return None
         others = [item for item in others if same and _may_be_exchanged(same[0][0], item[0])]
         rivals = [*same, *others]
@@ -198,8 +263,15 @@ def _check(
         mine = [heads & words for _, _, words in same]
         theirs = max(others, key=lambda item: len(heads & item[2]))
         matched = heads & theirs[2]
-        if all(words < matched for words in mine):
-            return Exchanged(ours.start, ours.end, theirs[1], theirs[0].start, theirs[0].end)
+        sure = len(held) <= FEW_VALUES or (
+            len(rivals) <= FEW_RIVALS
+            and any(counts[word] == 1 for word in matched)
+            and not any(word.startswith("#") for word in read - own_words)
+        )
+        if sure and matched - carried and all(words < matched for words in mine):
+            seen = (heads | added) & telling
+            right = any(not seen & words <= seen & theirs[2] for _, _, words in same)
+            return None if right else Exchanged(ours.start, ours.end, theirs[1], theirs[0].start, theirs[0].end)
         if any(mine) or matched:
             return None
     return None
@@ -211,6 +283,8 @@ def _may_be_exchanged(left: Value, right: Value) -> bool:
     assert isinstance(first, Name)
     assert isinstance(second, Name)
     types = {first.type, second.type} - {"name"}
+    if "nationality" in types and first.type != second.type:
+        return False
     return bool(first.role[0]) == bool(second.role[0]) and len(types) < 2 and not {*first.words} & {*second.words}
 
 
@@ -228,9 +302,15 @@ def _leave_own(value: Value, segment: _Segment) -> frozenset[str]:
 
 def _own_words(value: Value) -> frozenset[str]:
     """The words that a value adds to its clause."""
-    if isinstance(value.content, Name):
-        return frozenset(map(stem, value.content.words))
-    return frozenset({f"#{normalize(value.content)}"})
+    content = value.content
+    if isinstance(content, Quotation):
+        return frozenset()
+    if isinstance(content, Name):
+        return frozenset(map(stem, content.words))
+    unit = _UNITS.get(content.amount) if isinstance(content, Measure) and content.measure == "duration" else None
+    if isinstance(content, Measure) and content.measure == "count":
+        return frozenset({f"#{content.amount:g}"})  # whatever both texts call what is counted
+    return frozenset({f"#{normalize(content)}"} | ({unit} if unit else set()))
 
 
 def belongs(
@@ -299,24 +379,36 @@ def _is_same(ours: Value, theirs: Value) -> bool:
 def _read(text: str) -> list[_Segment]:
     """The clauses of a text. What is before a colon belongs to all that follows it in the sentence."""
     tokens = tokenize(text)
+    quotations = find_quotations(text, tokens)
     values = [value for value in find_values(tokens, *split_by_case(tokens)) if _counts(value)]
+    values = [
+        item for item in values if not any(part.start < item.end and item.start < part.end for part in quotations)
+    ]
+    values = sorted([*values, *quotations], key=lambda value: value.start)
     compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
     segments: list[_Segment] = []
+    compared: set[int] = set()
     words: set[str] = set()
     label: set[str] = set()
     named: set[str] = set()
     inside: list[Value] = []
-    pronoun = False
+    carried: frozenset[str] = frozenset()
+    pronoun = subordinate = skipped = False
+    aside = ""
     position = covered = sentence = 0
 
     def finish() -> None:
-        nonlocal words, inside, pronoun
+        nonlocal words, inside, pronoun, carried, subordinate, aside, skipped
         for value in inside:
-            words |= _own_words(value)
+            if value.start not in compared:
+                words |= _own_words(value)
         if _has_clause(segments, sentence) and not any(word.startswith("=") for word in words):
             words |= {word for word in segments[-1].words if word.startswith("=")}  # "…, the bar at 01:00"
-        segments.append(_Segment(frozenset(words | label), tuple(inside), sentence, pronoun))
-        words, inside, pronoun = set(), [], False
+        segments.append(
+            _Segment(frozenset(words | label | carried), tuple(inside), sentence, pronoun, carried, subordinate)
+        )
+        words, inside, pronoun, carried = set(), [], False, frozenset()
+        subordinate, skipped, aside = False, False, ""
 
     for index, token in enumerate(tokens):
         if token.sentence != sentence:
@@ -326,13 +418,18 @@ def _read(text: str) -> list[_Segment]:
         while position < len(values) and values[position].end <= token.start:
             position += 1
         if position < len(values) and values[position].start <= token.start < values[position].end:
+            if aside in _ASIDE and isinstance(values[position].content, Name):
+                compared.add(values[position].start)
+            aside, skipped = "", False
             if not inside or inside[-1] is not values[position]:
                 inside.append(values[position])
-                if isinstance(values[position].content, Name) and not _has_clause(segments, sentence):
+                if _may_be_subject(values[position]) and not _has_clause(segments, sentence):
                     named |= _own_words(values[position])
             continue
         if token.start < covered:
             continue
+        if _SPLIT.match(token.lower) or (skipped and token.lower in FUNCTION_WORDS):
+            aside, skipped = "", False
         if token.text == ":" and not _has_clause(segments, sentence):
             label = words.union(*map(_own_words, inside))
             continue
@@ -344,12 +441,16 @@ def _read(text: str) -> list[_Segment]:
         if _SPLIT.match(token.lower) and inside and _goes_on(tokens, values, index + 1):
             finish()
             after = text_at(tokens, index + 1)
+            subordinate = token.lower == "," and not _SPLIT.match(after)
             if (
                 token.lower == "and"
                 and after not in ("the", "a", "an", "his", "her", "its", "their")
                 and not (index + 1 < len(tokens) and tokens[index + 1].text[0].isupper())
             ):
-                words |= named  # "X was born in … and died in …"
+                carried = frozenset(named)  # "X was born in … and died in …"
+            continue
+        if token.lower in _ASIDE or token.lower in NEGATIONS:
+            aside = token.lower
             continue
         pronoun |= token.lower in _PRONOUNS
         if (
@@ -359,7 +460,17 @@ def _read(text: str) -> list[_Segment]:
             and not _has_clause(segments, sentence)
         ):
             named.add(_KEY.get(token.lower, stem(token.lower)))
-        if token.lower in _KEY:
+        if aside in _ASIDE:
+            skipped |= token.lower not in FUNCTION_WORDS
+            continue
+        if aside and token.lower not in _NO_HEADS:
+            words.add(_KEY.get(f"non-{token.lower}", f"non-{stem(token.lower)}"))
+            continue
+        particle = index + 1 + (text_at(tokens, index + 1) in _PRONOUNS)
+        phrasal = _VERBS.get((token.lower, text_at(tokens, particle)))
+        if phrasal is not None:
+            words.add(phrasal)
+        elif token.lower in _KEY:
             words.add(_KEY[token.lower])
         elif len(token.text) == 1 and token.text.isupper() and token.text != "I" and not token.opens:
             words.add(token.text)  # "group B"
@@ -368,6 +479,12 @@ def _read(text: str) -> list[_Segment]:
     if words or inside:
         finish()
     return segments
+
+
+def _may_be_subject(value: Value) -> bool:
+    """Whether a value at the beginning of a sentence says what it is about: a name, or the number of "Train 12"."""
+    content = value.content
+    return isinstance(content, Name) or (isinstance(content, Measure) and content.measure == "count")
 
 
 def _has_clause(segments: Sequence[_Segment], sentence: int) -> bool:

@@ -13,11 +13,12 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
 from .demonyms import REGIONS
-from .derived import FACTORS, MAX_OPERANDS, Operand, derive, may_follow
+from .derived import COMPUTING, FACTORS, MAX_OPERANDS, Operand, derive, may_follow
 from .equations import MAY_COMPUTE, Equation, read_equations
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
 from .numbers import stem
+from .quotes import find_quotations, find_quoted
 from .records import Clock, Days, ExactCode, Measure, Name, Value
 from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
 from .tokens import Token, iterate_tokens, read_table, tokenize
@@ -88,7 +89,8 @@ def check_in_steps(
     values = find_values(tokens, capitalised, lower)
     knowledge = Knowledge(passage_tokens, capitalised, lower)
     stated = _list_statements(tokens, knowledge)
-    if not values and not stated:
+    quotations = find_quotations(response, tokens)
+    if not values and not stated and not quotations:
         return ()
     size = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
     if max(len(values), len(stated)) * size > MAX_COMPARISONS:
@@ -102,7 +104,8 @@ def check_in_steps(
             negations.setdefault(token.sentence, []).append(token.start)
     recent = (find_values(tokenize(turn[:TURN_CHARACTERS])) for turn in history[-TURNS:])
     said = [Operand(value, "", (-1, -1)) for stated in recent for value in stated][-MAX_OPERANDS:]
-    sides = _Sides(response, passages, tokens, values, knowledge, said)
+    asked = {token.lower for turn in history[-1:] for token in tokenize(turn[:TURN_CHARACTERS])}
+    sides = _Sides(response, passages, tokens, values, knowledge, said, asked)
     checked: list[CheckedValue] = []
     equations = list(read_equations(response)) if MAY_COMPUTE.search(response) else []
     compared = 0
@@ -123,7 +126,21 @@ def check_in_steps(
         checked = list(_check_equations(checked, equations))
     exchanged = (_check_statement(read, knowledge) for read in stated)
     checked += [check for check in exchanged if check is not None]
+    checked += _check_quotations(response, quotations, passages)
     return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
+
+
+def _check_quotations(response: str, quotations: Sequence[Value], passages: Sequence[str]) -> Iterator[CheckedValue]:
+    """Quotations that the knowledge has, and the changed words of others; one that it does not have may mention it."""
+    for value, quoted in zip(quotations, find_quoted(response, quotations, passages), strict=True):
+        if quoted is None:
+            continue
+        location = Location(quoted.passage, quoted.start, quoted.end, 0)
+        if quoted.changed is None:
+            yield CheckedValue(value, "supported", location)
+        else:
+            start, end = quoted.changed
+            yield CheckedValue(value._replace(start=start, end=end), "contradicted", location)
 
 
 def _check_equations(checked: Iterable[CheckedValue], equations: Sequence[Equation]) -> Iterator[CheckedValue]:
@@ -138,7 +155,7 @@ def _check_equations(checked: Iterable[CheckedValue], equations: Sequence[Equati
                 yield CheckedValue(check.value, "contradicted", None, item.says)
             else:
                 yield check if check.outcome == "supported" else CheckedValue(check.value, "derived", None, item.says)
-        elif check.outcome != "absent" or check.value.content.measure != "count":
+        elif check.outcome in ("supported", "derived") or check.value.content.measure != "count":
             yield check
 
 
@@ -206,9 +223,10 @@ class _Sides:
         values: Sequence[Value],
         knowledge: Knowledge,
         said: Sequence[Operand] = (),
+        asked: Set[str] = frozenset(),
     ) -> None:
         self._response, self._passages = response, passages
-        self._said = said
+        self._said, self._asked = said, asked
         self._tokens, self._values = tokens, values
         self._knowledge = knowledge
         self._shared: dict[tuple[int, SentenceKey], int] = {}
@@ -344,10 +362,13 @@ class _Sides:
             return check
         if any(_relate(value, item.value) == "supports" for item in self._said):
             return CheckedValue(value, "absent", None)
+        if isinstance(value.content, Clock) and self._content[value.sentence]:
+            return check  # times of day are many; only of a short answer, "At ten", it is not known what it is about
         operands = [Operand(theirs, "", location.key) for location, theirs in self._find_operands(value)]
         stated = [Operand(other, "", (-1, other.sentence)) for other in self._own(value)]
         numbers = [*operands, *self._said, *stated]
-        return None if may_follow(value, numbers, self._words[value.sentence]) else check
+        words = self._words[value.sentence] | (self._asked & COMPUTING)
+        return None if may_follow(value, numbers, words) else check
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
         """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word."""

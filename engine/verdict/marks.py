@@ -1,9 +1,10 @@
 """Fits unsupported spans to what a reader would underline: a value, a noun phrase, a negated or an exchanged word.
 
 The evidence about single words ends where a model's tokens or a question's span do, so that "7" of "7 pm" is marked,
-or "can" alone. Here a mark that cuts a value is extended to the whole of it, function words at its ends are left out,
-and a mark of nothing else is given up, or moved to the unsupported value after it. A metric that is asked alone is
-reported as it is.
+or "can" alone. Here a mark that cuts a value is extended to the whole of it, and a negation or an adverb of degree
+("very") to the word that it is about. A mark ends with its line, and after a label ("Monday:"). Function words at its
+ends are left out, and a mark of nothing else is given up, or moved to the unsupported value after it. A metric that is
+asked alone is reported as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ..metrics import find
-from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
+from ..schema.explanations import Reason, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import MetricResult
 from ..text.normalization import FUNCTION_WORDS
 from ..text.sentences import sentences
@@ -37,13 +38,26 @@ TELLING = frozenset(
 """Function words that may be what is wrong by themselves."""
 MODALS = read_table("""
     can could may might must shall should will would within per via upon onto toward towards lol yes hi hello
+    though although however there's
 """)
+DEPENDENT = frozenset(
+    read_table("""
+    very too quite rather so only just even still ever never not again once now before after less more
+    """)
+)
+"""Words that are marked together with the word after them, as negations are: "very acidic", "can't swim"."""
 LIGHT = (FUNCTION_WORDS | frozenset(MODALS)) - TELLING
 """Words that do not begin or end a mark."""
 NEGATION_REACH = 3
 """Words before a word of the knowledge in which a negation denies it."""
 SEPARATOR = re.compile(r"[^\w\s'’-]")
 """A character that ends a phrase."""
+BREAK = re.compile(r"\n|[:;](?=\s)")
+"""What separates a label from its item, or a line from the next; no mark goes on beyond it."""
+COMMA = re.compile(r"\n|[:;,](?=\s)")
+"""What separates words that are marked one by one, too."""
+BY_WORD: frozenset[Reason] = frozenset({"not_in_knowledge", "less_likely"})
+"""Reasons that are given word by word."""
 BRIDGED = 2
 """Function words between two marks that are marked too, where most of a sentence is."""
 MOSTLY = 0.75
@@ -94,7 +108,9 @@ def fit_marks(
     known_stems = {stem(fold_name(word.text)) for text in knowledge for word in _list_words(text)}
     fitted: list[UnsupportedSpan] = []
     for sentence in sentences(response):
-        inside = [span for span in spans if sentence.start <= span.start < sentence.end]
+        inside = [
+            _end_with(response, span, sentence.end) for span in spans if sentence.start <= span.start < sentence.end
+        ]
         if not inside:
             continue
         # Of the sentence alone, as a stream reads it: a word of the response may go on beyond it ("end.Then").
@@ -125,10 +141,12 @@ def _fit_sentence(
         marks = [_cut(response, spans[0], denied.start, denied.end)]
     if contradicted:
         marks = [mark for mark in marks if _has_value(mark, values) or not _is_vague(mark)] or marks
-    unknown = [mark for mark in marks if _has_value(mark, values) or not _is_known(mark, known_stems)]
+    supported = [value for value in values if value.outcome in ("supported", "derived")]
+    unknown = [mark for mark in marks if _has_value(mark, values) or not _is_known(mark, known_stems, supported)]
     marks = unknown or marks
     if not contradicted:
         marks = _bridge(response, marks, words, amounts)
+    marks = [_complete(response, _explain(mark, contradicted), words) for mark in marks]
     last = -1
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         if mark.start >= last:
@@ -179,6 +197,12 @@ def _fit(
         if first < end and start < last and (last - first) > 1:
             start, end = min(start, first), max(end, last)
     inside = [word for word in words if word.start < end and start < word.end]
+    phrases = list(_split(response, inside, amounts, COMMA if _is_vague(span) or span.reason in BY_WORD else BREAK))
+    if len(phrases) > 1:
+        for phrase in phrases:
+            part = _cut(response, span, max(start, phrase[0].start), min(end, phrase[-1].end))
+            yield from _fit(response, part, words, values, amounts)
+        return
     while inside and inside[0].light and not _in_value(inside[0], amounts):
         inside = inside[1:]
     while inside and inside[-1].light and not _in_value(inside[-1], amounts):
@@ -189,11 +213,48 @@ def _fit(
             if low < last and first < high:  # a sign or a quotation mark beside the first or last word
                 first = min(first, low) if not any(low <= word.start < first for word in words) else first
                 last = max(last, high) if not any(last < word.end <= high for word in words) else last
-        yield _cut(response, span, max(first, start), min(last, end))
+        first, last = max(first, start), min(last, end)
+        yield _cut(response, span, first, first + len(response[first:last].rstrip(":;,")))
         return
     following = next((value for value in values if value.start >= span.end and value.outcome != "supported"), None)
     if following is not None and all(word.light for word in words if span.end <= word.start < following.start):
         yield _cut(response, span, following.start, following.end)
+
+
+def _split(
+    response: str, words: Sequence[_Word], amounts: Sequence[tuple[int, int]], separator: re.Pattern[str]
+) -> Iterator[list[_Word]]:
+    """The words as phrases that no separator divides; a value is not divided."""
+    phrase: list[_Word] = []
+    for word in words:
+        if phrase and separator.search(response, phrase[-1].end, word.start):
+            gap = phrase[-1].end
+            if not any(start < gap < end for start, end in amounts):
+                yield phrase
+                phrase = []
+        phrase.append(word)
+    if phrase:
+        yield phrase
+
+
+def _explain(mark: UnsupportedSpan, contradicted: Sequence[StatedValue]) -> UnsupportedSpan:
+    """The mark with what the knowledge says of the value in it: an answer of a model may be of another kind."""
+    value = next((item for item in contradicted if item.kind != "relation" and _overlap(mark, item)), None)
+    if value is None or not value.knowledge_says or not mark.knowledge_says:
+        return mark
+    return replace(mark, knowledge_says=value.knowledge_says)
+
+
+def _complete(response: str, mark: UnsupportedSpan, words: Sequence[_Word]) -> UnsupportedSpan:
+    """The mark; of a negation or an adverb of degree alone, with the word that it is about."""
+    inside = [word for word in words if _overlap(mark, word)]
+    if not inside or not all(word.text in DEPENDENT or is_negation(word.text) for word in inside):
+        return mark
+    following = [word for word in words if word.start >= mark.end]
+    index = next((index for index, word in enumerate(following) if not word.light), None)
+    if index is None or index > BRIDGED or SEPARATOR.search(response, mark.end, following[index].start):
+        return mark
+    return _cut(response, mark, mark.start, following[index].end)
 
 
 def _list_runs(response: str, span: UnsupportedSpan, words: Sequence[_Word]) -> Iterator[UnsupportedSpan]:
@@ -253,6 +314,13 @@ def _list_words(text: str) -> list[_Word]:
     return [_Word(match[0].lower().replace("’", "'"), *match.span()) for match in WORD.finditer(text)]
 
 
+def _end_with(response: str, span: UnsupportedSpan, end: int) -> UnsupportedSpan:
+    """The span as far as its sentence goes, which ends at ``end``."""
+    if span.end <= end:
+        return span
+    return _cut(response, span, span.start, span.start + len(response[span.start : end].rstrip(".!?")))
+
+
 def _cut(response: str, span: UnsupportedSpan, start: int, end: int) -> UnsupportedSpan:
     return replace(span, text=response[start:end], start=start, end=end)
 
@@ -276,9 +344,10 @@ def _is_vague(mark: UnsupportedSpan) -> bool:
     return metric is not None and metric.precision == 0
 
 
-def _is_known(mark: UnsupportedSpan, known_stems: set[str]) -> bool:
-    """Whether the knowledge has all content words of a mark, and none is a negation or in ``TELLING``."""
-    words = [word for word in _list_words(mark.text) if not word.light]
+def _is_known(mark: UnsupportedSpan, known_stems: set[str], supported: Sequence[StatedValue]) -> bool:
+    """Whether the knowledge has all content words and values of a mark, and none is a negation or in ``TELLING``."""
+    words = [word.shift(mark.start) for word in _list_words(mark.text) if not word.light]
+    words = [word for word in words if not any(_overlap(word, value) for value in supported)]
     return not any(is_negation(word.text) or word.text in TELLING for word in words) and all(
         stem(fold_name(word.text)) in known_stems for word in words
     )

@@ -236,6 +236,7 @@ VALUE_TYPES: dict[ValueKind, SpanType] = {
     "organisation": "entity",
     "nationality": "entity",
     "relation": "relation",
+    "quotation": "relation",
 }
 """Types of values; other kinds are numbers."""
 ENTITY_TYPES: dict[str, SpanType] = {

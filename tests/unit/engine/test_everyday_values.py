@@ -176,9 +176,25 @@ COMPUTED = [
         ["-twelve"],
     ),
     ("A pass costs £70.", "A visit costs £35. A pass costs £62.", ["-£70"]),
+    ("The Fold is 170 g lighter.", "The Fold weighs 1,150 g, the lock U 1,320 g.", ["+Fold", "=170 g"]),
+    ("It ran 15 days longer.", "It ran for 104 days (previous year 89).", []),
+    ("10 pages × 3 kr = 30 kr.", "A page is 3 kr, 50 pages are free.", ["+3 kr", "=30 kr"]),
+    # and so are times and dates that may be another and a duration
+    ("At about 10:10 pm.", "21:18. The belt stopped. It was blocked for 52 minutes.", []),
+    ("At about 10:20 pm.", "21:18. The belt stopped. It was blocked for 52 minutes.", ["-10:20 pm"]),
+    ("The warranty runs until February 2026.", "Date: 2024-02-20. The warranty is 24 months.", ["=February 2026"]),
+    ("The warranty runs until March 2026.", "Date: 2024-02-20. The warranty is 24 months.", ["~March 2026"]),
+    # a month of a period
+    ("It flowers in July.", "It flowers from late June to August.", ["?July"]),
+    ("It flowers in May.", "It flowers from late June to August.", ["-May"]),
+    # a nationality before a currency names it, and an amount is no version
+    ("It is 924 Swiss francs.", "The German text: CHF 924.00.", ["+924 Swiss francs"]),
+    ("It is CHF 57.60 – 20 % off.", "Seniors 64+ get −20 % on CHF 72.", ["=CHF 57.60", "+20 %"]),
     # times with seconds
     ("It ended at 06:15.", "06:15:09 INFO upload finished", ["+06:15"]),
     ("It ended at 06:20.", "06:15:09 INFO it ended", ["-06:20"]),
+    # the words of the next line are not what a number counts
+    ("Tuesday: 9–18", "Tuesday: 10–18\nSat: 10–13", ["+Tuesday", "-9", "+18"]),
     # a bare count is one of anything
     ("Two of them.", "KT-112;kettle;51;3", ["?Two"]),
 ]

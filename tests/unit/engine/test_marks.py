@@ -46,8 +46,19 @@ def state(response: str, text: str, outcome: Any, kind: Any = "number", normaliz
         # and no function word alone, unless it says something.
         ("You can still go.", ["can"], []),
         ("It was seen by them.", ["by"], []),
-        ("You can't go.", ["can't"], ["can't"]),
-        ("It is never open.", ["never"], ["never"]),
+        # A negation or an adverb of degree is marked with the word that it is about,
+        ("You can't go.", ["can't"], ["can't go"]),
+        ("It is never open.", ["never"], ["never open"]),
+        ("Coffee is very acidic.", ["very"], ["very acidic"]),
+        ("Two of them only serve the gills.", ["only"], ["only serve"]),
+        # unless nothing follows.
+        ("They do not, as we said.", ["not"], ["not"]),
+        # A line and a label end a mark.
+        ("Monday: Vikram", ["Monday: Vikram"], ["Monday", "Vikram"]),
+        ("It keeps 1 metre.\n\n### Applying", ["metre.\n\n### Applying"], ["1 metre"]),
+        ("Opening hours\n* Monday: 9 to 5", ["hours\n* Monday"], ["hours"]),
+        ("It has three: red, blue.", ["three:"], ["three"]),
+        ("It opens, though, at noon.", ["though"], []),
         ("All of it is blue.", ["All"], ["All"]),
     ],
 )
@@ -77,6 +88,32 @@ def test_beside_a_contradicted_value_words_of_the_knowledge_are_not_marked() -> 
 def test_what_the_knowledge_denies_is_marked_where_it_is_affirmed() -> None:
     assert fit("Bats are blind, so they need ears.", ["need", "ears"], "Bats are not blind; they fly.") == ["blind"]
     assert fit("Bats aren't deaf, so they need ears.", ["need"], "Bats are not deaf; they fly.") == ["need"]
+
+
+def test_words_one_by_one_are_divided_by_commas() -> None:
+    response = "The jacket, provided it is new."
+    spans = [UnsupportedSpan("jacket, provided", 4, 20, "not_in_knowledge", "", "overlap")]
+    results = [MetricResult("overlap", "scored", 0.1), MetricResult("token_classifier", "scored", 0.1)]
+    assert [mark.text for mark in fit_marks(response, spans, results)] == ["jacket", "provided"]
+
+
+def test_a_supported_value_is_marked_only_where_nothing_else_is() -> None:
+    response = "It shuts at 8 pm for repairs."
+    values = (state(response, "8 pm", "supported"),)
+    assert fit(response, ["8 pm", "repairs"], "It closes at 20:00.", values) == ["repairs"]
+    assert fit(response, ["8 pm"], "It closes at 20:00.", values) == ["8 pm"]
+
+
+def test_a_mark_says_what_the_knowledge_has_of_its_value() -> None:
+    response = "An American chain."
+    value = StatedValue("nationality", "American", 3, 11, "america", "contradicted", "French")
+    span = UnsupportedSpan("American", 3, 11, "contradiction", "Sephora", "q2")
+    results = [
+        MetricResult("q2", "scored", 0.1),
+        MetricResult("values", "scored", 0.1, explanation=ValuesExplanation((value,))),
+    ]
+    (mark,) = fit_marks(response, [span], results)
+    assert (mark.text, mark.knowledge_says) == ("American", "French")
 
 
 def test_both_names_of_an_exchange_are_marked() -> None:

@@ -15,6 +15,19 @@ PROSE = (
     "Ann, who lives in Oslo, wrote a long book about Rome and its old walls for children, which Bob and Cy read "
     "together in the summer of a rainy year."
 )
+PASSES = ["The monthly pass costs CHF 82 and the annual pass CHF 790."]
+INVOICE = ["Invoice date: 2 September. Due date: 16 September. Reminder fee from 30 September."]
+MEMBERS = ["Course fee: 420 euros for members, 510 euros for non-members."]
+BOATS = ["Ferry to Skarv Island: 09:20. Last ferry back: 17:45."]
+TRAINS = ["Train 12 departs from Linz at 07:04 and arrives in Salzburg at 08:12."]
+FLIGHTS = ["Evening flight: departs 19:50, lands 22:15."]
+SHIPPING = ["Shipping within the EU is €6. Shipping to Switzerland is €14. Shipping overseas is €29."]
+PAINTS = [
+    "Paint Meadow is for indoor use and dries in 2 hours.",
+    "Paint Storm is for outdoor use and dries in 8 hours.",
+]
+JOBS = ["Ben lives in Cork and has worked there since 2011.", "Liam lives in Galway and has worked there since 2016."]
+NOVEL = ["The novel 'Tide' was written by Marta Oyen and translated into English by Paul Kerr."]
 PLANS = ["Group A: course from 6 October, exam on 17 October.", "Group B: course from 13 October, exam on 24 October."]
 
 
@@ -34,6 +47,28 @@ PLANS = ["Group A: course from 6 October, exam on 17 October.", "Group B: course
         # A value that the knowledge does not have is not exchanged, nor is one that has no rival.
         ("The bar closes at 23:00.", HOURS, [], []),
         ("The bar closes at 21:30.", ["The kitchen closes at 21:30."], [], []),
+        # One unit of time is the period of a price.
+        ("Someone who commits for one month is charged 790 francs.", PASSES, [], [("790 francs", "CHF 82")]),
+        ("Someone who commits for one year is charged 790 francs.", PASSES, [], []),
+        # What a clause only carries on from the clause before it does not suffice.
+        ("The invoice was issued on 2 September and has to be settled by 16 September.", INVOICE, [], []),
+        # What is denied, or comes after a comparison, is something else.
+        ("The course costs 510 euros without being a member.", MEMBERS, [], []),
+        ("The course costs 420 euros without being a member.", MEMBERS, [], [("420 euros", "510 euros")]),
+        ("At eight in the evening, an hour and a half after the doors open.", DOORS, ["When is the show?"], []),
+        ("Storm needs 8 hours, longer than the indoor paint Meadow.", PAINTS, [], []),
+        # A clause after a comma may say which value is meant.
+        ("Be at the pier on Skarv before 17:45, as that is the final boat home.", BOATS, [], []),
+        # Verbs with a particle, and what a sentence is about.
+        ("The evening flight takes off at 19:50 and touches down at 22:15.", FLIGHTS, [], []),
+        ("The evening flight takes off at 22:15.", FLIGHTS, [], [("22:15", "19:50")]),
+        ("Train 12 arrives in Salzburg at 7:04.", TRAINS, [], [("7:04", "08:12")]),
+        ("Sending it to Bern, Switzerland, means a fee of €29.", SHIPPING, [], [("€29", "€14")]),
+        # A pronoun in the first sentence is who the user asked about.
+        ("He has worked there since 2011.", JOBS, ["What about Liam?"], [("2011", "2016")]),
+        ("He has worked there since 2016.", JOBS, ["What about Liam?"], []),
+        # A nationality is not exchanged with a name of another kind.
+        ("The English text of 'Tide' is the work of Paul Kerr.", NOVEL, [], []),
     ],
 )  # fmt: skip
 def test_exchanged_values_are_found(

@@ -341,6 +341,30 @@ def test_too_many_comparisons_are_truncated(monkeypatch: pytest.MonkeyPatch) -> 
     assert "the response has 2 values, the knowledge 3 numbers, capitals and sentences" in result.message
 
 
+def test_of_long_knowledge_the_parts_that_the_sentences_are_about_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With as many words as a book has, and with more comparisons than are made."""
+    filler = [
+        f"Nothing happened on day {number} of the voyage, said the cook to the mate."
+        for number in range(10_000, 19_000)
+    ]
+    facts = ["The lamp of Porto burned until 1755.", "It needed 40 litres of oil a night."]
+    knowledge = ("\n".join([*filler[:6_000], facts[0], *filler[6_000:]]), facts[1])
+    response = "The lamp of Porto burned until 1765. It needed 40 litres of oil a night."
+    monkeypatch.setattr(support, "MAX_COMPARISONS", 50_000)
+    result = measure(response, *knowledge)
+    assert isinstance(result.explanation, ValuesExplanation)
+    stated = {value.text: value for value in result.explanation.values}
+    assert (stated["1765"].outcome, stated["1765"].knowledge_says) == ("contradicted", "1755")
+    assert stated["40 litres"].outcome == "supported"
+    for value in stated.values():
+        where = value.evidence
+        assert where is not None
+        assert knowledge[where.passage][where.start : where.end] == value.knowledge_says
+    assert result.coverage is not None
+    assert 0 < result.coverage < 0.1
+    assert "values read" in result.message
+
+
 def test_threads_and_orders_do_not_change_a_result() -> None:
     response, knowledge = "Ann ran 5 km in 1999.", ("Ann ran 3.1 miles.", "In 1999.")
     assert measure(response, *knowledge) == measure(response, *knowledge)
