@@ -24,7 +24,8 @@ from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
 from ..scores.metric_values import VERDICT
-from ..statistics.results import ErrorCase, MetricFigures, Results
+from ..statistics.error_analysis import MAX_ERRORS
+from ..statistics.results import ErrorCase, ErrorThreshold, MetricFigures, Results
 from . import tables, text
 from .tables import Value
 from .views import SetView, build_views
@@ -59,6 +60,8 @@ def _render_page(results: Results, views: Sequence[SetView]) -> str:
     environment.globals |= {
         "find_position": _find_position,
         "error_kind": _classify_error,
+        "explain_threshold": _explain_threshold,
+        "max_errors": MAX_ERRORS,
         "strength": _measure_strength,
         "title": _title_metric,
         "about": _describe_metric,
@@ -140,6 +143,19 @@ def _find_position(value: float, figures: MetricFigures | None) -> float | None:
 def _classify_error(error: ErrorCase) -> str:
     """Positive: the metric takes the response for inconsistent."""
     return "false-negative" if error.label == 0 else "false-positive"
+
+
+def _explain_threshold(threshold: ErrorThreshold | None) -> str:
+    """What the heading of the errors adds: the value from which a response counts as consistent, and its origin."""
+    if threshold is None:
+        return ""
+    value = f"{threshold.value:.3f}".replace("-", "−")
+    if threshold.origin == "0.5":
+        return f" (consistent above {value})"
+    if threshold.origin.startswith("profile "):
+        return f" (consistent from {value} upwards, {threshold.origin})"
+    where = f"{threshold.origin} itself" if threshold.origin == "this set" else threshold.origin
+    return f" (consistent from {value} upwards, best F1 on {where})"
 
 
 def _title_metric(metric: str) -> str:

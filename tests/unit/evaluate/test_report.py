@@ -17,7 +17,7 @@ from groundwire.engine.schema.results import UnsupportedSpan
 from groundwire.evaluate.report import plots
 from groundwire.evaluate.report.page import write_report
 from groundwire.evaluate.report.text import break_name, escape_text, replace_unshowable, sort_spans, split_into_pieces
-from groundwire.evaluate.statistics.results import ErrorCase, MetricFigures, Results, SetFigures
+from groundwire.evaluate.statistics.results import ErrorCase, ErrorThreshold, MetricFigures, Results, SetFigures
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.report_results import TEXT, build_errors, labelled, results
@@ -204,6 +204,23 @@ def test_the_best_of_a_column_is_named_in_words(page: ET.Element) -> None:
         assert [row for row in rows if "best" in text_of(row[column])] == [best]
 
 
+def test_the_errors_name_their_threshold(page: ET.Element, tmp_path: Path) -> None:
+    text = " ".join(text_of(next(of_class(page, "errors"))).split())
+    assert "All responses on the wrong side of its threshold" in text
+    assert "(consistent from 0.410 upwards, profile balanced)" in text
+    write_report(one_set(build_errors() * 7), tmp_path)  # a run keeps forty
+    tree = Tree((tmp_path / "report.html").read_text(encoding="utf-8")).root
+    assert "The 40 worst responses on the wrong side" in text_of(next(of_class(tree, "errors")))
+
+
+def test_a_metric_without_an_error_says_so(tmp_path: Path) -> None:
+    write_report(one_set((), error_threshold=ErrorThreshold(0.5, "0.5")), tmp_path)
+    tree = Tree((tmp_path / "report.html").read_text(encoding="utf-8")).root
+    text = " ".join(text_of(tree).split())
+    assert "every labelled response that it scored is on the right side of its threshold (consistent above 0.500)" in text
+    assert not list(of_class(tree, "error"))
+
+
 def test_every_error_is_there_with_all_it_has(page: ET.Element, made: Results) -> None:
     cards = list(of_class(next(of_class(page, "set", "section")), "error"))
     assert len(cards) == len(made.sets[0].errors)
@@ -293,7 +310,7 @@ def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_untrusted_text_does_no_harm(tmp_path: Path) -> None:
     span = UnsupportedSpan(ODD[5:11], 5, 11, "mismatch", TEXT, "nli", ("nli", TEXT))
-    error = ErrorCase(TEXT, 0, 0.9, 0.8, ODD, (TEXT, ODD), (ODD,), TEXT, ODD, (span,), {TEXT: 0.5}, ((TEXT, ODD, ""),))
+    error = ErrorCase(TEXT, 0, "consistent", 0.9, 0.8, ODD, (TEXT, ODD), (ODD,), TEXT, ODD, (span,), {TEXT: 0.5}, ((TEXT, ODD, ""),))
     figures = labelled("x", 60, 1, {TEXT: 1.0, "$\\frac{" + ODD: 0.5})
     parts = {ODD: Estimate(0.6, 0.5, 0.7), f"system={TEXT}": Estimate(0.4, 0.3, 0.5)}
     made = msgspec.structs.replace(
