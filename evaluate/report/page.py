@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from groundwire.engine.metrics import find
 from groundwire.engine.schema.explanations import REASONS
-from groundwire.monitor.records import Estimate
+from groundwire.monitor.records import MIN_RESPONSES, Estimate
 from groundwire.runtime.errors import InvalidRequest
 
 from ..scores.metric_values import VERDICT
@@ -62,6 +62,8 @@ def _render_page(results: Results, views: Sequence[SetView]) -> str:
         "error_kind": _classify_error,
         "explain_threshold": _explain_threshold,
         "max_errors": MAX_ERRORS,
+        "may_name_best": tables.may_name_best,
+        "min_responses": MIN_RESPONSES,
         "strength": _measure_strength,
         "title": _title_metric,
         "about": _describe_metric,
@@ -93,6 +95,7 @@ def make_environment() -> jinja2.Environment:
         "fixed": _format_fixed,
         "percent": _format_percent,
         "count": _format_count,
+        "points": _format_points,
         "plain_number": tables.plain_number,
     }
     style, script = (_load_asset(name) for name in ("report.css", "report.js"))
@@ -121,6 +124,12 @@ def _format_fixed(value: Value, digits: int = 3) -> str:
 def _format_percent(value: Value, digits: int = 0) -> str:
     plain = tables.plain_number(value)
     return "–" if plain is None else f"{100 * plain:.{digits}f} %".replace("-", "−")
+
+
+def _format_points(value: Value) -> str:
+    """A difference of shares in points (hundredths), with its sign."""
+    plain = tables.plain_number(value)
+    return "–" if plain is None else f"{100 * plain:+.1f}".replace("-", "−")
 
 
 def _format_count(value: int) -> str:

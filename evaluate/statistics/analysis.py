@@ -116,10 +116,16 @@ def analyse(
     if any(shift.band != "alike" for shift in shifts):
         notes.append(explain_shift(shifts))
     labels = Counter(example.label for example in examples)
+    unverifiable = sum(example.label is None and example.verifiable is False for example in examples)
     return SetFigures(
         name=name,
         examples=len(examples),
-        labels={"consistent": labels[1], "inconsistent": labels[0], "none": labels[None]},
+        labels={
+            "consistent": labels[1],
+            "inconsistent": labels[0],
+            "unverifiable": unverifiable,
+            "none": labels[None] - unverifiable,
+        },
         metrics=metrics,
         verdicts=tuple(
             _measure_verdicts(profile, of_profile, examples, human) for profile, of_profile in verdicts.items()

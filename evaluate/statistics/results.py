@@ -209,7 +209,7 @@ class SetFigures(Record, frozen=True):
     name: str
     examples: int
     labels: dict[str, int]
-    """Examples by label: "consistent", "inconsistent", "none"."""
+    """Examples by label: "consistent", "inconsistent", "unverifiable" (it states nothing to check), "none"."""
     metrics: dict[str, MetricFigures]
     """By name; ``verdict`` is the verdict's probability."""
     verdicts: tuple[VerdictFigures, ...] = ()

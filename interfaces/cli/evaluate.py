@@ -147,7 +147,11 @@ def _print_results(results: Results, report: Path) -> None:
 
     console = display.output_console()
     for figures in results.sets:
-        labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items() if count)
+        labels = ", ".join(
+            f"{count} {'without a label' if label == 'none' else label}"
+            for label, count in figures.labels.items()
+            if count
+        )
         console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
         console.print(_tabulate_metrics(figures))
         if (lead := figures.metrics.get(figures.leading)) is not None and lead.by_source:
@@ -206,7 +210,13 @@ def _tabulate_parts(metric: MetricFigures) -> Table:
     from groundwire.evaluate.report.tables import split_part
     from groundwire.monitor.records import MIN_RESPONSES
 
-    table = Table(title=f"ROC-AUC of {display.escape_markup(metric.metric)} by part", title_justify="left")
+    overlaps = any(key.startswith("sentences=") for key in metric.by_source)
+    table = Table(
+        title=f"ROC-AUC of {display.escape_markup(metric.metric)} by part",
+        title_justify="left",
+        caption="a response with several kinds of sentences is in the part of each" if overlaps else None,
+        caption_justify="left",
+    )
     for column in ("", "part", "examples", "ROC-AUC", ""):
         table.add_column(column, justify="right" if column in ("examples", "ROC-AUC") else "left")
     for key, area in metric.by_source.items():

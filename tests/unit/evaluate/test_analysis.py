@@ -35,7 +35,10 @@ def test_figures_of_a_metric() -> None:
     values = [0.9, 0.8, 0.2, 0.3, 0.1, 0.5]
     figures = measured(labels, values)
     metric = figures.metrics["nli"]
-    assert (figures.examples, figures.labels) == (6, {"consistent": 3, "inconsistent": 2, "none": 1})
+    assert (figures.examples, figures.labels) == (
+        6,
+        {"consistent": 3, "inconsistent": 2, "unverifiable": 0, "none": 1},
+    )
     assert (metric.examples, metric.statuses, figures.leading) == (5, {"scored": 6}, "nli")
     assert metric.roc_auc is not None
     assert metric.roc_auc.value == pytest.approx(5 / 6)  # of six pairs, 0.2 against 0.3 is wrong
@@ -61,6 +64,12 @@ def test_one_half_counts_as_inconsistent() -> None:
     (decision,) = measured([1, 1, 0, 0], [1.0, 0.5, 0.5, 0.0]).metrics["nli"].decisions
     assert decision.accuracy.value == 0.75
     assert (decision.consistent.recall.value, decision.inconsistent.recall.value) == (0.5, 1.0)
+
+
+def test_unverifiable_is_a_label_of_its_own() -> None:
+    examples = [make_example("a", 1), make_example("b", verifiable=False), make_example("c"), make_example("d", 0)]
+    figures = analyse("set", examples, [score({"nli": 0.5})] * 4, repeats=20)
+    assert figures.labels == {"consistent": 1, "inconsistent": 1, "unverifiable": 1, "none": 1}
 
 
 def test_what_did_not_score_is_left_out_and_counted() -> None:
