@@ -83,7 +83,10 @@ def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Resul
     results = Results.load(root / "run" / "results.json")
     assert [figures.name for figures in results.sets] == ["years", "few"]
     years = results.sets[0]
-    assert (years.examples, years.labels) == (24, {"consistent": 12, "inconsistent": 12, "none": 0})
+    assert (years.examples, years.labels) == (
+        24,
+        {"consistent": 12, "inconsistent": 12, "unverifiable": 0, "none": 0},
+    )
     area = years.metrics["q2"].roc_auc
     assert area is not None
     # q2 is 1 or 0.5; one example of each is mislabelled
@@ -287,6 +290,16 @@ def test_profiles_that_are_one_are_a_warning(
     assert ("all profiles have the threshold 0.500, because 100 examples are too few" in shown) is warns
 
 
+def test_labels_are_counted_before_anything_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: pytest.fail("models are loaded")))
+    dev = write(tmp_path / "dev.jsonl", examples(14))
+    result = run("calibrate", dev, "--out", tmp_path / "mine.json", "--metrics", "q2")
+    assert "14 consistent and 14 inconsistent examples are labelled; a calibration needs at least 20 of each. Label 6" in (
+        str(result.exception)
+    )
+    assert not (tmp_path / "mine.run").exists()
+
+
 def test_left_out_examples_are_counted(tmp_path: Path) -> None:
     dev = write(tmp_path / "dev.jsonl", examples(22))
     shared = write(tmp_path / "tests.jsonl", examples(5))
@@ -361,7 +374,9 @@ def test_a_set_that_is_gone_closes_the_gate(made: tuple[Path, Result], tmp_path:
     msgspec.structs.replace(results, sets=results.sets[:1]).save(tmp_path / "run" / "results.json")
     result = run("compare", root / "run", tmp_path / "run", "--fail-below", 5, "--repeats", 50)
     assert result.exit_code == 4
-    assert "missing in B: set few" in result.output
+    assert result.output.count("missing in B: set few") == 1
+    ungated = run("compare", root / "run", tmp_path / "run", "--repeats", 50)
+    assert (ungated.exit_code, ungated.output.count("missing in B: set few")) == (0, 1)
 
 
 def test_results_apart_from_their_values(made: tuple[Path, Result], tmp_path: Path) -> None:
