@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +12,7 @@ from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
 from .plain import CSV, JSONL
-from .source import Broken, Format, Source
+from .source import ALLOWED, Broken, Format, Source
 
 OWN = {"jsonl": JSONL, "csv": CSV}
 MAX_SHOWN = 20
@@ -60,7 +60,7 @@ def read_dataset(
             where[item.example.id] = item.where
             examples.append(item.example)
     if broken:
-        lines = [f"  {item.where}: {item.why}" for item in broken[:MAX_SHOWN]]
+        lines = list(_describe_broken(broken[:MAX_SHOWN]))
         if len(broken) > MAX_SHOWN:
             lines.append(f"  and {len(broken) - MAX_SHOWN} more")
         count = f"{len(broken)} broken example{'s' if len(broken) > 1 else ''}"
@@ -70,6 +70,16 @@ def read_dataset(
     if not examples:
         raise InvalidRequest(f"{path} (format {name}) holds no examples.")
     return examples
+
+
+def _describe_broken(broken: Sequence[Broken]) -> Iterator[str]:
+    """A line for each broken example; what is allowed in a field is listed once."""
+    listed = set()
+    for item in broken:
+        problem, divider, allowed = item.why.partition(ALLOWED)
+        yield f"  {item.where}: {problem if allowed in listed else item.why}"
+        if divider:
+            listed.add(allowed)
 
 
 def _describe_formats() -> str:

@@ -136,10 +136,10 @@ def _place(part: PassageRange, knowledge: Sequence[str]) -> PassageRange:
     return PassageRange(part.passage, max(0, part.start - indent), part.end - indent)
 
 
-CONSISTENT = ("consistent", "faithful", "supported", "grounded", "factual", "true", "pass", "1", "1.0")
+CONSISTENT = ("consistent", "faithful", "supported", "grounded", "factual", "true", "pass", "yes", "y", "1", "1.0")
 INCONSISTENT = (
     *("inconsistent", "unfaithful", "unsupported", "not supported", "ungrounded", "hallucinated", "hallucination"),
-    *("non-factual", "false", "fail", "0", "0.0"),
+    *("non-factual", "false", "fail", "no", "n", "0", "0.0"),
 )
 UNVERIFIABLE = "unverifiable"
 """A label of a response that states nothing to check: it is neither of the two, and ``verifiable`` is false."""

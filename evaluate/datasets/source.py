@@ -52,6 +52,8 @@ class ExampleError(ValueError):
 
 
 T = TypeVar("T")
+ALLOWED = "; allowed are "
+"""Divides what an example has from what it may have."""
 
 
 class Source:
@@ -193,7 +195,7 @@ def parse_choice(name: str, value: str, allowed: dict[str, T]) -> T:
     try:
         return allowed[value.strip().lower()]
     except KeyError as error:
-        raise ExampleError(f"{name} is {value!r}; allowed are {', '.join(map(repr, allowed))}") from error
+        raise ExampleError(f"{name} is {value!r}{ALLOWED}{', '.join(map(repr, allowed))}") from error
 
 
 def strip_texts(*texts: str) -> tuple[str, ...]:
