@@ -120,7 +120,9 @@ def build_metrics_table(figures: SetFigures) -> Table:
     def column(
         label: str, about: str, get: Callable[[MetricFigures], Value], kind: Kind = "number", group: str = ""
     ) -> Column:
-        return _build_column(label, about, kind, [get(metric) for metric in rows], group, named_best and kind != "count")
+        return _build_column(
+            label, about, kind, [get(metric) for metric in rows], group, named_best and kind != "count"
+        )
 
     columns = [
         column(
@@ -372,6 +374,7 @@ STATUSES = {
     "cancelled": "the request was stopped",
     "failed": "a model failed",
     "invalid": "the input is not usable",
+    "not_given": "the row has no number in this column",
 }
 LABELS = {
     "consistent": "the knowledge supports it",

@@ -139,7 +139,12 @@ def _build_systems_table(differences: Sequence[SystemDifference]) -> Table:
         Column("B", "share of the second system called inconsistent", "share", tuple(p.share_b for p in differences)),
         Column("of", "responses of B with a verdict", "count", tuple(pair.responses_b for pair in differences)),
         Column("A − B, points", "with its 95 % interval", "difference", tuple(pair.difference for pair in differences)),
-        Column("Fewer in", "the system with fewer inconsistent responses", "word", tuple(_name_order(pair) for pair in differences)),
+        Column(
+            "Fewer in",
+            "the system with fewer inconsistent responses",
+            "word",
+            tuple(_name_order(pair) for pair in differences),
+        ),
     )
     return Table("Systems, compared", "A − B", rows, columns if differences else ())
 

@@ -94,7 +94,7 @@ def analyse(
     tuned = _tune_thresholds(examples, development, calibration, notes) if development else {}
     parts = dict(_split_parts(examples, notes))
     metrics = {
-        metric: measure_agreement(metric, column, human, _list_thresholds(metric, tuned), parts)
+        metric: measure_agreement(metric, column, human, _list_thresholds(metric, column, tuned), parts)
         for metric, column in columns.items()
         if not rates_verifiability(metric)
     }
@@ -111,7 +111,8 @@ def analyse(
     if leading == VERDICT:
         error_threshold, called = _read_verdicts(verdicts)
     elif leading:
-        error_threshold, called = _call_examples(columns[leading], _list_thresholds(leading, tuned), human)
+        thresholds = _list_thresholds(leading, columns[leading], tuned)
+        error_threshold, called = _call_examples(columns[leading], thresholds, human)
     shifts = compare_with_calibration(examples, scores, calibration)
     if any(shift.band != "alike" for shift in shifts):
         notes.append(explain_shift(shifts))
@@ -165,8 +166,8 @@ def _tune_thresholds(
     return thresholds
 
 
-def _list_thresholds(metric: str, tuned: Mapping[str, Threshold]) -> Iterator[Threshold]:
-    if is_bounded(metric):
+def _list_thresholds(metric: str, column: MetricValues, tuned: Mapping[str, Threshold]) -> Iterator[Threshold]:
+    if is_bounded(metric, column.values):
         yield Threshold(HALF, "0.5")
     if metric in tuned:
         yield tuned[metric]

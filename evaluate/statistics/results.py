@@ -175,8 +175,8 @@ class ErrorThreshold(Record, frozen=True):
 
     value: float
     origin: str
-    """``profile NAME`` of the verdict, ``0.5``, the name of the development set, or ``this set`` where the metric has no
-    other threshold: best F1 of the class consistent on the examples themselves."""
+    """``profile NAME`` of the verdict, ``0.5``, the name of the development set, or ``this set`` where the metric has
+    no other threshold: best F1 of the class consistent on the examples themselves."""
 
 
 class ErrorCase(Record, frozen=True):

@@ -36,6 +36,13 @@ class SampleOptions(common.StatisticsOptions):
         str,
         typer.Option(help="consistency, or hallucination: raters say whether the response goes beyond the knowledge."),
     ] = "consistency"
+    score_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of DATA with the scores of other tools, separated by commas: measured like metrics; higher "
+            "has to mean more consistent."
+        ),
+    ] = None
     random_knowledge: Annotated[
         bool,
         typer.Option(
@@ -75,6 +82,7 @@ def evaluate(
 
         groundwire evaluate labelled.jsonl --out runs/labelled
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
+        groundwire evaluate rows.csv --score-columns faithfulness,hhem --out runs/tools
     """
     common.require_extra()
     from groundwire.evaluate.datasets.examples import label_by_hallucination, sample_examples, shuffle_knowledge
@@ -97,7 +105,8 @@ def evaluate(
         extra=tuple(extra or ()),
     )
     dev, label, seed, repeats = sample_options.dev, sample_options.label, sample_options.seed, sample_options.repeats
-    complete = common.read_sets([*data, *([dev] if dev else [])], summary.columns)
+    score_columns = _split_score_columns(sample_options.score_columns)
+    complete = common.read_sets([*data, *([dev] if dev else [])], summary.columns, score_columns)
     sets = {name: sample_examples(examples, sample_options.sample, seed) for name, examples in complete.items()}
     if label == "hallucination":
         sets = {name: label_by_hallucination(examples) for name, examples in sets.items()}
@@ -139,6 +148,19 @@ def evaluate(
     else:
         with translate_write_errors(STDOUT):
             _print_results(results, report)
+
+
+def _split_score_columns(given: str | None) -> tuple[str, ...]:
+    """The names of the score columns; BadParameter for the name of a metric."""
+    from groundwire.engine.metrics import find
+    from groundwire.evaluate.scores.metric_values import VERDICT
+
+    names = options.split_names(given) or ()
+    if taken := [name for name in names if name == VERDICT or find(name) is not None]:
+        raise typer.BadParameter(
+            f"{taken[0]} is the name of a metric of Groundwire; rename the column.", param_hint="--score-columns"
+        )
+    return tuple(names)
 
 
 def _print_results(results: Results, report: Path) -> None:

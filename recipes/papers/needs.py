@@ -1,4 +1,4 @@
-"""What a table is measured on, and why none of its cells could be: the metrics, or the kind of set, that are missing."""
+"""What a table is measured on, and why none of its cells could be: what metrics or kind of set the runs lack."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _PARTS = (
     "dodeca_inconsistent.csv, memnet_consistent.csv, memnet_inconsistent.csv)"
 )
 _PAIRS = (
-    "sets with two or more contexts of exactly two responses, one consistent and one inconsistent, that both have a value: "
-    "cross_annotation.csv, or rows with `context`"
+    "sets with two or more contexts of exactly two responses, one consistent and one inconsistent, that both have a "
+    "value: cross_annotation.csv, or rows with `context`"
 )
 _BEGIN = f"responses of BEGIN, whose source is one of {', '.join(pmi_faith.SOURCES.values())} (begin_*.tsv)"
 _CROWD = "labelled responses with the retriever, model and decoding that gave them (gt.csv, knn.csv, dpr.csv)"
@@ -55,8 +55,7 @@ NEEDS: Mapping[str, Needs] = MappingProxyType(
         ),
         "conv-fever-7": Needs(_CROWD, (), (DATA,)),
         **{
-            f"conv-fever-{number}": Needs(_CROWD, (detector,), (DATA,))
-            for number, detector in conv_fever.CROWD.items()
+            f"conv-fever-{number}": Needs(_CROWD, (detector,), (DATA,)) for number, detector in conv_fever.CROWD.items()
         },
         "nph-3": Needs("files of `groundwire refine --feqa --json`"),
         "nph-4": Needs("reports of `python -m groundwire.recipes measure-retriever`"),

@@ -166,6 +166,20 @@ def test_other_settings_are_refused(made: tuple[Path, Result]) -> None:
         assert "made with other settings" in str(result.exception)
 
 
+def test_a_column_of_another_tool_is_measured(tmp_path: Path) -> None:
+    rows = [row | {"hhem": (0.9 if row["label"] else 0.2) + number % 2 / 100} for number, row in enumerate(examples(6))]
+    data, out = write(tmp_path / "rows.jsonl", rows), tmp_path / "run"
+    given = ("--metrics", "nli", "--repeats", 20, "--out", out)
+    result = run("evaluate", data, "--score-columns", "hhem", *given)
+    assert result.exit_code == 0, result.output
+    (figures,) = Results.load(out / "results.json").sets
+    assert figures.metrics["hhem"].roc_auc == Estimate(1.0, 1.0, 1.0)
+    assert "hhem" in json.loads((out / "values" / "rows.jsonl").read_text().splitlines()[0])["values"]
+    assert "│ hhem" in result.output
+    refused = run("evaluate", data, "--score-columns", "hhem,nli", *given)
+    assert "nli is the name of a metric of Groundwire" in usage_error(refused)
+
+
 def test_a_set_without_labels_is_refused(tmp_path: Path) -> None:
     unlabelled = [example | {"label": None} for example in examples(2)]
     path = write(tmp_path / "logs.jsonl", unlabelled)
@@ -294,8 +308,9 @@ def test_labels_are_counted_before_anything_is_scored(tmp_path: Path, monkeypatc
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: pytest.fail("models are loaded")))
     dev = write(tmp_path / "dev.jsonl", examples(14))
     result = run("calibrate", dev, "--out", tmp_path / "mine.json", "--metrics", "q2")
-    assert "14 consistent and 14 inconsistent examples are labelled; a calibration needs at least 20 of each. Label 6" in (
-        str(result.exception)
+    assert (
+        "14 consistent and 14 inconsistent examples are labelled; a calibration needs at least 20 of each. Label 6"
+        in (str(result.exception))
     )
     assert not (tmp_path / "mine.run").exists()
 

@@ -72,6 +72,26 @@ def test_unverifiable_is_a_label_of_its_own() -> None:
     assert figures.labels == {"consistent": 1, "inconsistent": 1, "unverifiable": 1, "none": 1}
 
 
+def test_a_score_column_is_measured_like_a_metric() -> None:
+    examples = [
+        msgspec.structs.replace(make_example(name, label), scores=scores)
+        for name, label, scores in (
+            ("a", 1, (("old", 0.9), ("grade", 5.0))),
+            ("b", 1, (("old", 0.4), ("grade", 4.0))),
+            ("c", 0, (("old", 0.6), ("grade", 1.0))),
+            ("d", 0, (("grade", 2.0),)),
+        )
+    ]
+    figures = analyse("set", examples, [score({"nli": 0.5})] * 4, repeats=20)
+    old, grade = figures.metrics["old"], figures.metrics["grade"]
+    assert (old.examples, old.statuses) == (3, {"scored": 3, "not_given": 1})
+    assert old.roc_auc is not None
+    assert grade.roc_auc is not None
+    assert (old.roc_auc.value, grade.roc_auc.value) == (0.5, 1.0)
+    assert [decision.origin for decision in old.decisions] == ["0.5"]
+    assert grade.decisions == ()  # its values are not within 0 and 1
+
+
 def test_what_did_not_score_is_left_out_and_counted() -> None:
     """Were the failed example a 0 or a 1, the area would be 0.25 or 0.75."""
     metric = measured([1, 1, 0, 0], [0.9, None, 0.95, 0.4]).metrics["nli"]
@@ -408,7 +428,8 @@ def test_errors_of_the_verdict_are_by_its_label() -> None:
     assert (figures.leading, figures.error_threshold) == ("verdict", ErrorThreshold(0.5, "profile balanced"))
     assert {error.example: error.called for error in figures.errors} == {"low": "inconsistent", "wrong": "consistent"}
     balanced = figures.verdicts[0]
-    assert balanced.false_positive_rate is not None and balanced.false_negative_rate is not None
+    assert balanced.false_positive_rate is not None
+    assert balanced.false_negative_rate is not None
     assert (balanced.false_positive_rate.value, balanced.false_negative_rate.value) == (0.5, 0.5)
 
 

@@ -204,7 +204,7 @@ def test_a_rating_of_verifiability_is_no_figure_of_consistency() -> None:
 
 
 def test_runs_of_different_sets_cannot_be_compared() -> None:
-    with pytest.raises(InvalidRequest, match='A has one, B has two.*"system" in each row, and run groundwire report'):
+    with pytest.raises(InvalidRequest, match=r'A has one, B has two.*"system" in each row, and run groundwire report'):
         compare_runs(build_run({"one": build_values(q2=GOOD)}), build_run({"two": build_values(q2=GOOD)}))
 
 

@@ -483,3 +483,22 @@ def test_the_guide_lists_the_words() -> None:
     for name, words in (("consistent", CONSISTENT), ("inconsistent", INCONSISTENT)):
         listed = re.findall("`([^`]+)`", rows[name])
         assert sorted(listed) == sorted(word for word in words if not word.endswith(".0"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("own.csv", "response,knowledge,hhem,other\nIt rains.,Rain.,0.25,x\nIt snows.,Snow.,,y\n"),
+        (
+            "own.jsonl",
+            lines(
+                {"response": "It rains.", "knowledge": "Rain.", "hhem": 0.25},
+                {"response": "It snows.", "knowledge": "Snow."},
+            ),
+        ),
+    ],
+)
+def test_score_columns_are_read(tmp_path: Path, name: str, text: str) -> None:
+    path = save(tmp_path, name, text)
+    assert [example.scores for example in read_dataset(path, score_columns=["hhem"])] == [(("hhem", 0.25),), ()]
+    assert [example.scores for example in read_dataset(path)] == [(), ()]

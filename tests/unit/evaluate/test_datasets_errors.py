@@ -69,6 +69,14 @@ def test_of_many_broken_examples_some_are_spelt_out(tmp_path: Path) -> None:
         read_dataset(path)
 
 
+def test_score_columns_hold_numbers(tmp_path: Path) -> None:
+    path = save(tmp_path, "own.jsonl", lines(GOOD | {"hhem": 0.5}, GOOD | {"hhem": None}, GOOD | {"hhem": "high"}))
+    with pytest.raises(InvalidRequest, match="line 3: hhem is 'high'; allowed are numbers, and nothing"):
+        read_dataset(path, score_columns=["hhem"])
+    with pytest.raises(InvalidRequest, match=r"No row of .* has a number in the column other"):
+        read_dataset(path, score_columns=["other"])
+
+
 def test_ids_are_unique(tmp_path: Path) -> None:
     text = lines(GOOD | {"id": "x"}, GOOD | {"id": 2}, GOOD | {"id": "x"}, GOOD | {"id": "2"})
     assert problems(save(tmp_path, "own.jsonl", text)) == [

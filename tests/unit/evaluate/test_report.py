@@ -211,10 +211,13 @@ def test_of_few_responses_no_best_is_marked(tmp_path: Path) -> None:
         name: msgspec.structs.replace(metric, part_examples={"system=dodeca": 64, "system=memnet": 16})
         for name, metric in large.metrics.items()
     }
-    write_report(of_sets(msgspec.structs.replace(large, metrics=counted), labelled("small", 29, 4, SHARPNESS)), tmp_path)
+    write_report(
+        of_sets(msgspec.structs.replace(large, metrics=counted), labelled("small", 29, 4, SHARPNESS)), tmp_path
+    )
     tree = Tree((tmp_path / "report.html").read_text(encoding="utf-8")).root
     first, second = of_class(tree, "set", "section")
-    assert list(of_class(first, "best")) and not list(of_class(second, "best"))
+    assert list(of_class(first, "best"))
+    assert not list(of_class(second, "best"))
     assert "Each column’s best has a" in text_of(first)
     assert "Of fewer than 30 responses no best is marked" in text_of(second)
     parts = next(table for table in first.iter("table") if text_of(table[0]).startswith("ROC-AUC by part"))
@@ -281,7 +284,9 @@ def test_a_metric_without_an_error_says_so(tmp_path: Path) -> None:
     write_report(one_set((), error_threshold=ErrorThreshold(0.5, "0.5")), tmp_path)
     tree = Tree((tmp_path / "report.html").read_text(encoding="utf-8")).root
     text = " ".join(text_of(tree).split())
-    assert "every labelled response that it scored is on the right side of its threshold (consistent above 0.500)" in text
+    assert (
+        "every labelled response that it scored is on the right side of its threshold (consistent above 0.500)" in text
+    )
     assert not list(of_class(tree, "error"))
 
 
@@ -375,7 +380,9 @@ def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_untrusted_text_does_no_harm(tmp_path: Path) -> None:
     span = UnsupportedSpan(ODD[5:11], 5, 11, "mismatch", TEXT, "nli", ("nli", TEXT))
-    error = ErrorCase(TEXT, 0, "consistent", 0.9, 0.8, ODD, (TEXT, ODD), (ODD,), TEXT, ODD, (span,), {TEXT: 0.5}, ((TEXT, ODD, ""),))
+    error = ErrorCase(
+        TEXT, 0, "consistent", 0.9, 0.8, ODD, (TEXT, ODD), (ODD,), TEXT, ODD, (span,), {TEXT: 0.5}, ((TEXT, ODD, ""),)
+    )
     figures = labelled("x", 60, 1, {TEXT: 1.0, "$\\frac{" + ODD: 0.5})
     parts = {ODD: Estimate(0.6, 0.5, 0.7), f"system={TEXT}": Estimate(0.4, 0.3, 0.5)}
     made = msgspec.structs.replace(
