@@ -93,8 +93,7 @@ def take_looks(
 def compare_shares(label: str, reference: tuple[int, int], now: tuple[int, int]) -> ShareChange | None:
     """Two shares, each (count, total), by the two-proportion z test with pooled variance.
 
-    The interval of the difference is the tenth of Newcombe (1998, *Statistics in Medicine* 17, 873–890). None where
-    neither has the label.
+    None where neither has the label.
     """
     (x, n), (y, m) = reference, now
     if x + y == 0:
@@ -102,11 +101,20 @@ def compare_shares(label: str, reference: tuple[int, int], now: tuple[int, int])
     before, after = share(x, n), share(y, m)
     pooled = (x + y) / (n + m)
     deviation = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
-    difference = after.value - before.value
-    p = 2 * NormalDist().cdf(-abs(difference) / deviation) if deviation else 1.0
-    low = difference - math.hypot(after.value - after.low, before.high - before.value)
-    high = difference + math.hypot(after.high - after.value, before.value - before.low)
-    return ShareChange(label, before.value, after.value, Estimate(*Interval(difference, low, high)), p)
+    difference = subtract_shares(after, before)
+    p = 2 * NormalDist().cdf(-abs(difference.value) / deviation) if deviation else 1.0
+    return ShareChange(label, before.value, after.value, Estimate(*difference), p)
+
+
+def subtract_shares(a: Interval, b: Interval) -> Interval:
+    """The difference ``a − b`` of two shares of different responses.
+
+    Its interval is the tenth of Newcombe (1998, *Statistics in Medicine* 17, 873–890), made of those of both shares.
+    """
+    difference = a.value - b.value
+    low = difference - math.hypot(a.value - a.low, b.high - b.value)
+    high = difference + math.hypot(a.high - a.value, b.value - b.low)
+    return Interval(difference, low, high)
 
 
 def _count_label(rows: Sequence[Observation], label: str) -> tuple[int, int]:

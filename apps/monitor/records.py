@@ -84,6 +84,26 @@ class ShareChange(Record, frozen=True):
     """p value of the two-proportion z test, two-sided."""
 
 
+class SystemDifference(Record, frozen=True):
+    """Two systems by their shares of responses that are called inconsistent."""
+
+    a: str
+    b: str
+    responses_a: int
+    """Responses of A with a verdict consistent or inconsistent."""
+    responses_b: int
+    share_a: float
+    """0–1."""
+    share_b: float
+    difference: Estimate
+    """A − B; Newcombe's interval, from the intervals of both shares."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether either system has fewer than ``MIN_RESPONSES`` responses."""
+        return min(self.responses_a, self.responses_b) < MIN_RESPONSES
+
+
 class Look(Record, frozen=True):
     """One of the times at which the traffic is compared with the reference."""
 
@@ -216,3 +236,5 @@ class TrafficReport(Record, frozen=True):
     first_time: str = ""
     last_time: str = ""
     notes: tuple[str, ...] = ()
+    systems: tuple[SystemDifference, ...] = ()
+    """Every pair of the largest systems (``monitor.systems``); empty of fewer than two systems."""

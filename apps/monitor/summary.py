@@ -26,6 +26,7 @@ from .records import (
     TrafficReport,
 )
 from .shift import compare_responses
+from .systems import compare_systems
 
 BINS = 20
 
@@ -119,6 +120,7 @@ def build_report(
         to_iso(min(times, default=None)),
         to_iso(max(times, default=None)),
         tuple(notes),
+        compare_systems(verdicts),
     )
 
 

@@ -15,6 +15,7 @@ out a part of the knowledge (F1, recall, BLEU) says nothing against it. Probabil
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -143,7 +144,7 @@ def select_model(examples: Sequence[LabelledFeatures], options: FusionOptions) -
 
     InvalidRequest when a class has fewer than ``MIN_CLASS`` examples, or no feature is on enough examples.
     """
-    _check_classes(examples)
+    check_labels([example.label for example in examples], "have scores")
     names = options.features or choose_features(examples)
     absent = [name for name in names if not any(name in example.features for example in examples)]
     if absent:
@@ -316,11 +317,15 @@ def _measure_left_out(
     return float(roc_auc_score(labels_of(tests), model.predict_probabilities([e.features for e in tests])))
 
 
-def _check_classes(examples: Sequence[LabelledFeatures]) -> None:
-    counts = {label: sum(example.label == label for example in examples) for label in (0, 1)}
-    if min(counts.values()) < MIN_CLASS:
+def check_labels(labels: Sequence[int | None], has: str = "are labelled") -> None:
+    """Raise InvalidRequest when either label, 1 or 0, is on fewer than ``MIN_CLASS`` examples.
+
+    ``has`` says what the counted examples have in common. Nothing needs to be scored for it.
+    """
+    counts = Counter(labels)
+    if min(counts[0], counts[1]) < MIN_CLASS:
         raise InvalidRequest(
-            f"{counts[1]} consistent and {counts[0]} inconsistent examples have scores; a calibration needs at least "
+            f"{counts[1]} consistent and {counts[0]} inconsistent examples {has}; a calibration needs at least "
             f"{MIN_CLASS} of each. Label {max(0, MIN_CLASS - counts[1])} more consistent and "
             f"{max(0, MIN_CLASS - counts[0])} more inconsistent ones."
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +12,7 @@ from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
 from .plain import CSV, JSONL
-from .source import Broken, Format, Source
+from .source import ALLOWED, Broken, Format, Source
 
 OWN = {"jsonl": JSONL, "csv": CSV}
 MAX_SHOWN = 20
@@ -27,24 +27,28 @@ def list_formats() -> Mapping[str, Format]:
 
 
 def read_dataset(
-    path: str | Path, format: str | None = None, columns: Mapping[str, str] = MappingProxyType({})
+    path: str | Path,
+    format: str | None = None,
+    columns: Mapping[str, str] = MappingProxyType({}),
+    score_columns: Sequence[str] = (),
 ) -> list[Example]:
     """The examples of a labelled set, in the order of the file.
 
     ``format`` is a name of ``list_formats``; None finds it from the file's columns or first record. ``columns``, field
-    by name, are for files of Groundwire's own formats in which response, knowledge, … have other names. No example
-    is dropped: broken ones raise one InvalidRequest that names the line of each and what is wrong there, because
-    what is left would be another set with other figures, and because a user can then fix the file in one go.
-    InvalidRequest also for a file that cannot be read or holds no example, for an unknown format, and for two
-    examples with the same id. The engine decides whether the texts of an example can be scored (an empty response,
-    no knowledge): status ``invalid``.
+    by name, are for files of Groundwire's own formats in which response, knowledge, … have other names, and so are
+    ``score_columns``, the columns with scores of other tools. No example is dropped: broken ones raise one
+    InvalidRequest that names the line of each and what is wrong there, because what is left would be another set with
+    other figures, and because a user can then fix the file in one go. InvalidRequest also for a file that cannot be
+    read or holds no example, for an unknown format, for a score column without a number, and for two examples with the
+    same id. The engine decides whether the texts of an example can be scored (an empty response, no knowledge): status
+    ``invalid``.
     """
     available = list_formats()
     if format is not None and format not in available:
         raise InvalidRequest(f"Unknown format {format!r}. {_describe_formats()}")
     path = Path(path)
-    source = Source(path, columns)
-    formats = OWN if columns else available
+    source = Source(path, columns, score_columns)
+    formats = OWN if columns or score_columns else available
     name = format or next((name for name, candidate in formats.items() if candidate.sniff(source)), None)
     if name is None:
         raise InvalidRequest(f"{path} is in no known format: {_describe_source(source)}. {_describe_formats()}")
@@ -60,7 +64,7 @@ def read_dataset(
             where[item.example.id] = item.where
             examples.append(item.example)
     if broken:
-        lines = [f"  {item.where}: {item.why}" for item in broken[:MAX_SHOWN]]
+        lines = list(_describe_broken(broken[:MAX_SHOWN]))
         if len(broken) > MAX_SHOWN:
             lines.append(f"  and {len(broken) - MAX_SHOWN} more")
         count = f"{len(broken)} broken example{'s' if len(broken) > 1 else ''}"
@@ -69,7 +73,20 @@ def read_dataset(
         )
     if not examples:
         raise InvalidRequest(f"{path} (format {name}) holds no examples.")
+    present = {column for example in examples for column, _ in example.scores}
+    if absent := [column for column in score_columns if column not in present]:
+        raise InvalidRequest(f"No row of {path} has a number in the column {' or '.join(absent)}; check the names.")
     return examples
+
+
+def _describe_broken(broken: Sequence[Broken]) -> Iterator[str]:
+    """A line for each broken example; what is allowed in a field is listed once."""
+    listed = set()
+    for item in broken:
+        problem, divider, allowed = item.why.partition(ALLOWED)
+        yield f"  {item.where}: {problem if allowed in listed else item.why}"
+        if divider:
+            listed.add(allowed)
 
 
 def _describe_formats() -> str:

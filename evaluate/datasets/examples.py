@@ -44,6 +44,8 @@ class Example(Record, frozen=True):
     """Part of the set, for breakdowns."""
     language: str = ""
     """Empty where it is not said."""
+    scores: tuple[tuple[str, float], ...] = ()
+    """Name and value of each column with the scores of another tool."""
 
     @property
     def group(self) -> str:

@@ -12,7 +12,8 @@ ignored. ``interfaces/files/columns.py`` has the other names of response, knowle
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -136,10 +137,10 @@ def _place(part: PassageRange, knowledge: Sequence[str]) -> PassageRange:
     return PassageRange(part.passage, max(0, part.start - indent), part.end - indent)
 
 
-CONSISTENT = ("consistent", "faithful", "supported", "grounded", "factual", "true", "pass", "1", "1.0")
+CONSISTENT = ("consistent", "faithful", "supported", "grounded", "factual", "true", "pass", "yes", "y", "1", "1.0")
 INCONSISTENT = (
     *("inconsistent", "unfaithful", "unsupported", "not supported", "ungrounded", "hallucinated", "hallucination"),
-    *("non-factual", "false", "fail", "0", "0.0"),
+    *("non-factual", "false", "fail", "no", "n", "0", "0.0"),
 )
 UNVERIFIABLE = "unverifiable"
 """A label of a response that states nothing to check: it is neither of the two, and ``verifiable`` is false."""
@@ -185,9 +186,27 @@ def read_json(source: Source) -> Items:
 
     def convert(number: int, entry: Any) -> Iterator[Example]:
         row = _rename(entry, source) if isinstance(entry, dict) else entry
-        return build_examples(number, convert_record(ExampleLine, row))
+        return _add_scores(build_examples(number, convert_record(ExampleLine, row)), entry, source)
 
     return convert_entries(source.entries(), convert)
+
+
+def _add_scores(examples: Iterator[Example], row: Mapping[str, Any], source: Source) -> Iterator[Example]:
+    """The examples of a row with the numbers of its score columns; an empty one is no score."""
+    given = [(name, row.get(name)) for name in source.score_columns]
+    scores = tuple((name, _read_score(name, value)) for name, value in given if value not in (None, ""))
+    for example in examples:
+        yield msgspec.structs.replace(example, scores=scores)
+
+
+def _read_score(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ExampleError(f"{name} is {value!r}; allowed are numbers, and nothing")
+    return number
 
 
 NEEDED = ("response", "knowledge")
@@ -209,7 +228,7 @@ def _sniff_csv(source: Source) -> bool:
 
 def _read_csv(source: Source) -> Items:
     def convert(number: int, cells: dict[str, str]) -> Iterator[Example]:
-        return _read_cells(number, _rename(cells, source))
+        return _add_scores(_read_cells(number, _rename(cells, source)), cells, source)
 
     return convert_entries(source.table(_find_needed(source)), convert)
 

@@ -52,19 +52,25 @@ class ExampleError(ValueError):
 
 
 T = TypeVar("T")
+ALLOWED = "; allowed are "
+"""Divides what an example has from what it may have."""
 
 
 class Source:
     """A file, read whole; the sets of the field have at most some hundred thousand examples.
 
     It is text, with or without a byte order mark, or Parquet, whose rows are read as the entries of a JSON array. Text
-    may be compressed by gzip. ``columns`` are the names of fields that are neither Groundwire's own nor an alias.
+    may be compressed by gzip. ``columns`` are the names of fields that are neither Groundwire's own nor an alias;
+    ``score_columns`` have the scores of other tools.
     """
 
-    def __init__(self, path: Path, columns: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self, path: Path, columns: Mapping[str, str] = MappingProxyType({}), score_columns: Sequence[str] = ()
+    ) -> None:
         """Read ``path``; InvalidRequest when it cannot be read, is empty, or is not UTF-8."""
         self.path = path
         self.columns = columns
+        self.score_columns = score_columns
         self.stem = Path(path.name.lower().removesuffix(".gz")).stem
         self._rows: list[dict[str, Any]] | None = None
         self.text = ""
@@ -193,7 +199,7 @@ def parse_choice(name: str, value: str, allowed: dict[str, T]) -> T:
     try:
         return allowed[value.strip().lower()]
     except KeyError as error:
-        raise ExampleError(f"{name} is {value!r}; allowed are {', '.join(map(repr, allowed))}") from error
+        raise ExampleError(f"{name} is {value!r}{ALLOWED}{', '.join(map(repr, allowed))}") from error
 
 
 def strip_texts(*texts: str) -> tuple[str, ...]:

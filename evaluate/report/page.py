@@ -20,11 +20,12 @@ from markupsafe import Markup
 
 from groundwire.engine.metrics import find
 from groundwire.engine.schema.explanations import REASONS
-from groundwire.monitor.records import Estimate
+from groundwire.monitor.records import MIN_RESPONSES, Estimate
 from groundwire.runtime.errors import InvalidRequest
 
 from ..scores.metric_values import VERDICT
-from ..statistics.results import ErrorCase, MetricFigures, Results
+from ..statistics.error_analysis import MAX_ERRORS
+from ..statistics.results import ErrorCase, ErrorThreshold, MetricFigures, Results
 from . import tables, text
 from .tables import Value
 from .views import SetView, build_views
@@ -59,6 +60,10 @@ def _render_page(results: Results, views: Sequence[SetView]) -> str:
     environment.globals |= {
         "find_position": _find_position,
         "error_kind": _classify_error,
+        "explain_threshold": _explain_threshold,
+        "max_errors": MAX_ERRORS,
+        "may_name_best": tables.may_name_best,
+        "min_responses": MIN_RESPONSES,
         "strength": _measure_strength,
         "title": _title_metric,
         "about": _describe_metric,
@@ -90,6 +95,7 @@ def make_environment() -> jinja2.Environment:
         "fixed": _format_fixed,
         "percent": _format_percent,
         "count": _format_count,
+        "points": _format_points,
         "plain_number": tables.plain_number,
     }
     style, script = (_load_asset(name) for name in ("report.css", "report.js"))
@@ -120,6 +126,12 @@ def _format_percent(value: Value, digits: int = 0) -> str:
     return "–" if plain is None else f"{100 * plain:.{digits}f} %".replace("-", "−")
 
 
+def _format_points(value: Value) -> str:
+    """A difference of shares in points (hundredths), with its sign."""
+    plain = tables.plain_number(value)
+    return "–" if plain is None else f"{100 * plain:+.1f}".replace("-", "−")
+
+
 def _format_count(value: int) -> str:
     return f"{value:,}"
 
@@ -140,6 +152,19 @@ def _find_position(value: float, figures: MetricFigures | None) -> float | None:
 def _classify_error(error: ErrorCase) -> str:
     """Positive: the metric takes the response for inconsistent."""
     return "false-negative" if error.label == 0 else "false-positive"
+
+
+def _explain_threshold(threshold: ErrorThreshold | None) -> str:
+    """What the heading of the errors adds: the value from which a response counts as consistent, and its origin."""
+    if threshold is None:
+        return ""
+    value = f"{threshold.value:.3f}".replace("-", "−")
+    if threshold.origin == "0.5":
+        return f" (consistent above {value})"
+    if threshold.origin.startswith("profile "):
+        return f" (consistent from {value} upwards, {threshold.origin})"
+    where = f"{threshold.origin} itself" if threshold.origin == "this set" else threshold.origin
+    return f" (consistent from {value} upwards, best F1 on {where})"
 
 
 def _title_metric(metric: str) -> str:

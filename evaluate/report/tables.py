@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.monitor.records import Estimate, Shift
+from groundwire.monitor.records import MIN_RESPONSES, Estimate, Shift
 
 from ..statistics.results import Decision, MetricFigures, SetFigures, VerdictFigures
 
-Kind: TypeAlias = Literal["number", "share", "count", "range", "heat"]
+Kind: TypeAlias = Literal["number", "share", "count", "range", "heat", "difference", "word"]
 """How a value is shown: with three decimals, in per cent, as a count, always with its interval (the intervals of other
-kinds are shown on request), or on a background whose strength grows with the value above 0.5."""
-Value: TypeAlias = Estimate | float | int | None
+kinds are shown on request), on a background whose strength grows with the value above 0.5, as points (hundredths) with
+a sign and always with their interval, or as it is."""
+Value: TypeAlias = Estimate | float | int | str | None
 
 
 class Column(NamedTuple):
@@ -58,9 +59,9 @@ class Table(NamedTuple):
 
 
 def plain_number(value: Value) -> float | None:
-    """The number of a value; None where it is missing or not finite."""
+    """The number of a value; None where it is missing, not finite, or a word."""
     plain = value.value if isinstance(value, Estimate) else value
-    return None if plain is None or not math.isfinite(plain) else float(plain)
+    return None if plain is None or isinstance(plain, str) or not math.isfinite(plain) else float(plain)
 
 
 def rank_metrics(figures: SetFigures) -> tuple[MetricFigures, ...]:
@@ -70,6 +71,11 @@ def rank_metrics(figures: SetFigures) -> tuple[MetricFigures, ...]:
         return tuple(-(plain_number(value) or 0.0) for value in (metric.roc_auc, metric.ranking, metric.spearman))
 
     return tuple(sorted(figures.metrics.values(), key=lambda metric: (*merit(metric), metric.metric)))
+
+
+def may_name_best(figures: SetFigures) -> bool:
+    """Whether the set has enough responses to mark the best metric of a column."""
+    return figures.labelled >= MIN_RESPONSES
 
 
 def build_overview_table(sets: Sequence[SetFigures]) -> Table:
@@ -95,7 +101,7 @@ def build_overview_table(sets: Sequence[SetFigures]) -> Table:
             f"{figures.labelled:,} labelled responses",
             "heat",
             [figures.metrics[metric].roc_auc if metric in figures.metrics else None for metric in rows],
-            best=True,
+            best=may_name_best(figures),
         )._replace(examples=tuple(_count_fewer(figures, metric) for metric in rows))
         for figures in labelled
     ]
@@ -109,12 +115,14 @@ def _count_fewer(figures: SetFigures, metric: str) -> int | None:
 
 def build_metrics_table(figures: SetFigures) -> Table:
     """How well every metric agrees with human labels."""
-    rows = rank_metrics(figures)
+    rows, named_best = rank_metrics(figures), may_name_best(figures)
 
     def column(
         label: str, about: str, get: Callable[[MetricFigures], Value], kind: Kind = "number", group: str = ""
     ) -> Column:
-        return _build_column(label, about, kind, [get(metric) for metric in rows], group, kind != "count")
+        return _build_column(
+            label, about, kind, [get(metric) for metric in rows], group, named_best and kind != "count"
+        )
 
     columns = [
         column(
@@ -179,7 +187,7 @@ def build_decisions_table(figures: SetFigures) -> Table:
             "number",
             [_get_decided(origin, get)(metric) for metric in rows],
             "above 0.5" if origin == "0.5" else f"tuned on {origin}",
-            True,
+            may_name_best(figures),
         )
         for origin in _list_origins(rows)
         for label, about, get in _DETAILED
@@ -207,9 +215,14 @@ def build_sources_table(figures: SetFigures) -> Table:
         named = tuple(" ".join((group.removeprefix("by "), name)) for group, name in map(split_part, keys))
         return Table("ROC-AUC by part", "Part", named, _drop_empty(across))
     columns = [
-        _build_column(name, "", "heat", [metric.by_source.get(key) for metric in rows], group, True)._replace(
-            examples=tuple(metric.part_examples.get(key) for metric in rows)
-        )
+        _build_column(
+            name,
+            "",
+            "heat",
+            [metric.by_source.get(key) for metric in rows],
+            group,
+            max(metric.part_examples.get(key, 0) for metric in rows) >= MIN_RESPONSES,
+        )._replace(examples=tuple(metric.part_examples.get(key) for metric in rows))
         for key, (group, name) in zip(keys, map(split_part, keys), strict=True)
     ]
     return Table("ROC-AUC by part", "Metric", _list_names(rows), _drop_empty(columns), figures.leading)
@@ -260,7 +273,7 @@ def build_system_level_table(figures: SetFigures) -> Table:
             "Spearman, of a system's mean value with its quality",
             "number",
             [metric.system_level.correlation if metric.system_level else None for metric in rows],
-            best=True,
+            best=may_name_best(figures),
         ),
         *(
             _build_column(
@@ -343,8 +356,9 @@ def build_shifts_table(shifts: Sequence[Shift], caption: str) -> Table:
             "number",
             [shift.by_chance for shift in shifts],
         ),
+        _build_column("Band", "what the index of so many responses says", "word", [shift.band for shift in shifts]),
     ]
-    rows = tuple(f"{shift.quantity}: {shift.band}" for shift in shifts)
+    rows = tuple(shift.quantity for shift in shifts)
     return Table(caption, "Quantity", rows, _drop_empty(columns))
 
 
@@ -360,6 +374,7 @@ STATUSES = {
     "cancelled": "the request was stopped",
     "failed": "a model failed",
     "invalid": "the input is not usable",
+    "not_given": "the row has no number in this column",
 }
 LABELS = {
     "consistent": "the knowledge supports it",
@@ -403,7 +418,11 @@ def _build_column(
 
 def _drop_empty(columns: Sequence[Column]) -> tuple[Column, ...]:
     """The columns that have a value."""
-    return tuple(column for column in columns if any(plain_number(value) is not None for value in column.values))
+    return tuple(
+        column
+        for column in columns
+        if any(isinstance(value, str) or plain_number(value) is not None for value in column.values)
+    )
 
 
 def _list_names(rows: Sequence[MetricFigures]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 import msgspec
 
 from groundwire.monitor.concentration import SIGNIFICANT
-from groundwire.monitor.records import Drift, Factor, Group, TrafficReport
+from groundwire.monitor.records import Drift, Factor, Group, SystemDifference, TrafficReport
 from groundwire.runtime.errors import InvalidRequest
 
 from .page import format_time, make_environment
@@ -81,6 +81,7 @@ def render_traffic(report: TrafficReport) -> str:
             probabilities=probabilities,
             looks=looks,
             changes=_build_changes_table(report.drift) if report.drift else None,
+            systems=_build_systems_table(report.systems),
             shifts=build_shifts_table(report.drift.shifts, "Compared with the reference") if report.drift else None,
             like_calibration=build_shifts_table(report.like_calibration, "Compared with the calibration"),
             parts=sorted({worst.system for worst in report.worst if worst.system}),
@@ -123,7 +124,35 @@ def _build_changes_table(drift: Drift) -> Table:
     columns = (
         Column("Reference", "share of its responses", "share", tuple(change.reference for change in drift.changes)),
         Column("Now", "share of the responses", "share", tuple(change.now for change in drift.changes)),
-        Column("Difference", "now less reference", "share", tuple(change.difference for change in drift.changes)),
+        Column("Points", "now less reference", "difference", tuple(change.difference for change in drift.changes)),
         Column("p", "of the two-proportion test", "number", tuple(change.p for change in drift.changes)),
     )
     return Table("Shares, compared", "Verdict", tuple(change.label for change in drift.changes), columns)
+
+
+def _build_systems_table(differences: Sequence[SystemDifference]) -> Table:
+    """Every pair of systems; without columns where there is none."""
+    rows = tuple(f"{pair.a} − {pair.b}" for pair in differences)
+    columns = (
+        Column("A", "share of the first system called inconsistent", "share", tuple(p.share_a for p in differences)),
+        Column("of", "responses of A with a verdict", "count", tuple(pair.responses_a for pair in differences)),
+        Column("B", "share of the second system called inconsistent", "share", tuple(p.share_b for p in differences)),
+        Column("of", "responses of B with a verdict", "count", tuple(pair.responses_b for pair in differences)),
+        Column("A − B, points", "with its 95 % interval", "difference", tuple(pair.difference for pair in differences)),
+        Column(
+            "Fewer in",
+            "the system with fewer inconsistent responses",
+            "word",
+            tuple(_name_order(pair) for pair in differences),
+        ),
+    )
+    return Table("Systems, compared", "A − B", rows, columns if differences else ())
+
+
+def _name_order(pair: SystemDifference) -> str:
+    """Which system has fewer inconsistent responses, where the interval tells."""
+    if pair.is_small:
+        return "too few to tell"
+    if pair.difference.low <= 0 <= pair.difference.high:
+        return "may be chance"
+    return "A" if pair.difference.value < 0 else "B"

@@ -38,7 +38,7 @@ class Tick(NamedTuple):
 
 
 class ChartScale(NamedTuple):
-    """ROC-AUC of all metrics on one line, best first."""
+    """ROC-AUC of all metrics on one scale, best first."""
 
     start: float
     """Value at its left end; the right end is 1."""
@@ -64,6 +64,8 @@ class SetView(NamedTuple):
     system_level: Table
     verdicts: Table
     shifts: Table
+    has_kinds: bool
+    """Whether parts by kinds of sentences, which overlap, are among ``sources``."""
 
 
 def build_views(sets: Sequence[SetFigures], folder: Path) -> tuple[SetView, ...]:
@@ -128,6 +130,7 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
         tables.build_system_level_table(figures),
         tables.build_verdicts_table(figures.verdicts),
         tables.build_shifts_table(figures.shifts, "Compared with the calibration"),
+        any(key.startswith("sentences=") for metric in ranked for key in metric.by_source),
     )
 
 

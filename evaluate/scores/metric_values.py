@@ -26,6 +26,8 @@ from .scoring import request_key
 
 VERDICT = "verdict"
 """The verdict's probability, as a metric of its own."""
+NOT_GIVEN = "not_given"
+"""Status of an example without a number in a score column."""
 VALUES = "values"
 """Folder of a run with the files of ``save_values``."""
 
@@ -56,7 +58,8 @@ class MetricValues(NamedTuple):
 def collect_metric_values(
     examples: Sequence[Example], scores: Sequence[Score], calibration: Calibration | None
 ) -> dict[str, MetricValues]:
-    """The values of each metric, in the order of the request; first ``verdict``, where a verdict has a probability.
+    """The values of each metric, in the order of the request; first ``verdict``, where a verdict has a probability, and
+    last the score columns of the examples.
 
     A score that is ``invalid`` has no metrics; its status counts for all of them. A verdict without a probability
     counts as ``unknown``.
@@ -77,6 +80,9 @@ def collect_metric_values(
             [result.value if result else None for result in results],
             [result.status if result else score.status for result, score in zip(results, scores, strict=True)],
         )
+    for name in dict.fromkeys(name for example in examples for name, _ in example.scores):
+        values = [dict(example.scores).get(name) for example in examples]
+        columns[name] = _build_column(values, [NOT_GIVEN if value is None else "scored" for value in values])
     return columns
 
 

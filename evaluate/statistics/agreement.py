@@ -33,10 +33,16 @@ class Threshold(NamedTuple):
     """Examples that it was tuned on; None for a fixed threshold."""
 
 
-def is_bounded(metric: str) -> bool:
-    """Whether the metric's values go from 0 to 1, so that 0.5 can be a threshold."""
+def is_bounded(metric: str, values: Floats) -> bool:
+    """Whether the metric's values go from 0 to 1, so that 0.5 can be a threshold.
+
+    A metric that is not known here, such as a score column, is bounded where its ``values`` are.
+    """
     record = find(metric)
-    return record is None or record.bounds == (0.0, 1.0)
+    if record is not None:
+        return record.bounds == (0.0, 1.0)
+    known_values = values[np.isfinite(values)]
+    return bool(((known_values >= 0) & (known_values <= 1)).all())
 
 
 def is_probability(metric: str) -> bool:
@@ -76,7 +82,9 @@ def measure_agreement(
         roc=_trace_roc(known_values, consistent) if both else None,
         precision_recall=_trace_precision_recall(-known_values, ~consistent) if both else None,
         precision_recall_consistent=_trace_precision_recall(known_values, consistent) if both else None,
-        histogram=_count_values(known_values, consistent, (0.0, 1.0) if is_bounded(metric) else None) if both else None,
+        histogram=_count_values(known_values, consistent, (0.0, 1.0) if is_bounded(metric, values) else None)
+        if both
+        else None,
         reliability=measure_reliability(known_values, consistent) if both and is_probability(metric) else None,
         by_source=by_source,
         part_examples={name: int((labelled & parts[name]).sum()) for name in by_source},

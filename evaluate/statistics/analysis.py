@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from groundwire.engine.metrics.claims import VERIFIABLE
-from groundwire.engine.schema.results import Score, Verdict
+from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.results import Label, Score, Verdict
 from groundwire.engine.verdict.decision import decide_response
-from groundwire.engine.verdict.fusion import HALF, rates_verifiability
+from groundwire.engine.verdict.fusion import HALF, are_consistent, rates_verifiability
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
 from groundwire.runtime.calibration import Calibration, ProfileName
@@ -25,9 +26,10 @@ from .error_analysis import find_errors, list_kept_questions
 from .estimates import Bools, best_f1_threshold, roc_auc
 from .human_labels import MIN_GROUPS, HumanLabels
 from .marking import measure_marking
-from .results import MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
+from .results import ErrorThreshold, MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
 from .shift import compare_with_calibration, explain_shift
 
+DEFAULT_PROFILE = Options().profile
 LENGTHS = 3
 """Groups by length, at most."""
 MAX_PARTS = 30
@@ -92,34 +94,46 @@ def analyse(
     tuned = _tune_thresholds(examples, development, calibration, notes) if development else {}
     parts = dict(_split_parts(examples, notes))
     metrics = {
-        metric: measure_agreement(metric, column, human, _list_thresholds(metric, tuned), parts)
+        metric: measure_agreement(metric, column, human, _list_thresholds(metric, column, tuned), parts)
         for metric, column in columns.items()
         if not rates_verifiability(metric)
     }
     leading = _choose_leading(metrics)
+    verdicts = {
+        profile: [
+            decide_response(example.response, score.metrics, calibration, profile)[0]
+            for example, score in zip(examples, scores, strict=True)
+        ]
+        for profile in (calibration.fusions[0].profiles if calibration else ())
+    }
+    error_threshold: ErrorThreshold | None = None
+    called: list[Label] = []
+    if leading == VERDICT:
+        error_threshold, called = _read_verdicts(verdicts)
+    elif leading:
+        thresholds = _list_thresholds(leading, columns[leading], tuned)
+        error_threshold, called = _call_examples(columns[leading], thresholds, human)
     shifts = compare_with_calibration(examples, scores, calibration)
     if any(shift.band != "alike" for shift in shifts):
         notes.append(explain_shift(shifts))
     labels = Counter(example.label for example in examples)
+    unverifiable = sum(example.label is None and example.verifiable is False for example in examples)
     return SetFigures(
         name=name,
         examples=len(examples),
-        labels={"consistent": labels[1], "inconsistent": labels[0], "none": labels[None]},
+        labels={
+            "consistent": labels[1],
+            "inconsistent": labels[0],
+            "unverifiable": unverifiable,
+            "none": labels[None] - unverifiable,
+        },
         metrics=metrics,
         verdicts=tuple(
-            _measure_verdicts(
-                profile,
-                [
-                    decide_response(example.response, score.metrics, calibration, profile)[0]
-                    for example, score in zip(examples, scores, strict=True)
-                ],
-                examples,
-                human,
-            )
-            for profile in (calibration.fusions[0].profiles if calibration else ())
+            _measure_verdicts(profile, of_profile, examples, human) for profile, of_profile in verdicts.items()
         ),
         questions=_measure_questions(scores, human),
-        errors=find_errors(examples, scores, columns, leading, human) if leading else (),
+        errors=find_errors(examples, scores, columns, leading, called, human) if leading else (),
+        error_threshold=error_threshold,
         leading=leading,
         verifiability=_measure_verifiability(examples, _find_verifiability(columns), human),
         notes=tuple(notes),
@@ -152,8 +166,8 @@ def _tune_thresholds(
     return thresholds
 
 
-def _list_thresholds(metric: str, tuned: Mapping[str, Threshold]) -> Iterator[Threshold]:
-    if is_bounded(metric):
+def _list_thresholds(metric: str, column: MetricValues, tuned: Mapping[str, Threshold]) -> Iterator[Threshold]:
+    if is_bounded(metric, column.values):
         yield Threshold(HALF, "0.5")
     if metric in tuned:
         yield tuned[metric]
@@ -182,6 +196,27 @@ def _split_parts(examples: Sequence[Example], notes: list[str]) -> Iterator[tupl
 def _choose_leading(metrics: Mapping[str, MetricFigures]) -> str:
     areas = {name: figures.roc_auc.value for name, figures in metrics.items() if figures.roc_auc is not None}
     return VERDICT if VERDICT in areas else max(areas, key=lambda name: areas[name], default="")
+
+
+def _read_verdicts(verdicts: Mapping[ProfileName, Sequence[Verdict]]) -> tuple[ErrorThreshold, list[Label]]:
+    """The threshold of the default profile, or of the first one, and its verdicts."""
+    profile = DEFAULT_PROFILE if DEFAULT_PROFILE in verdicts else next(iter(verdicts))
+    threshold = next(verdict.threshold for verdict in verdicts[profile] if verdict.threshold is not None)
+    return ErrorThreshold(threshold, f"profile {profile}"), [verdict.label for verdict in verdicts[profile]]
+
+
+def _call_examples(
+    column: MetricValues, thresholds: Iterable[Threshold], human: HumanLabels
+) -> tuple[ErrorThreshold, list[Label]]:
+    """The last of a metric's thresholds, or else the best on its own examples, and what it calls each example."""
+    labelled = human.select_labelled(column.values)
+    best = best_f1_threshold(column.values[labelled], human.consistent[labelled])
+    assert best is not None  # a leading metric has a ROC-AUC, so it has values of both classes
+    *_, threshold = (Threshold(best, "this set", int(labelled.sum())), *thresholds)
+    called = are_consistent(column.values, threshold.value, fitted=threshold.tuned_on is not None)
+    return ErrorThreshold(threshold.value, threshold.origin), [
+        "consistent" if consistent else "inconsistent" for consistent in called
+    ]
 
 
 def _measure_verdicts(

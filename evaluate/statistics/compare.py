@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from groundwire.engine.schema.base import Record
+from groundwire.engine.verdict.fusion import rates_verifiability
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
@@ -121,9 +122,18 @@ def compare_runs(
     """
     common = [name for name in a.sets if name in b.sets]
     if not common:
-        raise InvalidRequest(f"The runs share no set: A has {_join(a.sets)}, B has {_join(b.sets)}.")
+        raise InvalidRequest(
+            f"The runs share no set: A has {_join(a.sets)}, B has {_join(b.sets)}. Two runs are compared on the same "
+            "responses, in files of one name. To compare two dialogue systems, put the responses of both in one file, "
+            'with "system" in each row, and run groundwire report.'
+        )
     with_values = {
-        name for run in (a, b) for examples in run.sets.values() for example in examples for name in example.values
+        name
+        for run in (a, b)
+        for examples in run.sets.values()
+        for example in examples
+        for name in example.values
+        if not rates_verifiability(name)
     }
     if unknown := [name for name in metrics or () if name not in with_values]:
         raise InvalidRequest(f"No run has the metric {_join(unknown)}; they have {_join(sorted(with_values))}.")
@@ -171,7 +181,7 @@ class _Shared(NamedTuple):
             notes.append(f"{more} of {len(b)} examples of {name} in B are not those of A.")
         counts = [_count_values(examples) for examples in zip(*pairs, strict=True)] if pairs else [{}, {}]
         metrics = []
-        for metric in wanted or {**counts[0], **counts[1]}:
+        for metric in wanted or (name for name in {**counts[0], **counts[1]} if not rates_verifiability(name)):
             first, second = (count.get(metric, 0) for count in counts)
             if first and second:
                 metrics.append(metric)

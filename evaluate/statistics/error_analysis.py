@@ -1,4 +1,8 @@
-"""The examples on which a metric errs most: where to look when it should become better."""
+"""The examples on which a metric errs most: where to look when it should become better.
+
+An error is an example on the wrong side of the metric's threshold. Errors are ordered without the threshold, by how
+many examples of the other class each is on the wrong side of.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from groundwire.engine.schema.explanations import Comparison, Q2Explanation
-from groundwire.engine.schema.results import Score
+from groundwire.engine.schema.results import Label, Score
 
 from ..datasets.examples import Example
 from ..scores.metric_values import MetricValues, select_values
@@ -24,17 +28,25 @@ def find_errors(
     scores: Sequence[Score],
     columns: Mapping[str, MetricValues],
     leading: str,
+    called: Sequence[Label],
     labels: HumanLabels,
 ) -> tuple[ErrorCase, ...]:
-    """The worst errors of the metric ``leading``, worst first; equally bad ones in the order of the set."""
+    """The worst errors of the metric ``leading``, worst first; equally bad ones in the order of the set.
+
+    ``called`` is what the metric calls each example at its threshold. Whatever it does not call inconsistent counts as
+    consistent, as in the false negative rate.
+    """
     values = columns[leading].values
     indices = np.flatnonzero(labels.select_labelled(values))
     distances = measure_wrong_side(values[indices], labels.consistent[indices])
+    wrong = [(called[index] == "inconsistent") == bool(labels.consistent[index]) for index in indices]
+    indices, distances = indices[wrong], distances[wrong]
     worst = np.argsort(-distances, kind="stable")[:MAX_ERRORS]
     return tuple(
-        _describe_error(examples[index], scores[index], float(distance), leading, select_values(columns, index))
+        _describe_error(
+            examples[index], scores[index], called[index], float(distance), leading, select_values(columns, index)
+        )
         for index, distance in zip(indices[worst].tolist(), distances[worst].tolist(), strict=True)
-        if distance > 0
     )
 
 
@@ -58,11 +70,12 @@ def _count_below(others: Floats, values: Floats) -> Floats:
 
 
 def _describe_error(
-    example: Example, score: Score, distance: float, leading: str, values: dict[str, float]
+    example: Example, score: Score, called: Label, distance: float, leading: str, values: dict[str, float]
 ) -> ErrorCase:
     return ErrorCase(
         example=example.id,
         label=1 if example.label else 0,
+        called=called,
         value=values[leading],
         distance=distance,
         response=example.response,

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Citation, UnsupportedSpan
+from groundwire.engine.schema.results import Citation, Label, UnsupportedSpan
 from groundwire.monitor.records import Estimate, Shift
 from groundwire.runtime.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
@@ -170,12 +170,23 @@ class QuestionFigures(Record, frozen=True):
     """Share of kept questions that the knowledge does not answer."""
 
 
+class ErrorThreshold(Record, frozen=True):
+    """The threshold of the leading metric that decides which examples are its errors."""
+
+    value: float
+    origin: str
+    """``profile NAME`` of the verdict, ``0.5``, the name of the development set, or ``this set`` where the metric has
+    no other threshold: best F1 of the class consistent on the examples themselves."""
+
+
 class ErrorCase(Record, frozen=True):
-    """An example that the leading metric puts on the wrong side."""
+    """An example that the leading metric puts on the wrong side of its threshold."""
 
     example: str
     """Its id."""
     label: int
+    called: Label
+    """What the leading metric calls it: not what ``label`` says."""
     value: float
     distance: float
     """How far on the wrong side: in ranks, 0–1."""
@@ -198,13 +209,15 @@ class SetFigures(Record, frozen=True):
     name: str
     examples: int
     labels: dict[str, int]
-    """Examples by label: "consistent", "inconsistent", "none"."""
+    """Examples by label: "consistent", "inconsistent", "unverifiable" (it states nothing to check), "none"."""
     metrics: dict[str, MetricFigures]
     """By name; ``verdict`` is the verdict's probability."""
     verdicts: tuple[VerdictFigures, ...] = ()
     questions: QuestionFigures | None = None
     errors: tuple[ErrorCase, ...] = ()
-    """Those of ``leading``, the worst first."""
+    """Those of ``leading``, the worst first; at most ``error_analysis.MAX_ERRORS``."""
+    error_threshold: ErrorThreshold | None = None
+    """What ``errors`` are on the wrong side of; None without ``leading``."""
     leading: str = ""
     """``verdict`` where there is a calibration, else the metric with the best ROC-AUC."""
     verifiability: VerifiabilityFigures | None = None

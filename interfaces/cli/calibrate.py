@@ -73,7 +73,7 @@ def calibrate(
     fast give another. The profiles balanced, strict and lenient draw the line. Each promises a false positive rate,
     which is the share of consistent responses that are called inconsistent, and states its power: the share of
     inconsistent responses that are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
-    hundred examples of each label are a good start.
+    hundred examples of each label are a good start, and 20 of each are needed.
 
         groundwire calibrate labelled.jsonl --metrics nli,overlap_precision --out mine.json
         groundwire score dialogues.jsonl --calibration mine.json
@@ -82,7 +82,7 @@ def calibrate(
     """
     common.require_extra()
     from groundwire.evaluate.calibration.features import collect_features
-    from groundwire.evaluate.calibration.fusion import FusionOptions, leave_one_out
+    from groundwire.evaluate.calibration.fusion import FusionOptions, check_labels, leave_one_out
     from groundwire.evaluate.calibration.operating_points import fit_calibration
     from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
     from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
@@ -94,6 +94,7 @@ def calibrate(
         raise typer.BadParameter("without --out it needs --run DIR, where the scores are kept.", param_hint="--save")
     choice, names = options.parse_device(engine_options.device), options.parse_metrics(metrics) or ("all",)
     sets = fit.read_sets(list(data), summary.columns)
+    check_labels([example.label for examples in sets.values() for example in examples])
     bundle, extra = engine_options.bundle, engine_options.extra
     with common.show_scoring() as watch:
         settings = ScoringSettings(

@@ -40,7 +40,11 @@ def compare(
     *,
     statistics: common.StatisticsOptions,
 ) -> None:
-    """Put two runs of `groundwire evaluate` side by side.
+    """Put two runs of `groundwire evaluate` on the same responses side by side.
+
+    It tells which metrics, bundle or settings agree better with the labels. To compare two dialogue systems instead,
+    put the responses of both in one file, with `system` in each row: `groundwire report` compares how many are called
+    inconsistent.
 
     Figures are computed from the examples that both runs have scored. A paired bootstrap over contexts gives p, and
     Holm's p corrects it for the number of figures. As a gate in CI, against a run whose results.json and values/ are
@@ -62,6 +66,9 @@ def compare(
         json.write_text(comparison.to_json() + "\n", encoding="utf-8")
     _print_comparison(comparison)
     if fail_below is None:
+        console = output_console()
+        for what in comparison.missing:
+            console.print(f"[yellow]missing in B[/]: {escape_markup(what)}", soft_wrap=True)
         return
     worse = [difference for difference in comparison.differences if difference.worse_by(fail_below)]
     errors = error_console()
@@ -99,8 +106,6 @@ def _print_comparison(comparison: RunComparison) -> None:
         )
     console.print(f"[dim]A {escape_markup(comparison.a)}\nB {escape_markup(comparison.b)}[/]", soft_wrap=True)
     console.print(table)
-    for what in comparison.missing:
-        console.print(f"[yellow]missing in B[/]: {escape_markup(what)}", soft_wrap=True)
     for note in comparison.notes:
         console.print(f"[dim]{escape_markup(note)}[/]", soft_wrap=True)
 

@@ -36,6 +36,13 @@ class SampleOptions(common.StatisticsOptions):
         str,
         typer.Option(help="consistency, or hallucination: raters say whether the response goes beyond the knowledge."),
     ] = "consistency"
+    score_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of DATA with the scores of other tools, separated by commas: measured like metrics; higher "
+            "has to mean more consistent."
+        ),
+    ] = None
     random_knowledge: Annotated[
         bool,
         typer.Option(
@@ -75,6 +82,7 @@ def evaluate(
 
         groundwire evaluate labelled.jsonl --out runs/labelled
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
+        groundwire evaluate rows.csv --score-columns faithfulness,hhem --out runs/tools
     """
     common.require_extra()
     from groundwire.evaluate.datasets.examples import label_by_hallucination, sample_examples, shuffle_knowledge
@@ -97,7 +105,8 @@ def evaluate(
         extra=tuple(extra or ()),
     )
     dev, label, seed, repeats = sample_options.dev, sample_options.label, sample_options.seed, sample_options.repeats
-    complete = common.read_sets([*data, *([dev] if dev else [])], summary.columns)
+    score_columns = _split_score_columns(sample_options.score_columns)
+    complete = common.read_sets([*data, *([dev] if dev else [])], summary.columns, score_columns)
     sets = {name: sample_examples(examples, sample_options.sample, seed) for name, examples in complete.items()}
     if label == "hallucination":
         sets = {name: label_by_hallucination(examples) for name, examples in sets.items()}
@@ -141,13 +150,30 @@ def evaluate(
             _print_results(results, report)
 
 
+def _split_score_columns(given: str | None) -> tuple[str, ...]:
+    """The names of the score columns; BadParameter for the name of a metric."""
+    from groundwire.engine.metrics import find
+    from groundwire.evaluate.scores.metric_values import VERDICT
+
+    names = options.split_names(given) or ()
+    if taken := [name for name in names if name == VERDICT or find(name) is not None]:
+        raise typer.BadParameter(
+            f"{taken[0]} is the name of a metric of Groundwire; rename the column.", param_hint="--score-columns"
+        )
+    return tuple(names)
+
+
 def _print_results(results: Results, report: Path) -> None:
     from groundwire.evaluate.scores.metric_values import VERDICT
     from groundwire.evaluate.statistics.shift import explain_shift
 
     console = display.output_console()
     for figures in results.sets:
-        labels = ", ".join(f"{count} {label}" for label, count in figures.labels.items() if count)
+        labels = ", ".join(
+            f"{count} {'without a label' if label == 'none' else label}"
+            for label, count in figures.labels.items()
+            if count
+        )
         console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
         console.print(_tabulate_metrics(figures))
         if (lead := figures.metrics.get(figures.leading)) is not None and lead.by_source:
@@ -206,7 +232,13 @@ def _tabulate_parts(metric: MetricFigures) -> Table:
     from groundwire.evaluate.report.tables import split_part
     from groundwire.monitor.records import MIN_RESPONSES
 
-    table = Table(title=f"ROC-AUC of {display.escape_markup(metric.metric)} by part", title_justify="left")
+    overlaps = any(key.startswith("sentences=") for key in metric.by_source)
+    table = Table(
+        title=f"ROC-AUC of {display.escape_markup(metric.metric)} by part",
+        title_justify="left",
+        caption="a response with several kinds of sentences is in the part of each" if overlaps else None,
+        caption_justify="left",
+    )
     for column in ("", "part", "examples", "ROC-AUC", ""):
         table.add_column(column, justify="right" if column in ("examples", "ROC-AUC") else "left")
     for key, area in metric.by_source.items():

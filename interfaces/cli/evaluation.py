@@ -121,12 +121,14 @@ def name_sets(paths: list[Path]) -> dict[str, Path]:
     return sets
 
 
-def read_sets(paths: list[Path], columns: str | None) -> dict[str, list[Example]]:
+def read_sets(paths: list[Path], columns: str | None, score_columns: Sequence[str] = ()) -> dict[str, list[Example]]:
     """The examples of the sets by name; InvalidRequest for a set in which no example has a label of any kind."""
     from groundwire.evaluate.datasets import read_dataset
 
     names = options.parse_column_names(columns, LABELLED_FIELDS)
-    sets = {name: read_dataset(path, columns=names) for name, path in name_sets(paths).items()}
+    sets = {
+        name: read_dataset(path, columns=names, score_columns=score_columns) for name, path in name_sets(paths).items()
+    }
     for name, examples in sets.items():
         if not any(
             label is not None for example in examples for label in (example.label, example.grade, example.verifiable)

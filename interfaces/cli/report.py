@@ -35,7 +35,7 @@ from .compare import WORSE
 if TYPE_CHECKING:
     from groundwire.engine.api import Engine
     from groundwire.monitor.observations import Observations
-    from groundwire.monitor.records import Drift, Group, TrafficReport
+    from groundwire.monitor.records import Drift, Group, SystemDifference, TrafficReport
     from groundwire.monitor.summary import Reference
 
 TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "language", "time")
@@ -109,7 +109,8 @@ def report(
     `/score_many` wrote, with the texts or without; `system`, `source`, `language` and `time` are optional. The report
     shows the share that is called inconsistent; the share that is corrected for the verdict's error rates, with an
     interval; the terms, lengths, kinds of sentences, languages, systems and times where inconsistent responses
-    concentrate; the worst ones; and with a reference, what has changed, and an alert where more responses are
+    concentrate; the difference of each two systems in the share called inconsistent, with its interval; the worst
+    responses; and with a reference, what has changed, and an alert where more responses are
     inconsistent. The page `traffic.html` has all of it.
 
         groundwire report dialogues.jsonl --metrics fast
@@ -300,6 +301,8 @@ def _print_report(report: TrafficReport, page: Path | None) -> None:
             f"of {rates.inconsistent} held-out responses of the calibration)[/]",
             soft_wrap=True,
         )
+    for pair in report.systems:
+        console.print(_describe_difference(pair), soft_wrap=True)
     if report.groups:
         console.print(_tabulate_groups(report.groups[:SHOWN_GROUPS]))
     if report.drift is not None:
@@ -308,6 +311,20 @@ def _print_report(report: TrafficReport, page: Path | None) -> None:
         console.print(f"[yellow]{display.escape_markup(note)}[/]", soft_wrap=True)
     if page is not None:
         console.print(f"page: {display.escape_markup(page)}", soft_wrap=True)
+
+
+def _describe_difference(pair: SystemDifference) -> str:
+    """Two systems in a line; green or red where the interval of their difference is on one side of 0."""
+    difference = pair.difference
+    shade = "default"
+    if not pair.is_small and not difference.low <= 0 <= difference.high:
+        shade = "green" if difference.value < 0 else "red"
+    few = " [yellow]too few to tell[/]" if pair.is_small else ""
+    return (
+        f"{display.escape_markup(pair.a)} − {display.escape_markup(pair.b)}: called inconsistent {pair.share_a:.1%} of "
+        f"{pair.responses_a} − {pair.share_b:.1%} of {pair.responses_b} = [{shade}]{100 * difference.value:+.1f} "
+        f"points[/] [dim]({100 * difference.low:+.1f} to {100 * difference.high:+.1f})[/]{few}"
+    )
 
 
 def _tabulate_groups(groups: tuple[Group, ...]) -> Table:

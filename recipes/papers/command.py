@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groundwire.cli.display import escape_markup, output_console
+from groundwire.cli.display import error_console, escape_markup, output_console
 from groundwire.cli.evaluation import require_extra
 from groundwire.runtime.errors import InvalidRequest
 
+from .needs import explain_empty
 from .published import PAPERS, TABLES
 from .render import render_table
 
@@ -49,7 +50,8 @@ def show_table(
 ) -> None:
     """Show a table of a paper: every published figure, and beside it the measured one.
 
-    A cell that no run measured is empty (–). Where several runs have a cell, the first counts, so the metrics of a
+    A cell that no run measured is empty (–); where that is every cell, the exit code is 1 and a message says what the
+    table needs. Where several runs have a cell, the first counts, so the metrics of a
     table may come from different runs. docs/reproduce.md has the commands for every table.
 
         groundwire tables q2-3 runs/q2 --data data/q2
@@ -62,11 +64,15 @@ def show_table(
                 f"{escape_markup(published.title)}"
             )
         return
-    rendered = render_table(table, _load_runs(runs or [], data or [], dev or [], shuffle=table == RANDOM_KNOWLEDGE))
+    loaded = _load_runs(runs or [], data or [], dev or [], shuffle=table == RANDOM_KNOWLEDGE)
+    rendered = render_table(table, loaded)
     if markdown:
         typer.echo(rendered.markdown(), nl=False)
     else:
         console.print(rendered.rich())
+    if (runs or data or dev) and not rendered.is_measured:
+        error_console().print(f"[yellow]{escape_markup(explain_empty(table, loaded))}[/]", soft_wrap=True)
+        raise typer.Exit(1)
 
 
 def _load_runs(given: list[str], data: list[Path], dev: list[Path], shuffle: bool = False) -> list[ScoredRun]:

@@ -84,6 +84,11 @@ class PaperTable(Record, frozen=True):
     remarks: tuple[str, ...] = ()
     """On the measurement: other examples than the paper's, examples that did not score."""
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether any cell has a measured number."""
+        return any(cell.measured is not None for row in self.rows for cell in row.cells)
+
     def markdown(self) -> str:
         """The table as GitHub's Markdown, title and notes included."""
         head = ["published / measured", *(column.name for column in self.columns)]

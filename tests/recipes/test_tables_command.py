@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 from groundwire.engine.schema.results import Score
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import Stored, request_key
-from groundwire.evaluate.statistics.results import Results
+from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
 from groundwire.files.results_file import ResultsFile
 from groundwire.recipes.papers import TABLES
 from groundwire.recipes.papers.command import show_table
+from groundwire.recipes.papers.needs import NEEDS
 from groundwire.recipes.papers.runs import load_run
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.paper_runs import DEV, TEST, build_example, results, simulated
@@ -86,6 +87,37 @@ def test_a_directory_that_is_no_run(tmp_path: Path) -> None:
     assert load_run(tmp_path / "run").sets == ()
     with pytest.raises(InvalidRequest, match="keeps no scores"):
         load_run(tmp_path / "run", data={"x": [build_example(0, 1)]})
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "said"),
+    [
+        ("q2-4", (), "finds none of the examples that it is about. It is measured on sets with two or more contexts"),
+        ("conv-fever-8", ("--data",), "The table needs detector.mnli; the runs have q2. It is measured on labelled"),
+        ("pmi-1", ("--data",), "needs one of the metrics overlap, bleu, rouge_l, bertscore, detector.faithcritic, q2"),
+        ("pmi-9", ("--data",), "needs the scored examples: give their files with --dev. It is measured on responses"),
+        ("q2-3", (), "The table needs the scored examples: give their files with --data. It is measured on 150"),
+    ],
+)
+def test_a_table_without_a_figure_says_why(tmp_path: Path, table: str, options: tuple[str, ...], said: str) -> None:
+    """The run has a metric of every table but one, and examples of no paper's set."""
+    example = build_example(0, 1)
+    metric = "nothing" if table == "pmi-1" else "q2"
+    figures = SetFigures("x", 1, {"consistent": 1}, {metric: MetricFigures(metric, 1, {"scored": 1})})
+    made = save_run(tmp_path / "run", {"x": [(example, TEST[0][1])]}, results(figures))
+    (tmp_path / "x.jsonl").write_text('{"response": "r", "knowledge": "k", "label": 1}\n', encoding="utf-8")
+    given = [part for option in options for part in (option, str(tmp_path / "x.jsonl"))]
+    result = CliRunner().invoke(app, [table, str(made), *given], catch_exceptions=False)
+    assert result.exit_code == 1
+    assert said in " ".join(result.output.split())
+
+
+def test_without_a_run_the_published_figures_are_all_there_is() -> None:
+    assert "0.9798 / –" in invoke("q2-4")
+
+
+def test_every_table_says_what_it_needs() -> None:
+    assert set(NEEDS) == set(TABLES)
 
 
 def test_a_folder_of_examples_is_all_its_files(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from groundwire.evaluate.statistics.results import (
     Curve,
     Decision,
     ErrorCase,
+    ErrorThreshold,
     Histogram,
     MarkingFigures,
     MetricFigures,
@@ -194,6 +195,7 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
         ),
         questions=QuestionFigures(_estimate(0.86, count), 2 * count, _estimate(0.31, 2 * count)),
         errors=build_errors(),
+        error_threshold=ErrorThreshold(0.41, "profile balanced"),
         leading="verdict" if "verdict" in figures else max(figures, key=lambda metric: _auc(figures[metric])),
         verifiability=VerifiabilityFigures(count, _estimate(0.79, count), _estimate(0.85, count)),
         marking=MarkingFigures(
@@ -328,6 +330,7 @@ def _build_error(
     return ErrorCase(
         example=example,
         label=label,
+        called="inconsistent" if label else "consistent",
         value=value,
         distance=value if label == 0 else 1 - value,
         response=response,

@@ -6,7 +6,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   heads.forEach((head, column) => {
     head.querySelector("button").addEventListener("click", () => {
-      const names = column === 0;
+      const names = column === 0 || head.classList.contains("word");
       const first = names ? "ascending" : "descending";
       const second = names ? "descending" : "ascending";
       const order = head.getAttribute("aria-sort") === first ? second : first;

@@ -228,8 +228,21 @@ def test_the_page_says_what_the_report_says() -> None:
         f"{len(built.drift.alerts)} of {len(built.drift.looks)} looks gave an alert",
         "groups differ",
         "50.0 % of the lines were drawn",
+        "their difference with its 95 % interval",
     ):
         assert said in page, said
+
+
+def test_two_systems_are_compared(tmp_path: Path) -> None:
+    lines = [
+        {**line, "system": "old" if line["score"]["verdict"]["label"] == "inconsistent" else "new"}
+        for line in scored_lines([0.9, 0.9, 0.1, 0.9] * 20)
+    ]
+    result = run(write(tmp_path / "both.jsonl", lines), "--out", tmp_path)
+    assert "new − old: called inconsistent 0.0% of 60 − 100.0% of 20 = -100.0 points" in result.output
+    assert "too few to tell" in result.output
+    page = " ".join(re.sub(r"<[^>]*>", " ", (tmp_path / "traffic.html").read_text(encoding="utf-8")).split())
+    assert re.search("−100.0 −100.0 to −8[0-9].[0-9] too few to tell", page)
 
 
 def test_a_report_without_anything_has_a_page() -> None:

@@ -18,7 +18,7 @@ from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.agreement import measure_reliability
 from groundwire.evaluate.statistics.analysis import Development, analyse
-from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
+from groundwire.evaluate.statistics.results import SCHEMA, ErrorThreshold, Results, SetFigures
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
@@ -35,7 +35,10 @@ def test_figures_of_a_metric() -> None:
     values = [0.9, 0.8, 0.2, 0.3, 0.1, 0.5]
     figures = measured(labels, values)
     metric = figures.metrics["nli"]
-    assert (figures.examples, figures.labels) == (6, {"consistent": 3, "inconsistent": 2, "none": 1})
+    assert (figures.examples, figures.labels) == (
+        6,
+        {"consistent": 3, "inconsistent": 2, "unverifiable": 0, "none": 1},
+    )
     assert (metric.examples, metric.statuses, figures.leading) == (5, {"scored": 6}, "nli")
     assert metric.roc_auc is not None
     assert metric.roc_auc.value == pytest.approx(5 / 6)  # of six pairs, 0.2 against 0.3 is wrong
@@ -61,6 +64,32 @@ def test_one_half_counts_as_inconsistent() -> None:
     (decision,) = measured([1, 1, 0, 0], [1.0, 0.5, 0.5, 0.0]).metrics["nli"].decisions
     assert decision.accuracy.value == 0.75
     assert (decision.consistent.recall.value, decision.inconsistent.recall.value) == (0.5, 1.0)
+
+
+def test_unverifiable_is_a_label_of_its_own() -> None:
+    examples = [make_example("a", 1), make_example("b", verifiable=False), make_example("c"), make_example("d", 0)]
+    figures = analyse("set", examples, [score({"nli": 0.5})] * 4, repeats=20)
+    assert figures.labels == {"consistent": 1, "inconsistent": 1, "unverifiable": 1, "none": 1}
+
+
+def test_a_score_column_is_measured_like_a_metric() -> None:
+    examples = [
+        msgspec.structs.replace(make_example(name, label), scores=scores)
+        for name, label, scores in (
+            ("a", 1, (("old", 0.9), ("grade", 5.0))),
+            ("b", 1, (("old", 0.4), ("grade", 4.0))),
+            ("c", 0, (("old", 0.6), ("grade", 1.0))),
+            ("d", 0, (("grade", 2.0),)),
+        )
+    ]
+    figures = analyse("set", examples, [score({"nli": 0.5})] * 4, repeats=20)
+    old, grade = figures.metrics["old"], figures.metrics["grade"]
+    assert (old.examples, old.statuses) == (3, {"scored": 3, "not_given": 1})
+    assert old.roc_auc is not None
+    assert grade.roc_auc is not None
+    assert (old.roc_auc.value, grade.roc_auc.value) == (0.5, 1.0)
+    assert [decision.origin for decision in old.decisions] == ["0.5"]
+    assert grade.decisions == ()  # its values are not within 0 and 1
 
 
 def test_what_did_not_score_is_left_out_and_counted() -> None:
@@ -113,7 +142,7 @@ def test_one_class_has_no_figures(labels: list[int | None], values: list[float |
     assert (metric.roc_auc, metric.average_precision, metric.roc, metric.precision_recall, metric.histogram) == (
         None,
     ) * 5
-    assert (metric.decisions, figures.errors, figures.leading) == ((), (), "")
+    assert (metric.decisions, figures.errors, figures.error_threshold, figures.leading) == ((), (), None, "")
 
 
 def test_a_constant_metric_is_worth_a_coin() -> None:
@@ -372,6 +401,41 @@ def test_errors_are_the_worst_of_the_leading_metric() -> None:
     assert worst.questions == (("who?", "Elvis", ""),)
     assert worst.values == {"q2": 0.9}
     assert worst.unsupported == scores[1].unsupported
+
+
+def test_only_the_wrong_side_of_the_threshold_is_an_error() -> None:
+    """0.7 is below the consistent 0.9 and above the inconsistent 0.6, which are all right at the threshold but one."""
+    labels, values = [1, 1, 0, 0], [0.9, 0.7, 0.6, 0.8]
+    bounded = measured(labels, list(values))
+    assert bounded.error_threshold == ErrorThreshold(0.5, "0.5")
+    assert [(error.example, error.called) for error in bounded.errors] == [("3", "consistent"), ("2", "consistent")]
+    open_ended = measured(labels, list(values), "bleu")  # no 0.5: the best F1 of consistent is from 0.7 on
+    assert open_ended.error_threshold == ErrorThreshold(0.7, "this set")
+    assert [error.example for error in open_ended.errors] == ["3"]
+    dev = [make_example("d", 1, knowledge="Another."), make_example("e", 0, knowledge="A third.")]
+    tuned = measured(
+        labels, list(values), development=Development("dev", dev, [score({"nli": 0.85}), score({"nli": 0.1})])
+    )
+    assert tuned.error_threshold == ErrorThreshold(0.85, "dev")
+    assert [(error.example, error.called) for error in tuned.errors] == [("1", "inconsistent")]
+
+
+def test_errors_of_the_verdict_are_by_its_label() -> None:
+    """By rank, the consistent 0.6 is on the wrong side of half of the others; the verdict still calls it consistent."""
+    examples = [make_example("right", 1), make_example("low", 1), make_example("high", 0), make_example("wrong", 0)]
+    scores = [score({"q2": value}) for value in (0.9, 0.3, 0.1, 0.7)]
+    figures = analyse("set", examples, scores, calibration=CALIBRATION, repeats=20)
+    assert (figures.leading, figures.error_threshold) == ("verdict", ErrorThreshold(0.5, "profile balanced"))
+    assert {error.example: error.called for error in figures.errors} == {"low": "inconsistent", "wrong": "consistent"}
+    balanced = figures.verdicts[0]
+    assert balanced.false_positive_rate is not None
+    assert balanced.false_negative_rate is not None
+    assert (balanced.false_positive_rate.value, balanced.false_negative_rate.value) == (0.5, 0.5)
+
+
+def test_no_errors_without_an_error() -> None:
+    figures = measured([1, 1, 0], [0.9, 0.6, 0.4])
+    assert (figures.errors, figures.error_threshold) == ((), ErrorThreshold(0.5, "0.5"))
 
 
 def test_at_most_forty_errors_worst_first() -> None:

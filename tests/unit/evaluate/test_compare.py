@@ -16,6 +16,7 @@ from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
+VERIFIABILITY = "verifiability"
 EXAMPLES = 200
 rng = np.random.default_rng(0)
 LABELS = rng.integers(0, 2, EXAMPLES)
@@ -192,8 +193,18 @@ def test_named_metrics_alone() -> None:
         compare_runs(a, b, metrics=["q3"], repeats=20)
 
 
+def test_a_rating_of_verifiability_is_no_figure_of_consistency() -> None:
+    """`evaluate` has no line for it either: it says whether a response states something, not whether it is right."""
+    a, b = (build_run({"set": build_values(q2=GOOD, **{VERIFIABILITY: values})}) for values in (GOOD, BAD))
+    assert {difference.metric for difference in compare_runs(a, b, repeats=20).differences} == {"q2"}
+    without = build_run({"set": build_values(q2=GOOD)})
+    assert compare_runs(a, without, repeats=20).missing == ()
+    with pytest.raises(InvalidRequest, match=f"No run has the metric {VERIFIABILITY}; they have q2"):
+        compare_runs(a, b, metrics=[VERIFIABILITY], repeats=20)
+
+
 def test_runs_of_different_sets_cannot_be_compared() -> None:
-    with pytest.raises(InvalidRequest, match="A has one, B has two"):
+    with pytest.raises(InvalidRequest, match=r'A has one, B has two.*"system" in each row, and run groundwire report'):
         compare_runs(build_run({"one": build_values(q2=GOOD)}), build_run({"two": build_values(q2=GOOD)}))
 
 

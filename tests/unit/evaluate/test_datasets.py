@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from groundwire.evaluate.datasets import list_formats, read_dataset
 from groundwire.evaluate.datasets.examples import Example, label_by_hallucination, shuffle_knowledge
+from groundwire.evaluate.datasets.plain import CONSISTENT, INCONSISTENT
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
@@ -466,3 +468,37 @@ def test_unverifiable_is_a_label_of_neither_class(tmp_path: Path) -> None:
     first, second = read_dataset(save(tmp_path, "a.jsonl", lines(row | {"label": " Unverifiable"}, row | {"label": 1})))
     assert (first.label, first.verifiable) == (None, False)
     assert (second.label, second.verifiable) == (1, None)
+
+
+@pytest.mark.parametrize(("word", "label"), [("Yes", 1), ("no", 0), ("y", 1), ("N", 0), ("not_supported", 0)])
+def test_words_are_labels(tmp_path: Path, word: str, label: int) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(f"response,knowledge,label\nIt rains.,Rain.,{word}\n", encoding="utf-8")
+    assert [example.label for example in read_dataset(path)] == [label]
+
+
+def test_the_guide_lists_the_words() -> None:
+    guide = Path(__file__).parents[3] / "docs" / "guides" / "calibration.md"
+    rows = {line.split(" | ")[0].strip("| "): line for line in guide.read_text(encoding="utf-8").splitlines()}
+    for name, words in (("consistent", CONSISTENT), ("inconsistent", INCONSISTENT)):
+        listed = re.findall("`([^`]+)`", rows[name])
+        assert sorted(listed) == sorted(word for word in words if not word.endswith(".0"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("own.csv", "response,knowledge,hhem,other\nIt rains.,Rain.,0.25,x\nIt snows.,Snow.,,y\n"),
+        (
+            "own.jsonl",
+            lines(
+                {"response": "It rains.", "knowledge": "Rain.", "hhem": 0.25},
+                {"response": "It snows.", "knowledge": "Snow."},
+            ),
+        ),
+    ],
+)
+def test_score_columns_are_read(tmp_path: Path, name: str, text: str) -> None:
+    path = save(tmp_path, name, text)
+    assert [example.scores for example in read_dataset(path, score_columns=["hhem"])] == [(("hhem", 0.25),), ()]
+    assert [example.scores for example in read_dataset(path)] == [(), ()]

@@ -42,7 +42,7 @@ def test_all_broken_examples_are_named(tmp_path: Path) -> None:
             {"response": "Rain."},
             {"knowledge": "Rain."},
             GOOD | {"label": 2},
-            GOOD | {"label": "yes"},
+            GOOD | {"label": "perhaps"},
             GOOD | {"history": "one string"},
             GOOD,
         )
@@ -56,7 +56,7 @@ def test_all_broken_examples_are_named(tmp_path: Path) -> None:
         "line 5: no response, and no pair of consistent and inconsistent",
         "line 6: label is 2; allowed are 1 (consistent), 0 (inconsistent), null, and their words",
     ]
-    assert messages[4].startswith("line 7: label is 'yes'; allowed are 'consistent', 'faithful'")
+    assert messages[4].startswith("line 7: label is 'perhaps'; allowed are 'consistent', 'faithful'")
     assert "$.history" in messages[5]
 
 
@@ -67,6 +67,14 @@ def test_of_many_broken_examples_some_are_spelt_out(tmp_path: Path) -> None:
     assert messages[-1] == "and 10 more"
     with pytest.raises(InvalidRequest, match=r"own.jsonl \(format jsonl\) has 30 broken examples"):
         read_dataset(path)
+
+
+def test_score_columns_hold_numbers(tmp_path: Path) -> None:
+    path = save(tmp_path, "own.jsonl", lines(GOOD | {"hhem": 0.5}, GOOD | {"hhem": None}, GOOD | {"hhem": "high"}))
+    with pytest.raises(InvalidRequest, match="line 3: hhem is 'high'; allowed are numbers, and nothing"):
+        read_dataset(path, score_columns=["hhem"])
+    with pytest.raises(InvalidRequest, match=r"No row of .* has a number in the column other"):
+        read_dataset(path, score_columns=["other"])
 
 
 def test_ids_are_unique(tmp_path: Path) -> None:
@@ -89,11 +97,12 @@ def test_a_row_of_a_table_is_named_by_the_line_it_starts_on(tmp_path: Path) -> N
         ("Rain.", "Two\nlines\nof rain.", "1"),
         ("Rain.", "Rain\nagain.", "5"),
         ("Rain.", "Rain.", "0"),
-        ("Rain.", "Rain.", "no"),
+        ("Rain.", "Rain.", "maybe"),
     )
     messages = problems(save(tmp_path, "own.csv", text))
     assert [message.partition(":")[0] for message in messages] == ["line 5", "line 8"]
     assert "label is '5'; allowed are 'consistent', 'faithful'" in messages[0]
+    assert messages[1] == "line 8: label is 'maybe'"  # what is allowed is listed once
 
 
 def test_a_row_with_cells_too_few_or_too_many(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from groundwire.monitor.prevalence import ErrorRates, correct_share
 from groundwire.monitor.records import TrafficReport
 from groundwire.monitor.shift import describe_distributions
 from groundwire.monitor.summary import Reference, build_report
+from groundwire.monitor.systems import compare_systems
 from groundwire.runtime.calibration import Calibration
 from tests.support.evaluation import CALIBRATION
 from tests.support.traffic import EXACT, make_rows, make_score, observe
@@ -179,6 +180,32 @@ def test_two_shares_are_compared_by_the_z_test() -> None:
     same = compare_shares("unknown", (400, 400), (600, 600))
     assert same is not None
     assert same.p == 1
+
+
+def test_systems_are_compared_in_pairs() -> None:
+    """Newcombe (1998), table II: 56 of 70 and 48 of 80 have the difference 0.2, 0.0524 to 0.3339."""
+    rows = [
+        *make_rows([index < 48 for index in range(80)], system="b"),
+        *make_rows([index < 56 for index in range(70)], system="a"),
+        *make_rows([False] * 12, system="c"),
+        *make_rows([True]),
+    ]
+    first, second, third = compare_systems(rows)
+    assert (first.a, first.b, first.responses_a, first.responses_b) == ("a", "b", 70, 80)
+    assert (first.share_a, first.share_b) == (0.8, 0.6)
+    assert msgspec.structs.astuple(first.difference) == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
+    assert [(pair.a, pair.b, pair.is_small) for pair in (second, third)] == [("a", "c", True), ("b", "c", True)]
+    assert not first.is_small
+    assert compare_systems(make_rows([True, False], system="a")) == ()
+
+
+def test_the_report_compares_the_largest_systems() -> None:
+    sizes = {"f": 9, "a": 2, "b": 8, "c": 7, "d": 6, "e": 5}
+    scores = [make_score(0.9)] * sum(sizes.values()) + [make_score(0.1, "unverifiable")] * 50
+    rows = [{"system": name} for name, size in sizes.items() for _ in range(size)] + [{"system": "a"}] * 50
+    pairs = report(observe(scores, rows=rows)).systems
+    assert len(pairs) == 10
+    assert {name for pair in pairs for name in (pair.a, pair.b)} == set("bcdef")
 
 
 def test_without_a_change_alerts_keep_their_rate_over_all_looks() -> None:
