@@ -59,6 +59,16 @@ def states_terms(sentence: str, *, amounts: bool) -> bool:
     return _CONTACT.search(lower) is None and (_CONDITION.search(lower) is not None or len(words) > _SHORT)
 
 
+def asserts(sentence: str) -> bool:
+    """Whether a sentence says something of others than its speaker, and does not abstain or exclaim.
+
+    >>> asserts("You withdrew from the course."), asserts("I love soy."), asserts("Poor birds!")
+    (True, False, False)
+    """
+    lower = _fold(sentence)
+    return not (abstains(sentence) or lower.endswith("!") or _FIRST_PERSON.intersection(_WORD.findall(lower)))
+
+
 def abstains(sentence: str) -> bool:
     """Whether a sentence asks, says that its speaker does not know, apologises, or offers further help.
 

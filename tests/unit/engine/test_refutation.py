@@ -8,7 +8,12 @@ import msgspec
 import pytest
 
 from groundwire.engine import Engine, MetricResult, Verdict
-from groundwire.engine.schema.explanations import ClassifiedSpan, UnsupportedSpan, VerifiabilityExplanation
+from groundwire.engine.schema.explanations import (
+    ClassifiedSpan,
+    NliExplanation,
+    UnsupportedSpan,
+    VerifiabilityExplanation,
+)
 from groundwire.engine.text.policies import states_policy
 from groundwire.engine.text.terms import states_terms
 from groundwire.engine.verdict.decision import decide_response
@@ -220,6 +225,27 @@ def test_terms_are_values_conditions_and_offers(sentence: str, amounts: bool, ex
 def test_policies_are_stated_even_with_an_apology(sentence: str, expected: bool) -> None:
     assert states_policy(sentence) == expected
     assert not expected or states_terms(sentence, amounts=False)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "contradiction", "is_stated"),
+    [
+        ("The tower leans to the left.", 0.95, True),
+        ("The tower leans to the left.", 0.85, False),
+        ("I love the tower.", 0.95, False),
+        ("What a tower!", 0.95, False),
+        ("Sorry, no idea.", 0.95, False),
+    ],
+)
+def test_what_the_knowledge_surely_contradicts_was_stated(
+    sentence: str, contradiction: float, is_stated: bool
+) -> None:
+    shares = {"entailment": 0.0, "neutral": 1 - contradiction, "contradiction": contradiction}
+    read = NliExplanation(ClassifiedSpan(0, len(sentence), "contradiction", shares, (1 - contradiction) / 2))
+    results = results_of(sentence, 0.1) | {"nli": MetricResult("nli", "scored", 0.0, explanation=read)}
+    verdict, (part,) = decide_response(sentence, results, CALIBRATION, "balanced")
+    assert (verdict.label != "unverifiable") is is_stated
+    assert part.verdict == verdict
 
 
 def test_metrics_that_the_fusion_does_not_ask_for_change_no_verdict() -> None:
