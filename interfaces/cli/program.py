@@ -79,7 +79,7 @@ Serve all of this over HTTP, with a page to try it (`pip install 'groundwire[ser
 Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 
     groundwire evaluate labelled.jsonl --out runs/labelled
-    groundwire calibrate labelled.jsonl --metrics nli,overlap_precision --out mine.json
+    groundwire calibrate labelled.jsonl --out mine.json
 
 Measure how fast a bundle is on this machine:
 
