@@ -149,6 +149,8 @@ class Metric:
     """What speaks for a sentence in which no metric doubts another word; None: nothing does."""
     states: str = ""
     """Key of a number above 0 where a text states something that can be checked, whatever a classifier makes of it."""
+    contradicts: str = ""
+    """Key of the probability that the knowledge says the opposite: what it contradicts surely was stated."""
     evidence: tuple[str, ...] = ()
     """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
     another metric (Q² without inference, UPMI) have none."""

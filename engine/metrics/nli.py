@@ -136,6 +136,7 @@ METRICS = (
         evidence=("expected", "worst"),
         probabilities=("expected", "worst"),
         lower_is_better=("contradiction",),
+        contradicts="contradiction",
         details=_details,
     ),
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from .policies import states_policy
+
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FIRST_PERSON = frozenset({"i", "i'm", "i've", "i'd", "i'll", "my", "me", "mine", "myself"})
 _ABSTAINING = re.compile(
@@ -31,7 +33,7 @@ _POLITE = re.compile(
 
 
 def states_terms(sentence: str, *, amounts: bool) -> bool:
-    """Whether a sentence states a value, a condition or an offer to the reader; no question, refusal or own story.
+    """Whether a sentence states a value, a condition, an offer or a policy; no question, refusal or own story.
 
     ``amounts``: whether it has a number, a date, a time or a code.
 
@@ -42,9 +44,11 @@ def states_terms(sentence: str, *, amounts: bool) -> bool:
     >>> states_terms("I don't know, please call 0124 556677.", amounts=True), states_terms("At 9?", amounts=True)
     (False, False)
     """
-    lower = _fold(sentence)
+    if states_policy(sentence):
+        return True
     if abstains(sentence):
         return False
+    lower = _fold(sentence)
     words = _WORD.findall(lower)
     is_personal = any(word in _FIRST_PERSON for word in words)
     if amounts:
@@ -53,6 +57,16 @@ def states_terms(sentence: str, *, amounts: bool) -> bool:
     if offer is None or is_personal or lower.endswith("!"):
         return False
     return _CONTACT.search(lower) is None and (_CONDITION.search(lower) is not None or len(words) > _SHORT)
+
+
+def asserts(sentence: str) -> bool:
+    """Whether a sentence says something of others than its speaker, and does not abstain or exclaim.
+
+    >>> asserts("You withdrew from the course."), asserts("I love soy."), asserts("Poor birds!")
+    (True, False, False)
+    """
+    lower = _fold(sentence)
+    return not (abstains(sentence) or lower.endswith("!") or _FIRST_PERSON.intersection(_WORD.findall(lower)))
 
 
 def abstains(sentence: str) -> bool:

@@ -19,7 +19,7 @@ from groundwire.runtime.calibration import Calibration, Feature, ProfileName
 
 from ..schema.results import Label, MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence, sentences
-from ..text.terms import abstains, states_terms
+from ..text.terms import abstains, asserts, states_terms
 from ..values.knowledge import find_values
 from ..values.tokens import tokenize
 from .fusion import (
@@ -31,6 +31,7 @@ from .fusion import (
     find_refutation,
     find_verifiability,
     is_consistent,
+    is_contradicted,
     name_metric,
     refute,
     states_amounts,
@@ -219,7 +220,7 @@ def decide_response(
     """
     whole = decide(results, calibration, profile, max_false_positive_rate)
     numbers = features(results)
-    if whole.label == "unverifiable" and states_terms(response, amounts=states_amounts(numbers)):
+    if whole.label == "unverifiable" and _states(response, numbers):
         whole = label_by_probability(whole)
     if whole.label != "unverifiable":
         whole = confirm(whole, find_confirmation(_list_read(results, calibration, whole), response, 0, len(response)))
@@ -293,12 +294,17 @@ def _decide_part(
 ) -> SentenceVerdict:
     start, end = sentence.start, sentence.end
     numbers = features_of_part(results, start, end)
-    # What a rule refutes was stated, whatever a classifier makes of the sentence; and so were values and terms.
-    stated = find_refutation(numbers) is not None or states_terms(response[start:end], amounts=states_amounts(numbers))
+    stated = find_refutation(numbers) is not None or _states(response[start:end], numbers)
     verdict = decide_sentence(numbers, calibration, whole, check_verifiable=not stated)
     confirmation = find_confirmation(_list_read(results, calibration, whole), response, start, end)
     refutation = find_refutation(numbers, _list_weighed(calibration, whole))
     return SentenceVerdict(*sentence, refute(confirm(verdict, confirmation), refutation))
+
+
+def _states(text: str, numbers: Mapping[str, float]) -> bool:
+    """Whether a text states values, terms, or what the knowledge contradicts, whatever a classifier makes of it."""
+    terms = states_terms(text, amounts=states_amounts(numbers))
+    return terms or (is_contradicted(numbers) and asserts(text))
 
 
 def _list_read(

@@ -271,6 +271,21 @@ def states_amounts(numbers: Mapping[str, float]) -> bool:
     return False
 
 
+CONTRADICTED = 0.9
+"""Probability of a contradiction from which a sentence stated something. Small talk beside the knowledge reaches 0.85:
+"Poor birds, though." (recipes/research/measured.md)."""
+
+
+def is_contradicted(numbers: Mapping[str, float]) -> bool:
+    """Whether a metric is sure that the knowledge says the opposite (``Metric.contradicts``)."""
+    for name, number in numbers.items():
+        prefix, _, key = name.rpartition(".")
+        metric = find(prefix)
+        if metric is not None and metric.contradicts and key == metric.contradicts and number >= CONTRADICTED:
+            return True
+    return False
+
+
 def logit(probability: float) -> float:
     """The inverse of ``decision.sigmoid``, finite for every probability."""
     bounded = min(max(probability, 1e-12), 1 - 1e-12)

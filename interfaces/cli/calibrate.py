@@ -75,7 +75,7 @@ def calibrate(
     inconsistent responses that are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
     hundred examples of each label are a good start, and 20 of each are needed.
 
-        groundwire calibrate labelled.jsonl --metrics nli,overlap_precision --out mine.json
+        groundwire calibrate labelled.jsonl --out mine.json
         groundwire score dialogues.jsonl --calibration mine.json
 
     `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `LoadOptions(calibration=…)`.

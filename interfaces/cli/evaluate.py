@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from groundwire.files.results_file import translate_write_errors
 from . import evaluation as common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
+    from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures, VerdictFigures
     from groundwire.monitor.records import Estimate
 
 
@@ -176,6 +176,8 @@ def _print_results(results: Results, report: Path) -> None:
         )
         console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
         console.print(_tabulate_metrics(figures))
+        if any(verdict.false_positive_rate or verdict.false_negative_rate for verdict in figures.verdicts):
+            console.print(_tabulate_verdicts(figures.verdicts))
         if (lead := figures.metrics.get(figures.leading)) is not None and lead.by_source:
             console.print(_tabulate_parts(lead))
         if figures.verdicts and VERDICT not in figures.metrics:
@@ -224,6 +226,23 @@ def _tabulate_metrics(figures: SetFigures) -> Table:
         name = display.escape_markup(metric.metric)
         count = f"{metric.examples} of {figures.labelled}" if figures.count_missing(metric) else str(metric.examples)
         table.add_row(name, count, *(cells[index] for cells in filled.values()))
+    return table
+
+
+def _tabulate_verdicts(verdicts: Sequence[VerdictFigures]) -> Table:
+    """One line for each profile; positive is a response that is called inconsistent."""
+    table = Table(
+        title="the verdict's labels, by profile",
+        title_justify="left",
+        caption="false positive: a consistent response called inconsistent; false negative: an inconsistent one missed",
+        caption_justify="left",
+    )
+    table.add_column("profile")
+    for column in ("false positive rate", "false negative rate", "unverifiable"):
+        table.add_column(column, justify="right")
+    for verdict in verdicts:
+        rates = (_format_interval(rate) for rate in (verdict.false_positive_rate, verdict.false_negative_rate))
+        table.add_row(verdict.profile, *rates, str(verdict.labels.get("unverifiable", 0)))
     return table
 
 

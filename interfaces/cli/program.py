@@ -84,7 +84,7 @@ Check the answers of a server of OpenAI's chat protocol before they leave (`pip 
 Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 
     groundwire evaluate labelled.jsonl --out runs/labelled
-    groundwire calibrate labelled.jsonl --metrics nli,overlap_precision --out mine.json
+    groundwire calibrate labelled.jsonl --out mine.json
 
 Measure how fast a bundle is on this machine:
 

@@ -156,6 +156,11 @@ def test_figures_again_without_a_model(
     results = Results.load(tmp_path / "run" / "results.json")
     assert results.sets[0].leading == "verdict"
     assert [difference.profile for difference in results.sets[0].verdicts] == ["balanced", "strict"]
+    rate = results.sets[0].verdicts[1].false_positive_rate
+    assert rate is not None
+    (line,) = (line for line in result.output.splitlines() if "strict" in line)
+    assert f"{rate.value:.3f} {rate.low:.3f}–{rate.high:.3f}" in line
+    assert "false positive rate" in result.output
     assert results.signature.endswith(f"|calibration:{CALIBRATION.digest()}")
 
 

@@ -28,6 +28,8 @@ def engine() -> Iterator[Engine]:
         ("Sorry, I could not find that.", ["unverifiable"]),
         ("I don't know. Honey costs 20 euros.", ["unverifiable", "inconsistent"]),
         ("Which order do you mean?", ["unverifiable"]),
+        ("Sorry, we are closed on Saturdays.", ["inconsistent"]),
+        ("I've refunded your order and you will get an email shortly.", ["inconsistent"]),
     ],
 )
 def test_what_is_stated_is_inconsistent(engine: Engine, knowledge: Any, response: str, labels: list[str]) -> None:

@@ -8,7 +8,13 @@ import msgspec
 import pytest
 
 from groundwire.engine import Engine, MetricResult, Verdict
-from groundwire.engine.schema.explanations import ClassifiedSpan, UnsupportedSpan, VerifiabilityExplanation
+from groundwire.engine.schema.explanations import (
+    ClassifiedSpan,
+    NliExplanation,
+    UnsupportedSpan,
+    VerifiabilityExplanation,
+)
+from groundwire.engine.text.policies import states_policy
 from groundwire.engine.text.terms import states_terms
 from groundwire.engine.verdict.decision import decide_response
 from groundwire.engine.verdict.fusion import (
@@ -186,6 +192,60 @@ def test_a_sentence_with_a_value_is_decided_whatever_a_classifier_says(response:
 )
 def test_terms_are_values_conditions_and_offers(sentence: str, amounts: bool, expected: bool) -> None:
     assert states_terms(sentence, amounts=amounts) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Yes, we deliver to the Channel Islands.", True),
+        ("Unfortunately, we don't deliver there.", True),
+        ("No, we don't.", True),
+        ("Sorry, we are closed on Saturdays.", True),
+        ("Sorry, we can't offer Click & Collect.", True),
+        ("We don't provide gift wrapping.", True),
+        ("I'm sorry, but earrings can't be returned.", True),
+        ("Our team is available at weekends.", True),
+        ("I've refunded your order and you will get an email shortly.", True),
+        ("You will hear from us tomorrow.", True),
+        ("Please throw away the receipt.", True),
+        ("I don't have any information about that, but our phone team is available on Sunday from 9 am to 5 pm.", True),
+        ("I don't have any information about that, but you can call us on 0124 556 7788.", False),
+        ("I don't know whether we deliver there.", False),
+        ("Do you know that we deliver?", False),
+        ("I'm sorry for the delay.", False),
+        ("Sorry to hear that your parcel is late!", False),
+        ("Sorry, I can't see whether the parcel has been sent.", False),
+        ("We are here to help!", False),
+        ("I'll look into that for you.", False),
+        ("I've booked a trip to Spain!", False),
+        ("Take care of your mum.", False),
+        ("Put up your feet!", False),
+    ],
+)
+def test_policies_are_stated_even_with_an_apology(sentence: str, expected: bool) -> None:
+    assert states_policy(sentence) == expected
+    assert not expected or states_terms(sentence, amounts=False)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "contradiction", "is_stated"),
+    [
+        ("The tower leans to the left.", 0.95, True),
+        ("The tower leans to the left.", 0.85, False),
+        ("I love the tower.", 0.95, False),
+        ("What a tower!", 0.95, False),
+        ("Sorry, no idea.", 0.95, False),
+    ],
+)
+def test_what_the_knowledge_surely_contradicts_was_stated(
+    sentence: str, contradiction: float, is_stated: bool
+) -> None:
+    shares = {"entailment": 0.0, "neutral": 1 - contradiction, "contradiction": contradiction}
+    read = NliExplanation(ClassifiedSpan(0, len(sentence), "contradiction", shares, (1 - contradiction) / 2))
+    results = results_of(sentence, 0.1) | {"nli": MetricResult("nli", "scored", 0.0, explanation=read)}
+    verdict, (part,) = decide_response(sentence, results, CALIBRATION, "balanced")
+    assert (verdict.label != "unverifiable") is is_stated
+    assert part.verdict == verdict
 
 
 def test_metrics_that_the_fusion_does_not_ask_for_change_no_verdict() -> None:

@@ -1,0 +1,91 @@
+"""Finds sentences in which a shop, an office or a team says what it does, did or asks for.
+
+"Sorry, we don't deliver on Sundays", "I've refunded your order", "Please keep the receipt": knowledge can confirm or
+deny what such a sentence states, beside any apology. The rules are about English.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SERVICES = (
+    r"accept|book|cancel|change|charge|close|collect|cover|deliver|exchange|extend|issue|match|offer(?!\w* (?:you )?our apolog)|open|pay"
+    r"|price[- ]match|process|provide|redeem|refund|rent|repair|replace|reserve|return|sell|send|ship|stock|swap|waive"
+)
+_DONE = (
+    r"accepted|booked|cancell?ed|changed|charged|closed|collected|covered|credited|deducted|delivered|escalated|exchanged"
+    r"|extended|included|issued|ordered|paid|redeemed|refunded|removed|repaired|replaced|reserved|reset|returned|scheduled"
+    r"|sent|shipped|sold|transferred|updated|waived"
+)
+_WORDS_BETWEEN = (
+    r"(?:(?:do|don't|does|doesn't|will|won't|can|can't|cannot|could|couldn't|may|are|aren't|have|haven't|not|never|no longer"
+    r"|only|also|always|usually|currently|still|even|just|now|already|able to|unable to|happy to) )*"
+)
+_WE = re.compile(rf"\bwe(?:'ll|'re|'ve)? {_WORDS_BETWEEN}(?:{_SERVICES}|{_DONE})\b|\bwe (?:do|don't|do not)(?=[.,!]|$)")
+_STATE = re.compile(
+    r"(?:\b(?:is|are|isn't|aren't|was|were)|'re|'s) (?:(?:not|now|only|always|currently|usually|still|also|never|no longer) )*"
+    r"(?:open|closed|available|allowed|included|permitted|refundable|required|sold out|in stock|free of charge)\b"
+    r"(?! (?:to (?:debate|interpretation|suggestions)|from here|here))"
+)
+_PASSIVE = re.compile(
+    r"\b(?:can|can't|cannot|could|may|must|will|won't|has|hasn't|have|haven't|is|isn't|are|aren't)"
+    rf"(?: (?:not|also|only|always|already|just|be|been))* (?:{_DONE})\b"
+)
+_CLAIM = re.compile(
+    rf"\b(?:i|we)(?:'ve| have)(?: (?:just|now|already|also))* (?:{_DONE}|applied|arranged|opened|created)"
+    r" (?:[\w£$€.,]+ ){0,3}?(?:you|your|the)\b"
+)
+_PROMISE = re.compile(
+    r"\b(?:you(?:'ll| will)|we(?:'ll| will)|your (?:\w+ ){1,3}will) (?:also |then |soon |shortly )?"
+    rf"(?:arrive|be (?:contacted|{_DONE})|call|contact|get|hear|receive|reply|send)\b"
+    r".*\b(?:shortly|soon|today|tonight|tomorrow|within|immediately|next|in a few|by \w+day|on \w+day)\b"
+)
+_INSTRUCTION = re.compile(
+    r"^(?:(?:yes|no|so|then|first|now|next|finally|also),? )?"
+    r"(?:please |just |simply |always |never |do not |don't |you (?:must|should|need to|have to) )*"
+    r"(?:apply|attach|bring|clean|cut|discard|download|drain|fill|hand|insert|install|keep(?! (?:me|us|up|going|calm|in touch))"
+    r"|mix|pack|pay|press|print|put|remove|replace|restart|return|rinse|scan|send(?! (?:me|my|us))|sign|store|swallow|switch"
+    r"|take(?! (?:care|it|your time|the time))|throw|turn|unplug|upload|wash)\b.* (?:the|your|all|any|both|every)\b"
+)
+_UNKNOWING = re.compile(
+    r"\b(?:whether|not sure|no (?:\w+ )?(?:idea|information|details|data)|(?:don't|do not|can't|cannot|couldn't|could not|didn't|unable to"
+    r"|not able to) (?:\w+ )?(?:know|find|see|say|tell|judge|confirm|check|access|have (?:\w+ )*?(?:information|details|data)))\b"
+)
+_REGRET = re.compile(r"\bi'm (?:\w+ )?(?:sorry|afraid)(?: to say)?(?: that| but)?,? ?")
+_PERSONAL = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself)\b")
+_CONTACT = re.compile(r"\b(?:ask|call|contact|e-?mail|reach|ring|visit|write)\b")
+_TIME = re.compile(r"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b")
+_CLAUSE = re.compile(r"; |,? but ")
+
+
+def states_policy(sentence: str) -> bool:
+    """Whether a sentence says what its speaker's side does, did or asks for; no question, and nothing it doubts.
+
+    >>> states_policy("Sorry, we are closed on Saturdays."), states_policy("I've refunded your order.")
+    (True, True)
+    >>> states_policy("Please throw away the receipt."), states_policy("I don't know whether we price match.")
+    (True, False)
+    """
+    lower = _REGRET.sub("", sentence.lower().replace("’", "'").strip())
+    if lower.rstrip("\"')*_ ").endswith("?"):
+        return False
+    first, *others = _CLAUSE.split(lower)
+    return _is_policy(first) or any(_is_policy(clause) or _has_time(clause) for clause in others)
+
+
+def _is_policy(clause: str) -> bool:
+    if _UNKNOWING.search(clause):
+        return False
+    if _WE.search(clause) or _CLAIM.search(clause):
+        return True
+    if not _PERSONAL.search(clause) and (_STATE.search(clause) or _PASSIVE.search(clause)):
+        return True
+    is_exclamation = clause.endswith("!")
+    return not is_exclamation and (_PROMISE.search(clause) or _INSTRUCTION.search(clause)) is not None
+
+
+def _has_time(clause: str) -> bool:
+    """Whether the clause after "but" or a semicolon states a time, beside an admission that something is not known."""
+    return not (_UNKNOWING.search(clause) or _PERSONAL.search(clause) or _CONTACT.search(clause)) and bool(
+        _TIME.search(clause)
+    )
