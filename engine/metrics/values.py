@@ -93,7 +93,7 @@ def _move(check: CheckedValue, parts: Sequence[PassageRange]) -> CheckedValue:
 def give_back(request: Request, stated: tuple[StatedValue, ...]) -> tuple[StatedValue, ...]:
     """The values; a value that the knowledge has of something else is contradicted by what it has there.
 
-    What a value belongs to is read from its clause (``roles``), and from the key of its line or row (``items``).
+    Its clause (``roles``) and the key of its line or row (``items``) say to what it belongs.
     """
     exchanged = find_exchanged(request.response, request.knowledge, request.history)
     misplaced = list(find_misplaced(request.response, request.knowledge))

@@ -316,7 +316,8 @@ ValueKind: TypeAlias = Literal[
     "name", "person", "place", "organisation", "nationality", "relation", "quotation",
 ]  # fmt: skip
 """What a value is. No title and no word in a ``name`` says what it names. A ``relation`` says about two names what the
-knowledge says with the two exchanged. Of a ``quotation`` that the knowledge has with other words, these are stated."""
+knowledge says with the two exchanged. A ``quotation`` that the knowledge has
+with other words states these."""
 ValueOutcome: TypeAlias = Literal["supported", "derived", "contradicted", "absent"]
 
 

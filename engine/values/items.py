@@ -1,6 +1,6 @@
 """Compares lines of a key and its values ("Monday: 9–17"), and rows of tables, with what the knowledge has for the key.
 
-A value that the knowledge has in another line is no support for this one. A key that both texts have word by word says
+A value that the knowledge has in another line does not support this one. A key that both texts have word by word says
 what is compared, so that nothing is guessed; where the knowledge has the key more than once, any of its values will do.
 """
 
@@ -59,12 +59,14 @@ def find_misplaced(response: str, passages: Sequence[str]) -> Iterator[Exchanged
     if not items or len(response) + sum(map(len, passages)) > MAX_CHARS:
         return
     keys = {item.key for item in items}
-    known_items = [known for passage, text in enumerate(passages) for known in _read_known(passage, text, keys)]
+    known_items = [
+        known_item for passage, text in enumerate(passages) for known_item in _read_known(passage, text, keys)
+    ]
     if not known_items:
         return
     values = _find(response)
     for item in items:
-        same = [known for known in known_items if known.item.key == item.key]
+        same = [known_item for known_item in known_items if known_item.item.key == item.key]
         for value in values if same else ():
             if item.start <= value.start < item.end:
                 yield from _compare(value, same)
@@ -73,19 +75,24 @@ def find_misplaced(response: str, passages: Sequence[str]) -> Iterator[Exchanged
 def _compare(value: Value, same: Sequence[_KnownItem]) -> Iterator[Exchanged]:
     if isinstance(value.content, Name):
         words = {*value.content.words}
-        rivals = [(known, theirs) for known in same for theirs in known.values if isinstance(theirs.content, Name)]
-        differ = not any(words & known.words for known in same)
+        rivals = [
+            (known_item, theirs)
+            for known_item in same
+            for theirs in known_item.values
+            if isinstance(theirs.content, Name)
+        ]
+        differ = not any(words & known_item.words for known_item in same)
     else:
         rivals = [
-            (known, theirs)
-            for known in same
-            for theirs in known.values
+            (known_item, theirs)
+            for known_item in same
+            for theirs in known_item.values
             if not isinstance(theirs.content, Name) and _is_comparable(value, theirs)
         ]
         differ = not any(_allows(value.content, theirs.content) for _, theirs in rivals)
     if rivals and differ:
-        known, theirs = min(rivals, key=lambda item: _get_role(item[1]) != _get_role(value))
-        yield Exchanged(value.start, value.end, known.passage, theirs.start, theirs.end)
+        known_item, theirs = min(rivals, key=lambda item: _get_role(item[1]) != _get_role(value))
+        yield Exchanged(value.start, value.end, known_item.passage, theirs.start, theirs.end)
 
 
 def _is_comparable(ours: Value, theirs: Value) -> bool:

@@ -131,7 +131,7 @@ def check_in_steps(
 
 
 def _check_quotations(response: str, quotations: Sequence[Value], passages: Sequence[str]) -> Iterator[CheckedValue]:
-    """Quotations that the knowledge has, and the changed words of others; one that it does not have may mention it."""
+    """Quotations that the knowledge has, and the changed words of others; the rest may only be mentioned."""
     for value, quoted in zip(quotations, find_quoted(response, quotations, passages), strict=True):
         if quoted is None:
             continue
