@@ -80,14 +80,14 @@ def read_knowledge(request: Mapping[str, Any], sources: Collection[KnowledgeSour
         sources: Where else the knowledge may be; the texts of all of them are joined.
 
     Returns:
-        The passages: those of the metadata, then those of the messages, in order.
+        The passages of the metadata, and after them the texts of the messages, in order.
 
     Raises:
         InvalidRequest: The field ``groundwire``, or the knowledge of the metadata, cannot be used.
     """
-    given = read_options(request).knowledge
-    if given is not None:
-        return tuple(_list_passages(given))
+    knowledge = read_options(request).knowledge
+    if knowledge is not None:
+        return tuple(_list_passages(knowledge))
     metadata = request.get("metadata")
     passages = metadata.get("knowledge") if "metadata" in sources and isinstance(metadata, Mapping) else None
     roles = [role for source, names in ROLES.items() if source in sources for role in names]

@@ -38,7 +38,7 @@ class PhoenixEvaluator(Evaluator):  # type: ignore[misc]  # phoenix is not read 
     """Scores ``output`` against ``context``, without a language model.
 
     ``score`` is the probability of being consistent, ``label`` the verdict's and ``explanation`` the reason. ``score``
-    is None where there is no probability.
+    is None without a probability.
     """
 
     def __init__(

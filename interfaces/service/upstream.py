@@ -21,7 +21,7 @@ CREDENTIALS = ("authorization", "api-key")
 PASSED = ("openai-organization", "openai-project", "traceparent", "tracestate")
 """Headers of a request that are always passed on."""
 RETURNED = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
-"""Headers of an answer that are passed back, and those of rate limits."""
+"""Headers of an answer that are passed back, with the headers of rate limits."""
 RATE_LIMITS = "x-ratelimit-"
 EVENTS = "text/event-stream"
 END = b"[DONE]"
