@@ -25,13 +25,13 @@ Steps: TypeAlias = Generator[tuple[ResponseStream, str | None], None, T]
 """Yields a stream and the text to feed it, None to finish it; returns a result."""
 FIELD = "groundwire"
 """The field of a choice with its ``ChatVerdict``, and of a request with its ``ChatOptions``."""
-Place: TypeAlias = Literal["system", "tool", "metadata"]
+KnowledgeSource: TypeAlias = Literal["system", "tool", "metadata"]
 """Where a request has its knowledge: in the texts of system and developer messages, in the results of tools, or in
 ``metadata.knowledge``."""
-PLACES: tuple[Place, ...] = ("system", "tool")
-"""The places that are read where none are named."""
-ROLES: Mapping[Place, tuple[str, ...]] = {"system": ("system", "developer"), "tool": ("tool", "function")}
-"""Roles of the messages of a place."""
+SOURCES: tuple[KnowledgeSource, ...] = ("system", "tool")
+"""The sources that are read where none are named."""
+ROLES: Mapping[KnowledgeSource, tuple[str, ...]] = {"system": ("system", "developer"), "tool": ("tool", "function")}
+"""Roles of the messages of a source."""
 TURNS = ("user", "assistant")
 """Roles of the messages that are the dialogue."""
 FILTERED = "content_filter"
@@ -44,7 +44,7 @@ class ChatOptions(OptionRecord, frozen=True, kw_only=True):
     """What a request says to the guard in its field ``groundwire``, which the model does not get."""
 
     knowledge: str | tuple[str, ...] | None = None
-    """The text that the answer should rest on, or several passages; None leaves it to the places of the guard."""
+    """The text that the answer should rest on, or several passages; None leaves it to the sources of the guard."""
 
 
 class ChatVerdict(Record, frozen=True):
@@ -72,25 +72,25 @@ def read_text(content: Any) -> str:
     return "\n".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
 
 
-def read_knowledge(request: Mapping[str, Any], places: Collection[Place] = PLACES) -> tuple[str, ...]:
+def read_knowledge(request: Mapping[str, Any], sources: Collection[KnowledgeSource] = SOURCES) -> tuple[str, ...]:
     """Return what the answer to a request should rest on.
 
     Args:
         request: The body of the request. The knowledge of its own field ``groundwire`` is all of it, where given.
-        places: Where else the knowledge may be; the texts of all places are joined.
+        sources: Where else the knowledge may be; the texts of all of them are joined.
 
     Returns:
-        The passages: those of the metadata, then those of the messages, in order.
+        The passages of the metadata, and after them the texts of the messages, in order.
 
     Raises:
         InvalidRequest: The field ``groundwire``, or the knowledge of the metadata, cannot be used.
     """
-    given = read_options(request).knowledge
-    if given is not None:
-        return tuple(_list_passages(given))
+    knowledge = read_options(request).knowledge
+    if knowledge is not None:
+        return tuple(_list_passages(knowledge))
     metadata = request.get("metadata")
-    passages = metadata.get("knowledge") if "metadata" in places and isinstance(metadata, Mapping) else None
-    roles = [role for place, names in ROLES.items() if place in places for role in names]
+    passages = metadata.get("knowledge") if "metadata" in sources and isinstance(metadata, Mapping) else None
+    roles = [role for source, names in ROLES.items() if source in sources for role in names]
     return (*_list_passages(passages), *_read_messages(request.get("messages") or (), roles))
 
 

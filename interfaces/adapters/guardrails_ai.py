@@ -52,7 +52,7 @@ class GroundwireValidator(Validator):  # type: ignore[misc]  # guardrails is not
 
         Args:
             engine: The engine; None is ``default_engine``.
-            on_fail: What Guardrails does about a text that fails; None raises an exception.
+            on_fail: The action of Guardrails for a text that fails; None raises an exception.
             metrics: As for ``Engine.score``.
             options: As for ``Engine.score``.
         """

@@ -39,10 +39,10 @@ def make_node(
 
     Args:
         engine: The engine; None is ``default_engine``.
-        response: The key of the response: a text, a message, or messages, of which the last is the response and the
-            others are the dialogue before it.
-        knowledge: The key of the knowledge: texts, documents, or messages, of which the results of tools are the
-            knowledge.
+        response: The key of the response: a text, a message, or messages. The last message is the response, the others
+            are the dialogue before it.
+        knowledge: The key of the knowledge: texts, documents, or messages. The knowledge of messages is in the results
+            of tools.
         key: The key of the result, which the state must have.
         metrics: As for ``Engine.score``.
         options: As for ``Engine.score``.

@@ -16,7 +16,7 @@ from typing import Any
 
 from groundwire.engine import Engine, InvalidRequest, Options
 from groundwire.engine.api import Knowledge
-from groundwire.guard.chat import Place, read_history, read_knowledge
+from groundwire.guard.chat import KnowledgeSource, read_history, read_knowledge
 
 from .checking import Checked, Checker
 from .extras import needs
@@ -30,7 +30,7 @@ with needs("litellm"):
 __all__ = ["LiteLLMGuardrail"]
 
 _WITHOUT_TEXT = (EmbeddingResponse, ImageResponse)
-_PLACES: tuple[Place, ...] = ("metadata",)
+_SOURCES: tuple[KnowledgeSource, ...] = ("metadata",)
 _HOOKS = ("async_post_call_success_hook", "async_post_call_streaming_iterator_hook")
 
 
@@ -76,7 +76,7 @@ class LiteLLMGuardrail(CustomGuardrail):  # type: ignore[misc]  # litellm is not
         Returns:
             The passages of ``metadata.knowledge``; None where there are none.
         """
-        return read_knowledge(data, _PLACES) or None
+        return read_knowledge(data, _SOURCES) or None
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
         """Return the response if it passes.

@@ -23,7 +23,7 @@ with needs("phoenix"):
 __all__ = ["PhoenixEvaluator"]
 
 
-class Turn(BaseModel):  # type: ignore[misc]  # pydantic is not read by mypy
+class PhoenixInput(BaseModel):  # type: ignore[misc]  # pydantic is not read by mypy
     """What is evaluated: the fields of Phoenix's own FaithfulnessEvaluator."""
 
     output: str
@@ -38,7 +38,7 @@ class PhoenixEvaluator(Evaluator):  # type: ignore[misc]  # phoenix is not read 
     """Scores ``output`` against ``context``, without a language model.
 
     ``score`` is the probability of being consistent, ``label`` the verdict's and ``explanation`` the reason. ``score``
-    is None where there is no probability.
+    is None without a probability.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PhoenixEvaluator(Evaluator):  # type: ignore[misc]  # phoenix is not read 
             metrics: As for ``Engine.score``.
             options: As for ``Engine.score``.
         """
-        super().__init__(name=name, kind="code", input_schema=Turn, direction="maximize")
+        super().__init__(name=name, kind="code", input_schema=PhoenixInput, direction="maximize")
         self._checker = Checker(engine, metrics=metrics, options=options)
 
     def _evaluate(self, eval_input: dict[str, Any]) -> list[Score]:

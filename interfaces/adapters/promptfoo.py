@@ -1,4 +1,4 @@
-"""An assertion for promptfoo, which needs no extra: promptfoo starts the Python that ``groundwire`` is installed in.
+"""An assertion for promptfoo. It needs no extra: promptfoo starts the Python in which ``groundwire`` is installed.
 
 promptfoo reads a file, so write one, ``consistent.py``, of one line::
 
@@ -10,7 +10,7 @@ and name it in ``promptfooconfig.yaml``::
       - type: python
         value: file://consistent.py
 
-Each test has its knowledge in the variable ``knowledge``, or in the one that ``config.knowledge`` names.
+Each test has its knowledge in the variable ``knowledge``, or in the variable that ``config.knowledge`` names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         output: The output of the provider, a text.
-        context: What promptfoo passes: ``vars`` of the test, and ``config`` of the assertion, which may have
+        context: The context of promptfoo: ``vars`` of the test, and ``config`` of the assertion, which may have
             ``knowledge`` and ``history`` (names of variables), ``metrics`` and ``profile``.
 
     Returns:

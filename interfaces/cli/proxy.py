@@ -16,8 +16,8 @@ HELP = f"""Check the answers of a server of OpenAI's chat protocol, as a proxy b
 
 Clients send their chats to `/v1/chat/completions` of the proxy. It passes them on, checks the answer sentence by
 sentence, streamed or not, and lets only what the policy allows leave; `groundwire` of each choice has the verdict, the
-words without support and citations. What an answer should rest on is in `groundwire.knowledge` of the request, or in
-its system messages and tool results.
+words without support and citations. The field `groundwire.knowledge` of a request has the knowledge; without it the
+system messages and tool results have it.
 
     groundwire proxy --upstream http://localhost:8001/v1
     curl localhost:8000/v1/chat/completions --json '{{"groundwire": {{"knowledge": "Honey is golden."}},
@@ -37,9 +37,9 @@ else:
 
 
 @expand_groups
-def proxy(config: ConfigOption = None, check: CheckOption = False, *, given: SettingOptions) -> None:
+def proxy(config: ConfigOption = None, check: CheckOption = False, *, setting_options: SettingOptions) -> None:
     """Check the answers of another server; the user reads ``HELP``."""
-    settings = read_settings(ProxySettings, config, given)
+    settings = read_settings(ProxySettings, config, setting_options)
     with needs("proxy"):
         from groundwire.service.proxy import make_proxy
         from groundwire.service.server import run

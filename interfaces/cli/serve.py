@@ -46,10 +46,10 @@ def serve(
         bool, typer.Option("--open", help="Open the page /ui in the browser when the service listens.")
     ] = False,
     *,
-    given: SettingOptions,
+    setting_options: SettingOptions,
 ) -> None:
     """Serve the engine over HTTP; the user reads ``HELP``."""
-    settings = read_settings(Settings, config, given)
+    settings = read_settings(Settings, config, setting_options)
     if open_page and not settings.ui:
         raise typer.BadParameter("the settings leave the page /ui out.", param_hint="--open")
     with needs("serve"):

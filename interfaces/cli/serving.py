@@ -50,10 +50,10 @@ def _make_option(hint: Any, doc: str, default: Any) -> Any:
     return Annotated[kind, typer.Option(help=doc + note, show_default=False)]
 
 
-def read_settings(record: type[S], config: Path | None, given: Any) -> S:
+def read_settings(record: type[S], config: Path | None, setting_options: Any) -> S:
     """The settings of the options, the environment and the file; wrong usage if they are not usable."""
     hints = list_hints(record)
-    values = {name: value for name, value in vars(given).items() if value not in (None, [])}
+    values = {name: value for name, value in vars(setting_options).items() if value not in (None, [])}
     for name in values:
         if is_list(hints[name]):
             values[name] = [part for value in values[name] for part in value.split(",")]

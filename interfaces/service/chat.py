@@ -30,7 +30,7 @@ from .records import JsonObject
 from .request import ServiceRequest, check_turn, decode, refuse_when_gone, run_both, translate_paths
 from .settings import ProxySettings
 from .streams import check_streams, count_stream, limit_time
-from .upstream import END, EVENTS, Answer, Upstream, decode_answer
+from .upstream import END, EVENTS, Upstream, UpstreamAnswer, decode_answer
 
 MAX_CHOICES = 64
 """Choices of a request (``n``), at most."""
@@ -77,7 +77,7 @@ class Chat:
             await answer.close()
 
     async def complete(self, request: ServiceRequest) -> Response:
-        """Answer a chat with what the upstream answers, checked.
+        """UpstreamAnswer a chat with what the upstream answers, checked.
 
         The text of a choice is what the policy lets leave, `finish_reason` is `content_filter` where that is not all,
         and `groundwire` has the verdict; in a stream it is in the last chunk of the choice. An error of the upstream
@@ -93,7 +93,7 @@ class Chat:
         asking = self._ask(request, "POST", "chat/completions", forwarded)
         return CheckedAnswer(request, checked, asking, self._settings.max_stream_ms, is_stream=bool(body.stream))
 
-    def _ask(self, request: ServiceRequest, method: str, path: str, body: Any = None) -> Awaitable[Answer]:
+    def _ask(self, request: ServiceRequest, method: str, path: str, body: Any = None) -> Awaitable[UpstreamAnswer]:
         http = request.http
         return self._upstream.ask(method, path, http.headers, http.scope["query_string"], body)
 
@@ -127,7 +127,7 @@ class CheckedAnswer(Response):
         self,
         request: ServiceRequest,
         checked: CheckedChat,
-        asking: Awaitable[Answer],
+        asking: Awaitable[UpstreamAnswer],
         max_ms: float,
         *,
         is_stream: bool,
@@ -163,7 +163,7 @@ class CheckedAnswer(Response):
         if response is not None:
             await response(scope, receive, send)
 
-    async def _check(self, answer: Answer) -> bytes:
+    async def _check(self, answer: UpstreamAnswer) -> bytes:
         """The completion that may leave, as JSON."""
         async with limit_time(self._max_ms, "The upstream's answer"):
             with refuse_answer():
@@ -171,7 +171,7 @@ class CheckedAnswer(Response):
         self._note_scores()
         return msgspec.json.encode(part)
 
-    async def _stream(self, answer: Answer, send: Send) -> None:
+    async def _stream(self, answer: UpstreamAnswer, send: Send) -> None:
         async def send_event(data: bytes) -> None:
             await send({"type": "http.response.body", "body": b"data: " + data + b"\n\n", "more_body": True})
 
@@ -180,7 +180,7 @@ class CheckedAnswer(Response):
         await run_both(refuse_when_gone(self._request.http), self._send_events(answer, send_event))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _send_events(self, answer: Answer, send: Callable[[bytes], Awaitable[None]]) -> None:
+    async def _send_events(self, answer: UpstreamAnswer, send: Callable[[bytes], Awaitable[None]]) -> None:
         """Send the chunks that may leave, and at the end why the stream has ended, if that was an error."""
         try:
             async with limit_time(self._max_ms, "The upstream's answer"):
@@ -197,7 +197,7 @@ class CheckedAnswer(Response):
         context.log_fields["stream_error"] = refusal.code
         await send(msgspec.json.encode(describe_error(refusal.describe(context.id))))
 
-    async def _relay(self, answer: Answer, send: Callable[[bytes], Awaitable[None]]) -> None:
+    async def _relay(self, answer: UpstreamAnswer, send: Callable[[bytes], Awaitable[None]]) -> None:
         async with aclosing(answer.read_events()) as events:
             async for data in events:
                 chunk = decode_answer(data)
@@ -224,7 +224,7 @@ class CheckedAnswer(Response):
         self._request.context.log_fields["verdict"] = ",".join(score.verdict.label for score in scores)
 
 
-def make_response(answer: Answer, content: bytes) -> Response:
+def make_response(answer: UpstreamAnswer, content: bytes) -> Response:
     """A response with the status and the headers of an answer."""
     return Response(content, answer.status, answer.headers)
 

@@ -232,6 +232,6 @@ async def respond_with_problem(refusal: Refusal, request_id: str, scope: Scope, 
     content = msgspec.json.encode(problem)
     if path.startswith("/v2/"):  # the Open Inference Protocol's own form is an object with ``error``
         content = msgspec.json.encode({"error": refusal.detail, **msgspec.to_builtins(problem)})
-    elif path.startswith("/v1/"):  # and so is that of OpenAI's protocol
+    elif path.startswith("/v1/"):  # as in OpenAI's protocol
         content = msgspec.json.encode(describe_error(problem))
     await Response(content, refusal.status, refusal.headers, MEDIA_TYPE)(scope, receive, send)

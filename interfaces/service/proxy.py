@@ -31,7 +31,7 @@ def make_proxy(engine: Engine, settings: ProxySettings, transport: httpx.AsyncBa
     Args:
         engine: The engine, which stays the caller's.
         settings: The upstream, the policy, the limits and the tokens.
-        transport: What carries the requests to the upstream; None is the network.
+        transport: The transport of requests to the upstream; None is the network.
 
     Returns:
         The application. Models are warmed as for ``app``.

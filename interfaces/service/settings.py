@@ -153,7 +153,7 @@ def load_settings(
         file: A TOML file; None for none.
         environment: Variables of the environment, ``GROUNDWIRE_…``.
         options: Settings of the command line by name; None is an option that was not given.
-        record: The kind of settings: those of the service, or of the proxy.
+        record: The kind of settings: of the service, or of the proxy.
 
     Returns:
         The settings, checked.
@@ -163,12 +163,12 @@ def load_settings(
             allowed.
     """
     hints = list_hints(record)
-    given = {name: value for name, value in (options or {}).items() if value is not None}
+    chosen = {name: value for name, value in (options or {}).items() if value is not None}
     values: dict[str, Any] = {}
     if file is not None:
         values |= _convert(_read_file(file), hints, str(file), strict=True)
     values |= _convert(_read_environment(environment or {}, hints), hints, "the environment", strict=False)
-    values |= _convert(given, hints, "the options")
+    values |= _convert(chosen, hints, "the options")
     settings = record(**values)
     if settings.default_deadline_ms > settings.max_deadline_ms:
         raise InvalidRequest(

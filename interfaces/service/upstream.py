@@ -21,7 +21,7 @@ CREDENTIALS = ("authorization", "api-key")
 PASSED = ("openai-organization", "openai-project", "traceparent", "tracestate")
 """Headers of a request that are always passed on."""
 RETURNED = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
-"""Headers of an answer that are passed back, and those of rate limits."""
+"""Headers of an answer that are passed back, with the headers of rate limits."""
 RATE_LIMITS = "x-ratelimit-"
 EVENTS = "text/event-stream"
 END = b"[DONE]"
@@ -59,7 +59,7 @@ class Upstream:
 
     async def ask(
         self, method: str, path: str, headers: Mapping[str, str], query: bytes = b"", body: Any = None
-    ) -> Answer:
+    ) -> UpstreamAnswer:
         """The upstream's answer, whatever its status, when its headers have come.
 
         Raises Refusal ``upstream`` if the upstream cannot be reached, ``deadline`` if it says nothing in time.
@@ -69,7 +69,7 @@ class Upstream:
             method, path, params=query or None, content=content, headers=self._choose_headers(headers)
         )
         with self.translate_errors():
-            return Answer(self, await self._client.send(request, stream=True), self._limit)
+            return UpstreamAnswer(self, await self._client.send(request, stream=True), self._limit)
 
     def _choose_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """What is passed on; the proxy's own tokens are not."""
@@ -90,7 +90,7 @@ class Upstream:
             raise Refusal("upstream", f"The upstream {self._name} cannot be used: {error}.") from error
 
 
-class Answer:
+class UpstreamAnswer:
     """An answer whose headers have come. Close it."""
 
     def __init__(self, upstream: Upstream, response: httpx.Response, limit: int) -> None:

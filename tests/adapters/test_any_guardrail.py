@@ -33,8 +33,8 @@ def test_spans_are_the_words_that_are_not_supported(engine: Engine) -> None:
     assert "“blue”" in str(output.explanation)
 
 
-@pytest.mark.parametrize(("response", "context"), [("", KNOWLEDGE), (CONSISTENT, ())])
-def test_what_cannot_be_checked_is_not_valid(engine: Engine, response: str, context: str) -> None:
+@pytest.mark.parametrize(("response", "context"), [("", KNOWLEDGE), (CONSISTENT, None)])
+def test_what_cannot_be_checked_is_not_valid(engine: Engine, response: str, context: str | None) -> None:
     output = GroundwireGuardrail(engine).validate(response, context)
     assert (output.valid, output.score, output.categories[0].triggered) == (False, None, None)
 

@@ -37,20 +37,22 @@ def run(client: Any, engine: Engine, texts: list[str], **options: Any) -> list[d
 
 
 def test_an_item_has_its_probability_and_its_label(client: Any, engine: Engine) -> None:
-    for text, found in zip((CONSISTENT, INCONSISTENT), run(client, engine, [CONSISTENT, INCONSISTENT]), strict=True):
-        assert found["groundwire"].value == PROBABILITY[text]
-        assert found["groundwire_label"].value == ("consistent" if text == CONSISTENT else "inconsistent")
-        assert found["groundwire_label"].data_type == "CATEGORICAL"
+    for text, evaluations in zip(
+        (CONSISTENT, INCONSISTENT), run(client, engine, [CONSISTENT, INCONSISTENT]), strict=True
+    ):
+        assert evaluations["groundwire"].value == PROBABILITY[text]
+        assert evaluations["groundwire_label"].value == ("consistent" if text == CONSISTENT else "inconsistent")
+        assert evaluations["groundwire_label"].data_type == "CATEGORICAL"
 
 
 def test_without_a_probability_there_is_a_label_alone(client: Any, engine: Engine, failing_engine: Engine) -> None:
-    (found,) = run(client, engine, [GREETING], name="faithful")
-    assert {name: evaluation.value for name, evaluation in found.items()} == {"faithful_label": "unverifiable"}
-    (found,) = run(client, failing_engine, [CONSISTENT])
-    assert {name: evaluation.value for name, evaluation in found.items()} == {"groundwire_label": "unknown"}
-    assert FAILURE in found["groundwire_label"].comment
-    (found,) = run(client, engine, [CONSISTENT], knowledge="absent")
-    assert found["groundwire_label"].value == "unknown"
+    (evaluations,) = run(client, engine, [GREETING], name="faithful")
+    assert {name: evaluation.value for name, evaluation in evaluations.items()} == {"faithful_label": "unverifiable"}
+    (evaluations,) = run(client, failing_engine, [CONSISTENT])
+    assert {name: evaluation.value for name, evaluation in evaluations.items()} == {"groundwire_label": "unknown"}
+    assert FAILURE in evaluations["groundwire_label"].comment
+    (evaluations,) = run(client, engine, [CONSISTENT], knowledge="absent")
+    assert evaluations["groundwire_label"].value == "unknown"
 
 
 def test_the_output_may_have_the_knowledge(engine: Engine) -> None:

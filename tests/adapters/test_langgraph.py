@@ -59,8 +59,8 @@ def test_the_results_of_tools_are_the_knowledge(engine: Engine) -> None:
 def test_a_state_may_be_an_object_with_a_text(engine: Engine, failing_engine: Engine) -> None:
     state = SimpleNamespace(answer=CONSISTENT, documents=KNOWLEDGE)
     assert make_node(engine, response="answer").invoke(state)["groundwire"]["passed"] is True
-    found = make_node(failing_engine, response="answer").invoke(state)["groundwire"]
-    assert found["passed"] is None
-    assert FAILURE in found["reason"]
+    check = make_node(failing_engine, response="answer").invoke(state)["groundwire"]
+    assert check["passed"] is None
+    assert FAILURE in check["reason"]
     with pytest.raises(InvalidRequest, match="no 'messages'"):
         make_node(engine).invoke(state)

@@ -20,8 +20,8 @@ def test_the_feedback_has_the_probability(engine: Engine, where: str, response: 
     assert feedback.metadata == {"label": "consistent" if response == CONSISTENT else "inconsistent"}
 
 
-@pytest.mark.parametrize(("response", "knowledge"), [(GREETING, KNOWLEDGE), (CONSISTENT, ""), (None, KNOWLEDGE)])
-def test_without_a_probability_there_is_an_error(engine: Engine, response: str, knowledge: str) -> None:
+@pytest.mark.parametrize(("response", "knowledge"), [(GREETING, KNOWLEDGE), (CONSISTENT, None), (None, KNOWLEDGE)])
+def test_without_a_probability_there_is_an_error(engine: Engine, response: str | None, knowledge: str | None) -> None:
     scorer = make_scorer(engine, knowledge="document", name="faithful")
     feedback = scorer.run(inputs={"document": knowledge}, outputs=response)
     assert (feedback.name, feedback.value, feedback.error.error_code) == ("faithful", None, "NoScore")

@@ -39,6 +39,6 @@ def test_a_frame(engine: Engine) -> None:
     mapping = {"output": "answer", "context": "documents"}
     evaluator = evals.bind_evaluator(evaluator=PhoenixEvaluator(engine, name="faithful"), input_mapping=mapping)
     scored = evals.evaluate_dataframe(dataframe=frame, evaluators=[evaluator], hide_tqdm_bar=True)
-    found = [score if isinstance(score, dict) else json.loads(score) for score in scored["faithful_score"]]
-    assert [score.get("score") for score in found] == [PROBABILITY[CONSISTENT], None]
-    assert [score["label"] for score in found] == ["consistent", "unverifiable"]
+    scores = [score if isinstance(score, dict) else json.loads(score) for score in scored["faithful_score"]]
+    assert [score.get("score") for score in scores] == [PROBABILITY[CONSISTENT], None]
+    assert [score["label"] for score in scores] == ["consistent", "unverifiable"]

@@ -91,4 +91,4 @@ def test_promptfoo_runs_the_assertion(tmp_path: Path) -> None:
     by_answer = {result["vars"]["answer"]: result["gradingResult"] for result in results}
     passed = [by_answer[answer]["pass"] for answer in sorted(by_answer, reverse=True)]
     assert passed == [True, False], by_answer
-    assert all("groundwire" in found["namedScores"] for found in by_answer.values())
+    assert all("groundwire" in result["namedScores"] for result in by_answer.values())

@@ -1,4 +1,4 @@
-"""OpenAI's own client before the proxy, and a server of its protocol behind."""
+"""OpenAI's own client, the proxy, and a server of OpenAI's protocol."""
 
 from __future__ import annotations
 
