@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import re
 import shutil
 import struct
@@ -143,7 +144,7 @@ def main(
                 content.extractall(site)
         if not whole:
             prune(site, sm)
-        with tarfile.open(archive, "w:xz", preset=level) as packed:
+        with lzma.open(archive, "wb", preset=level) as file, tarfile.open(fileobj=file, mode="w") as packed:
             packed.add(site, ".")
         parts = cut(archive, out, PART_MB << 20)
     index = Index(version, None if whole else sm, parts, digests)

@@ -39,7 +39,7 @@ def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
     assert all(row["captures"] == warm["captures"] for row in rows), "no response waits for a capture"
     loaded = stages["load"]["results"]
     loads = loaded["rows"]
-    assert all(row["qa_padded"] >= row["qa_tokens"] > 0 for row in loads)
+    assert {row["qa_tokens"] for row in loads} == {0}, "what the double generates has no words, and nothing is asked"
     room = stages["processes"]["results"]["room"]
     warm_up, grown = loaded["warm_up"], loaded["grown_gib"]
     assert room["measured"]

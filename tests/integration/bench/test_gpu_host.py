@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import sys
 import tarfile
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,18 @@ def test_what_the_machine_has_is_not_packed() -> None:
     assert {"spacy", "msgspec", "onnxruntime-gpu"} <= names
     assert not names & there
     assert "onnxruntime" not in names
+
+
+def test_what_the_machines_packages_need_is_there_or_packed() -> None:
+    def find_name(requirement: str) -> str:
+        return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+
+    there = {name for name in PACKAGES.read_text(encoding="utf-8").splitlines() if not name.startswith("#")}
+    brought = there | {find_name(requirement) for requirement in list_missing()}
+    for distribution in distributions():
+        if (name := find_name(distribution.metadata["Name"])) in there:
+            needed = [line for line in distribution.requires or () if ";" not in line]
+            assert {find_name(requirement) for requirement in needed} <= brought, name
 
 
 @pytest.fixture
