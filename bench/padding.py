@@ -27,11 +27,12 @@ import typer
 from groundwire.engine import Engine, LoadOptions
 from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calls import Call
-from groundwire.runtime.capture.shapes import cut_rows, list_rows, plan_encoder
+from groundwire.runtime.capture.shapes import list_rows, plan_encoder
 from groundwire.runtime.local import SPARE_REQUESTS, LocalRuntime, merge_roles
 from groundwire.runtime.models.kinds import kind_of
 from groundwire.runtime.models.loading import group_roles, load_group
 from groundwire.runtime.ort import forward
+from groundwire.runtime.ort.blocks import cut_rows
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.protocol import Outcome
 

@@ -17,10 +17,11 @@ import msgspec
 import numpy as np
 
 from ..manifest import ShapePlan
+from ..ort.blocks import Block, cut_rows
 from ..ort.session import Array, DeviceProfile
 from .graph import CapturedGraph, RunLayout, Runnable
 from .memory import Buffer, Sizes, find_shape
-from .shapes import BatchShape, Block, cut_rows, list_rows, plan_encoder
+from .shapes import BatchShape, list_rows, plan_encoder
 
 BUFFER_BYTES = 256 << 20
 """Bytes of the buffers of one graph, at most; graphs with large outputs get smaller capture sizes."""

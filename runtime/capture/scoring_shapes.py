@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from ..decoding.scoring import ScoringInput
-from .shapes import MAX_ROWS, STRICT_TOKENS, BatchShape, Block, cut_rows, list_sizes, list_widths
+from ..ort.blocks import Block, cut_rows
+from .shapes import MAX_ROWS, STRICT_TOKENS, BatchShape, list_sizes, list_widths
 
 MAX_TOKENS = 8192
 """The most padded tokens of a run, but for one row."""

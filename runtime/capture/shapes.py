@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .. import _native
 from ..manifest import ShapePlan
+from ..ort.blocks import RUN_TOKENS, count_cost, plan_cuts
 
 WIDTHS = (32, 64, 96, 128, 192, 256, 384, 512)
 """Padded widths, in tokens; longer windows double them."""
@@ -22,10 +23,6 @@ MAX_TOKENS, MAX_ROWS, USUAL_ROWS = 4096, 256, 16
 """The most padded tokens and rows in a captured batch of an encoder, and the usual number of rows."""
 STRICT_TOKENS = 4096
 """Padded tokens of the only shape of a strict graph."""
-RUN_TOKENS = 64
-"""What a run of an encoder costs besides its padded tokens, in tokens. ALBERT-xlarge takes 4.5 µs a token, and about
-0.6 ms to launch its kernels and read its weights; between 64 and 192 the sum of both hardly changes
-(docs/benchmarks.md)."""
 SOURCE_TOKENS = 4096
 """Padded tokens of the sources that decode together."""
 BEAM_ROWS = 160
@@ -60,15 +57,6 @@ class BatchShape(NamedTuple):
         return self.rows * self.texts * self.tokens * (self.past + self.tokens)
 
 
-class Block(NamedTuple):
-    """Consecutive rows of a batch that run together, padded to a capture size."""
-
-    first: int
-    used: int
-    rows: int
-    """The capture size; the first ``used`` rows are from the batch."""
-
-
 def list_widths(max_tokens: int) -> tuple[int, ...]:
     """The padded widths of a model whose window has ``max_tokens``; the last holds the window."""
     last = _native.bucket_width(max_tokens)
@@ -88,8 +76,7 @@ class EncoderPlan(ShapePlan, frozen=True, forbid_unknown_fields=True):
         widths = [self.widths[index] for index in indices.tolist()]
         for first, last in join_widths(widths, counts.tolist(), self):
             wider[indices[first : last + 1]] = widths[last]
-        fitted: NDArray[np.int64] = wider[np.searchsorted(self.widths, lengths)]
-        return fitted
+        return np.asarray(wider[np.searchsorted(self.widths, lengths)])
 
 
 def join_widths(widths: Sequence[int], counts: Sequence[int], plan: ShapePlan) -> list[tuple[int, int]]:
@@ -102,9 +89,9 @@ def join_widths(widths: Sequence[int], counts: Sequence[int], plan: ShapePlan) -
     ends = [0, *accumulate(counts)]
     costs, firsts = [0], [0]
     for last, width in enumerate(widths):
-        cuts = _plan_cuts(sizes[width], width, RUN_TOKENS)
+        cuts = plan_cuts(sizes[width], width, RUN_TOKENS)
         cost, first = min(
-            (costs[first] + _cost(ends[last + 1] - ends[first], cuts), first) for first in range(last + 1)
+            (costs[first] + count_cost(ends[last + 1] - ends[first], cuts), first) for first in range(last + 1)
         )
         costs.append(cost)
         firsts.append(first)
@@ -157,52 +144,6 @@ def list_rows(most: int, *, strict: bool = False) -> tuple[int, ...]:
     return tuple(sorted({*sizes, *(rows for rows in between if rows < most)}))
 
 
-class Cut(NamedTuple):
-    """How a number of rows is cut first, at the least cost."""
-
-    cost: int
-    """Padded tokens of all its runs, and what each run costs besides."""
-    rows: int
-    """Capture size of the first run."""
-
-
-@cache
-def _plan_cuts(sizes: tuple[int, ...], width: int, run_tokens: int) -> tuple[Cut, ...]:
-    """The best cut of each number of rows, from none to the largest size; of equal costs the fewest runs."""
-    cuts = [Cut(0, 0)]
-    for count in range(1, sizes[-1] + 1):
-        costs = (Cut(rows * width + run_tokens + cuts[max(0, count - rows)].cost, -rows) for rows in sizes)
-        cost, rows = min(costs)
-        cuts.append(Cut(cost, -rows))
-    return tuple(cuts)
-
-
-def _cost(count: int, cuts: Sequence[Cut]) -> int:
-    """What rows cost that may be more than the largest size."""
-    full, rest = divmod(count, len(cuts) - 1)
-    return full * cuts[-1].cost + cuts[rest].cost
-
-
 @cache
 def _list_rows_by_width(plan: ShapePlan) -> dict[int, tuple[int, ...]]:
     return {profile.width: list_rows(profile.max_rows) for profile in plan.profiles}
-
-
-def cut_rows(count: int, sizes: tuple[int, ...], width: int, run_tokens: int = RUN_TOKENS) -> list[Block]:
-    """Cut ``count`` rows to blocks of the capture sizes ``sizes``, whose last holds them all, at the least cost.
-
-    A block costs its padded tokens and ``run_tokens`` besides.
-
-    >>> cut_rows(3, (1, 2, 4, 8), 64)
-    [Block(first=0, used=3, rows=4)]
-    >>> cut_rows(65, (1, 2, 4, 8, 16, 32, 64, 128), 64)
-    [Block(first=0, used=64, rows=64), Block(first=64, used=1, rows=1)]
-    """
-    cuts = _plan_cuts(sizes, width, run_tokens)
-    blocks: list[Block] = []
-    first = 0
-    while first < count:
-        rows = cuts[count - first].rows
-        blocks.append(Block(first, min(rows, count - first), rows))
-        first += rows
-    return blocks

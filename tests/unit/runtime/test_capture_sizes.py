@@ -11,16 +11,14 @@ import pytest
 from groundwire.runtime import _native
 from groundwire.runtime.capture.shapes import (
     MAX_TOKENS,
-    RUN_TOKENS,
     STRICT_TOKENS,
-    Block,
-    cut_rows,
     join_widths,
     list_rows,
     list_sizes,
     list_widths,
     plan_encoder,
 )
+from groundwire.runtime.ort.blocks import RUN_TOKENS, Block, cut_rows
 
 
 @pytest.mark.parametrize("max_tokens", [8, 32, 40, 128, 256, 512, 1000, 2048, 4096])

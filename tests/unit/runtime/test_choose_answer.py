@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from groundwire.runtime.calls import Answer, Answered
-from groundwire.runtime.models.extractive_qa import PassageWindow, WindowAnswer, choose_answer
+from groundwire.runtime.models.extractive_qa import PassageWindow, WindowAnswer, _find_broken, choose_answer
 from groundwire.runtime.tokenization import Window
 
 QUESTION, PASSAGE = "which river?", "the Danube flows"
@@ -50,3 +51,13 @@ def test_a_range_that_touches_a_special_token_is_no_answer(touching: tuple[int, 
 def test_an_answer_of_another_window_outranks_a_range_with_special_tokens() -> None:
     answer = choose((0, 6), (5, 6), passages=(PASSAGE, PASSAGE))
     assert (answer.status, answer.text, answer.passage) == ("answered", "the Danube", 1)
+
+
+def test_rows_with_a_number_that_is_not_finite_are_broken_unless_it_is_padding() -> None:
+    start, end = np.zeros((4, 3), np.float32), np.zeros((4, 3), np.float32)
+    lengths = np.array([2, 3, 2, 3])
+    assert list(_find_broken(start, end, lengths)) == []
+    start[0, 2] = end[0, 2] = np.inf
+    assert list(_find_broken(start, end, lengths)) == []
+    start[1, 2], end[2, 0] = np.nan, -np.inf
+    assert list(_find_broken(start, end, lengths)) == [1, 2]
