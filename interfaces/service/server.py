@@ -20,6 +20,7 @@ import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
+from groundwire.runtime.garbage import freeze_objects
 
 from . import logs
 from .application import app
@@ -167,6 +168,7 @@ def run(settings: Settings, on_listening: Callable[[str], object] | None = None)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with listen(settings) as listener, load_engine(settings) as engine:
         front = app(engine, settings)
+        freeze_objects()
         connections = Connections(settings, front.service.monitoring)
         config = uvicorn.Config(
             front,
