@@ -7,7 +7,7 @@ mean "consistent", and whether the whole response or each sentence is classified
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 
 from groundwire.runtime.calls import Classify
@@ -76,6 +76,7 @@ def is_detector(name: str) -> bool:
     return name.startswith(PREFIX) and len(name) > len(PREFIX) and name != VERIFIABILITY
 
 
+@lru_cache(maxsize=64)
 def detector_metric(role: str) -> Metric:
     """The metric of a detector's role, ``detector.NAME``: every bundle names its own."""
     return Metric(

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from groundwire.runtime.calls import shared_text
@@ -17,6 +18,7 @@ from .jobs import Job, Key, Waiter
 
 ENTRY_BYTES = 512
 """Bytes of an entry's key, tuple and place in the order."""
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class Cache:
@@ -61,15 +63,18 @@ def count_bytes(value: object) -> int:
     if isinstance(value, np.ndarray):
         return value.nbytes + 128
     size = sys.getsizeof(value)
-    if isinstance(value, str | int | float):
-        return size
-    if isinstance(value, tuple | list):
+    parts: Iterable[object] = ()
+    if isinstance(value, msgspec.Struct):
+        parts = msgspec.structs.astuple(value)
+    elif isinstance(value, tuple | list):
         if value and isinstance(value[0], int | float):
             return size + len(value) * 32
-        return size + sum(map(count_bytes, value))
-    if isinstance(value, Mapping):
-        return size + sum(count_bytes(name) + count_bytes(part) for name, part in value.items())
-    return size + sum(count_bytes(getattr(value, name)) for name in getattr(value, "__struct_fields__", ()))
+        parts = value
+    elif isinstance(value, Mapping):
+        parts = (*value, *value.values())
+    for part in parts:
+        size += sys.getsizeof(part) if type(part) in _SCALARS else count_bytes(part)
+    return size
 
 
 class PendingCalls:
