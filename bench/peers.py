@@ -7,6 +7,9 @@ Ours are int8 and float32 graphs; the peers are PyTorch in float32, and in bfloa
 Runtime as optimum exports and quantizes for it; OpenVINO with the precision that it chooses; and CTranslate2 in int8,
 for the models that it reads. Random weights at true size, as in ``paper_size``: a forward pass takes as long as with
 trained ones. Every float32 side must give PyTorch's numbers; the errors of the others are reported.
+
+Encoders are timed with one row and with 64 rows too, in the runtimes of ``BATCH_SIDES``: how much less a row takes in a
+batch.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import importlib.util
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -43,7 +47,19 @@ ROLES = (*TASKS, "qg")
 TARGETS = {"qa": 1.0, "nli": 1.0, "detector.consistency": 1.0, "qg": 2.0}
 """How many times faster than the fastest peer int8 should be."""
 OVER_PYTORCH = 4.0
+ALONE, TOGETHER = 1, 64
+"""Rows of the two batches that tell what a row gains."""
+BATCH_SIDES = ("int8", "PyTorch float32", "optimum int8")
+BATCH_GAIN = 1.5
+"""How many times less a row should take among ``TOGETHER``."""
+WITHOUT_HEAD = "CTranslate2 int8, without head"
 EXACT_SIDES = frozenset({"float32", "optimum float32"})
+
+
+Feeds: TypeAlias = dict[str, Array]
+"""The inputs of an encoder by name."""
+Run: TypeAlias = Callable[[Feeds], list[Array]]
+"""All outputs of an encoder."""
 
 
 class Side(NamedTuple):
@@ -91,14 +107,15 @@ def main(
     common.console().print(
         common.table(
             "milliseconds, and how many times slower than int8",
-            ("role", "side", "p50", "p95", "× int8", "error"),
+            ("role", "input", "side", "p50", "p95", "× int8", "error"),
             [
                 (
                     row.role,
+                    row.input,
                     row.side,
                     f"{row.wall.p50_ms:.1f}",
                     f"{row.wall.p95_ms:.1f}",
-                    f"{row.wall.p50_ms / find(rows, row.role, 'int8'):.2f}",
+                    f"{row.wall.p50_ms / find(rows, row.role, 'int8', row.input):.2f}",
                     "" if row.error is None else f"{row.error:.1e}",
                 )
                 for row in rows
@@ -116,8 +133,12 @@ def main(
 def list_targets(rows: list[Measured], wanted: list[str]) -> Iterator[PerformanceTarget]:
     """What int8 should be ahead by."""
     for role in wanted:
-        peers = {row.side: row.wall.p50_ms for row in rows if row.role == role and row.side not in ("int8", "float32")}
-        ours = find(rows, role, "int8")
+        of_role = [row for row in rows if row.role == role]
+        first = of_role[0].input
+        peers = {
+            row.side: row.wall.p50_ms for row in of_role if row.input == first and row.side not in ("int8", "float32")
+        }
+        ours = find(rows, role, "int8", first)
         fastest = min(peers, key=lambda side: peers[side])
         yield PerformanceTarget.at_least(
             f"{role}: over the fastest peer ({fastest})", peers[fastest] / ours, TARGETS[role], "×"
@@ -125,11 +146,15 @@ def list_targets(rows: list[Measured], wanted: list[str]) -> Iterator[Performanc
         yield PerformanceTarget.at_least(
             f"{role}: over PyTorch float32", peers["PyTorch float32"] / ours, OVER_PYTORCH, "×"
         )
+        if role in TASKS:
+            alone, together = (row.wall.p50_ms for row in of_role if row.input != first and row.side == "int8")
+            gain = alone / ALONE / (together / TOGETHER)
+            yield PerformanceTarget.at_least(f"{role}: a row among {TOGETHER} over a row alone", gain, BATCH_GAIN, "×")
 
 
-def find(rows: list[Measured], role: str, side: str) -> float:
-    """The median of a side, in milliseconds."""
-    return next(row.wall.p50_ms for row in rows if (row.role, row.side) == (role, side))
+def find(rows: list[Measured], role: str, side: str, about: str) -> float:
+    """The median of a side with an input, in milliseconds."""
+    return next(row.wall.p50_ms for row in rows if (row.role, row.side, row.input) == (role, side, about))
 
 
 def find_version(name: str) -> str | None:
@@ -153,8 +178,13 @@ def measure(role: str, work: Path, size: models.Size, threads: int, repeats: int
         sides = open_generators(folder, bundles, shape, threads)
     else:
         shape = (2, 16) if tiny else (8, 48)
-        about = f"{shape[0]} × {shape[1]} tokens"
-        sides = open_encoders(role, folder, bundles, shape, threads)
+        about = describe_shape(shape)
+        runs = open_encoders(role, folder, bundles, threads)
+        feeds = make_feeds(role, folder, shape)
+        sides = {
+            name: Side(partial(run, feeds), None if name == WITHOUT_HEAD else partial(stack_outputs, run, feeds))
+            for name, run in runs.items()
+        }
     errors: dict[str, float | None] = dict.fromkeys(sides)
     exact = sides["PyTorch float32"].logits
     if exact is not None:
@@ -166,44 +196,77 @@ def measure(role: str, work: Path, size: models.Size, threads: int, repeats: int
             error = errors[name]
             check(error is not None and error <= EXACT, f"{role}, {name}: {error} standard deviations from PyTorch")
     timings = common.interleaved({name: side.run for name, side in sides.items()}, repeats)
-    return [Measured(role, models.NAMES[role], about, name, timing, errors[name]) for name, timing in timings.items()]
+    rows = [Measured(role, models.NAMES[role], about, name, timing, errors[name]) for name, timing in timings.items()]
+    if role != "qg":
+        rows += measure_batches(role, folder, runs, shape[1], repeats)
+    return rows
 
 
-def open_encoders(
-    role: str, folder: Path, bundles: dict[str, Bundle], shape: tuple[int, int], threads: int
-) -> dict[str, Side]:
-    """Every runtime with an extractive QA model or a classifier, on one batch of random ids without padding."""
-    sides: dict[str, Side] = {}
-    peer = Torch(role, folder)
-    profile = DeviceProfile.of("cpu", threads)
-    feeds = make_ids(shape, peer.model.config.vocab_size, ("input_ids", "attention_mask", "token_type_ids"))
+def measure_batches(role: str, folder: Path, runs: dict[str, Run], width: int, repeats: int) -> list[Measured]:
+    """Time one row, and many rows, in the runtimes of ``BATCH_SIDES``, all in turns."""
+    shapes = [(count, width) for count in (ALONE, TOGETHER)]
+    subjects = {
+        (shape, name): partial(runs[name], make_feeds(role, folder, shape)) for shape in shapes for name in BATCH_SIDES
+    }
+    names = {f"{describe_shape(shape)} {name}": (shape, name) for shape, name in subjects}
+    timings = common.interleaved({text: subjects[key] for text, key in names.items()}, repeats)
+    return [
+        Measured(role, models.NAMES[role], describe_shape(shape), name, timings[text], None)
+        for text, (shape, name) in names.items()
+    ]
+
+
+def describe_shape(shape: tuple[int, int]) -> str:
+    """Rows and tokens of a batch in words."""
+    return f"{shape[0]} × {shape[1]} tokens"
+
+
+def make_feeds(role: str, folder: Path, shape: tuple[int, int]) -> Feeds:
+    """A batch of random ids without padding."""
+    vocabulary = json.loads((folder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
+    feeds = make_ids(shape, vocabulary, ("input_ids", "attention_mask", "token_type_ids"))
     if role == "nli":
         del feeds["token_type_ids"]  # RoBERTa has one type
+    return feeds
+
+
+def stack_outputs(run: Run, feeds: Feeds) -> Array:
+    """All outputs one above another, to compare them."""
+    return np.stack(run(feeds))
+
+
+def open_encoders(role: str, folder: Path, bundles: dict[str, Bundle], threads: int) -> dict[str, Run]:
+    """Every runtime with an extractive QA model or a classifier."""
+    runs: dict[str, Run] = {}
+    profile = DeviceProfile.of("cpu", threads)
     for name, bundle in bundles.items():
         record = bundle.manifest.roles[role]
         assert isinstance(record, ExtractiveQARole | ClassifierRole)
-        session = Session.load(bundle.file(record.graph), profile)
-        inputs = {key: feeds[key] for key in session.inputs}
-        sides[name] = make_side(partial(session.run, inputs))
-    tensors = {name: torch.from_numpy(array) for name, array in feeds.items()}
-    sides["PyTorch float32"] = make_side(lambda: [logits.float().numpy() for logits in peer.logits(tensors)])
+        runs[name] = partial(run_session, Session.load(bundle.file(record.graph), profile))
+    runs["PyTorch float32"] = partial(run_torch, Torch(role, folder))
     if has_bfloat16():
         half = Torch(role, folder)
         half.model = half.model.to(torch.bfloat16)
-        sides["PyTorch bfloat16"] = make_side(lambda: [logits.float().numpy() for logits in half.logits(tensors)])
+        runs["PyTorch bfloat16"] = partial(run_torch, half)
     exported = export_by_optimum(role, folder)
     for name, file in exported.items():
-        sides[f"optimum {name}"] = open_onnx(file, feeds, threads)
+        runs[f"optimum {name}"] = open_onnx(file, threads)
     if importlib.util.find_spec("openvino") is not None:
-        sides["OpenVINO"] = open_openvino(exported["float32"], feeds, threads)
+        runs["OpenVINO"] = open_openvino(exported["float32"], threads)
     if role != "qa" and importlib.util.find_spec("ctranslate2") is not None:
-        sides["CTranslate2 int8, without head"] = open_ctranslate2_encoder(folder, feeds, threads)
-    return sides
+        runs[WITHOUT_HEAD] = open_ctranslate2_encoder(folder, threads)
+    return runs
 
 
-def make_side(run: Callable[[], list[Array]]) -> Side:
-    """A side whose outputs are compared one above another."""
-    return Side(run, lambda: np.stack(run()))
+def run_session(session: Session, feeds: Feeds) -> list[Array]:
+    """All outputs of our graph."""
+    return session.run({name: feeds[name] for name in session.inputs})
+
+
+def run_torch(peer: Torch, feeds: Feeds) -> list[Array]:
+    """All outputs of PyTorch's model."""
+    tensors = {name: torch.from_numpy(array) for name, array in feeds.items()}
+    return [logits.float().numpy() for logits in peer.logits(tensors)]
 
 
 def has_bfloat16() -> bool:
@@ -228,30 +291,30 @@ def export_by_optimum(role: str, folder: Path) -> dict[str, Path]:
     return {"float32": plain / "model.onnx", "int8": quantized / "model_quantized.onnx"}
 
 
-def open_onnx(file: Path, feeds: dict[str, Array], threads: int) -> Side:
+def open_onnx(file: Path, threads: int) -> Run:
     """ONNX Runtime with all its optimizations, as a user of optimum runs it."""
     ort = importlib.import_module("onnxruntime")
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     session = ort.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    inputs = {item.name: feeds[item.name] for item in session.get_inputs()}
-    return make_side(lambda: session.run(None, inputs))
+    names = [item.name for item in session.get_inputs()]
+    return lambda feeds: session.run(None, {name: feeds[name] for name in names})
 
 
-def open_openvino(file: Path, feeds: dict[str, Array], threads: int) -> Side:
+def open_openvino(file: Path, threads: int) -> Run:
     """OpenVINO on the float32 graph; it computes in bfloat16 where the processor has it."""
     import openvino
 
     hints: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
     model = openvino.Core().compile_model(str(file), "CPU", hints)
-    inputs = {port.get_any_name(): feeds[port.get_any_name()] for port in model.inputs}
+    names = [port.get_any_name() for port in model.inputs]
     request = model.create_infer_request()
 
-    def run() -> list[Array]:
-        outputs = request.infer(inputs)
+    def run(feeds: Feeds) -> list[Array]:
+        outputs = request.infer({name: feeds[name] for name in names})
         return [np.array(outputs[port]) for port in model.outputs]
 
-    return make_side(run)
+    return run
 
 
 def convert_to_ctranslate2(folder: Path) -> Path:
@@ -264,15 +327,14 @@ def convert_to_ctranslate2(folder: Path) -> Path:
     return converted
 
 
-def open_ctranslate2_encoder(folder: Path, feeds: dict[str, Array], threads: int) -> Side:
+def open_ctranslate2_encoder(folder: Path, threads: int) -> Run:
     """CTranslate2's encoder, which leaves the classifier's head out, so it does a little less."""
     import ctranslate2
 
     encoder = ctranslate2.Encoder(
         str(convert_to_ctranslate2(folder)), "cpu", compute_type="int8", inter_threads=1, intra_threads=threads
     )
-    ids = feeds["input_ids"].tolist()
-    return Side(lambda: np.array(encoder.forward_batch(ids).last_hidden_state), None)
+    return lambda feeds: [np.array(encoder.forward_batch(feeds["input_ids"].tolist()).last_hidden_state)]
 
 
 def open_generators(folder: Path, bundles: dict[str, Bundle], shape: tuple[int, int], threads: int) -> dict[str, Side]:

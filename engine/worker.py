@@ -17,6 +17,7 @@ import msgspec
 
 from groundwire.runtime.calls import Call, Compute, Computed
 from groundwire.runtime.errors import GroundwireError, ModelError
+from groundwire.runtime.garbage import freeze_objects
 from groundwire.runtime.protocol import Outcome
 
 from .api import Engine
@@ -76,6 +77,7 @@ class _Worker:
             log.exception("a worker process could not load its engine")
             self._write(first.number, ModelError(f"A worker process could not start: {type(error).__name__}: {error}"))
             raise SystemExit(1) from error
+        freeze_objects()
         runtime = engine.core.runtime
         loaded = Loaded(
             runtime.identity,

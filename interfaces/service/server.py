@@ -20,6 +20,7 @@ import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
+from groundwire.runtime.garbage import freeze_objects
 
 from . import logs
 from .application import app
@@ -171,6 +172,7 @@ def run(
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with listen(settings) as listener, load_engine(settings) as engine:
         front = make(engine, settings)
+        freeze_objects()
         connections = Connections(settings, front.service.monitoring)
         config = uvicorn.Config(
             front,

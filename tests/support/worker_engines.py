@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from pathlib import Path
@@ -14,20 +15,23 @@ from groundwire.runtime.calls import Call, Classified, Classify, Read
 from groundwire.runtime.errors import BundleError, ModelError
 from groundwire.runtime.fake import FakeRuntime
 
-POISON, FAILING = "poison", "failing"
-"""Words of responses that end the process that reads them, and that fail."""
+POISON, FAILING, FROZEN = "poison", "failing", "frozen"
+"""Words of responses that end the process that reads them, that fail, and that fail with the number of objects that no
+garbage collection looks at."""
 ALLOWED = "GROUNDWIRE_TEST_ALLOWED"
 SECONDS = 0.005
 """Of a call."""
 
 
 def classify(call: Classify) -> Classified:
-    """A label that depends on the texts; ``POISON`` ends the process."""
+    """A label that depends on the texts; ``POISON`` ends the process, ``FAILING`` and ``FROZEN`` raise an error."""
     time.sleep(SECONDS)
     if POISON in call.hypothesis:
         os._exit(9)
     if FAILING in call.hypothesis:
         raise ModelError("the model failed")
+    if FROZEN in call.hypothesis:
+        raise ModelError(str(gc.get_freeze_count()))
     label = "entailment" if call.hypothesis[0] in "AEIOU" else "contradiction"
     length = len(call.hypothesis)
     probabilities = {name: float(name == label) for name in ("contradiction", "neutral", "entailment")}

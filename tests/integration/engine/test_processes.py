@@ -18,7 +18,7 @@ from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.results import MetricResult, Request, Timings
 from groundwire.runtime.errors import BundleError, EngineClosed, ModelError
 from tests.support import worker_engines
-from tests.support.worker_engines import FAILING, POISON
+from tests.support.worker_engines import FAILING, FROZEN, POISON
 
 ITEMS = [(f"{'AB'[number % 2]} bees fly {number} times.", "Bees fly and make honey.") for number in range(60)]
 
@@ -88,6 +88,11 @@ def test_statuses_and_errors_of_a_process_are_its_own(engine: Engine) -> None:
     assert failed.metrics["nli"].message == "the model failed"
     late = engine.score("A bee.", "Bees fly fast.", metrics="nli", options=Options(deadline_ms=0.5))
     assert late.status == "deadline"
+
+
+def test_loaded_objects_are_left_out_of_garbage_collections(engine: Engine) -> None:
+    failed = engine.score(f"A {FROZEN}.", "Bees fly.", metrics="nli")
+    assert int(failed.metrics["nli"].message) > 10_000
 
 
 def test_a_metric_of_the_caller_runs_here_with_the_models_of_the_processes(engine: Engine) -> None:

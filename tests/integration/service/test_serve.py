@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -188,3 +189,21 @@ def test_a_worker_process_that_is_killed_loses_no_request() -> None:
 def test_what_cannot_be_served_is_said_at_once() -> None:
     with pytest.raises(AssertionError, match="No bundle 'absent'"), start_server("--bundle", "absent"):
         pass
+
+
+FREEZING = """
+import gc, os, signal
+from groundwire.service.server import run
+from groundwire.service.settings import Settings
+
+def stop(url):
+    print(gc.get_freeze_count())
+    os.kill(os.getpid(), signal.SIGTERM)
+
+run(Settings(bundle="compact", port=0, threads=1), stop)
+"""
+
+
+def test_loaded_objects_are_left_out_of_garbage_collections() -> None:
+    output = subprocess.run([sys.executable, "-c", FREEZING], cwd=ROOT, capture_output=True, text=True, timeout=SECONDS)
+    assert int(output.stdout) > 100_000, output.stderr
