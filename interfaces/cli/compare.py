@@ -42,7 +42,7 @@ def compare(
 ) -> None:
     """Put two runs of `groundwire evaluate` on the same responses side by side.
 
-    It tells which metrics, bundle or settings agree better with the labels. To compare two dialogue systems instead,
+    The comparison shows which metrics, bundle or settings agree better with the labels. To compare two dialogue systems instead,
     put the responses of both in one file, with `system` in each row: `groundwire report` compares how many are called
     inconsistent.
 
