@@ -44,7 +44,7 @@ class CalibrationFitOptions(common.FitOptions):
             help="Name of the only fusion, for a bundle that loads beside another. Default: full, and fast beside it."
         ),
     ] = None
-    seed: common.FoldSeedOption = 13
+    seed: common.SeedOption = 13
 
 
 @expand_groups
