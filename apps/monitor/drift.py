@@ -109,7 +109,8 @@ def compare_shares(label: str, reference: tuple[int, int], now: tuple[int, int])
 def subtract_shares(a: Interval, b: Interval) -> Interval:
     """The difference ``a − b`` of two shares of different responses.
 
-    Its interval is the tenth of Newcombe (1998, *Statistics in Medicine* 17, 873–890), made of those of both shares.
+    Its interval is the tenth of Newcombe (1998, *Statistics in Medicine* 17, 873–890), from both
+    shares' intervals.
     """
     difference = a.value - b.value
     low = difference - math.hypot(a.value - a.low, b.high - b.value)

@@ -11,7 +11,7 @@ from .prevalence import share
 from .records import Estimate, SystemDifference
 
 MAX_SYSTEMS = 5
-"""Systems that are compared in pairs: those with the most verdicts."""
+"""Systems that are compared in pairs, at most: the systems with the most verdicts."""
 
 
 def compare_systems(rows: Sequence[Observation]) -> tuple[SystemDifference, ...]:

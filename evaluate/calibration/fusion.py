@@ -144,7 +144,7 @@ def select_model(examples: Sequence[LabelledFeatures], options: FusionOptions) -
 
     InvalidRequest when a class has fewer than ``MIN_CLASS`` examples, or no feature is on enough examples.
     """
-    check_labels([example.label for example in examples], "have scores")
+    check_classes([example.label for example in examples], "have scores")
     names = options.features or choose_features(examples)
     absent = [name for name in names if not any(name in example.features for example in examples)]
     if absent:
@@ -317,7 +317,7 @@ def _measure_left_out(
     return float(roc_auc_score(labels_of(tests), model.predict_probabilities([e.features for e in tests])))
 
 
-def check_labels(labels: Sequence[int | None], has: str = "are labelled") -> None:
+def check_classes(labels: Sequence[int | None], has: str = "are labelled") -> None:
     """Raise InvalidRequest when either label, 1 or 0, is on fewer than ``MIN_CLASS`` examples.
 
     ``has`` says what the counted examples have in common. Nothing needs to be scored for it.

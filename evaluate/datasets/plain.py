@@ -192,9 +192,9 @@ def read_json(source: Source) -> Items:
 
 
 def _add_scores(examples: Iterator[Example], row: Mapping[str, Any], source: Source) -> Iterator[Example]:
-    """The examples of a row with the numbers of its score columns; an empty one is no score."""
-    given = [(name, row.get(name)) for name in source.score_columns]
-    scores = tuple((name, _read_score(name, value)) for name, value in given if value not in (None, ""))
+    """The examples of a row with the numbers of its score columns; an empty cell adds nothing."""
+    cells = [(name, row.get(name)) for name in source.score_columns]
+    scores = tuple((name, _read_score(name, value)) for name, value in cells if value not in (None, ""))
     for example in examples:
         yield msgspec.structs.replace(example, scores=scores)
 

@@ -150,7 +150,7 @@ def _build_systems_table(differences: Sequence[SystemDifference]) -> Table:
 
 
 def _name_order(pair: SystemDifference) -> str:
-    """Which system has fewer inconsistent responses, where the interval tells."""
+    """Which system has fewer inconsistent responses, where the interval shows it."""
     if pair.is_small:
         return "too few to tell"
     if pair.difference.low <= 0 <= pair.difference.high:

@@ -39,7 +39,7 @@ def find_errors(
     values = columns[leading].values
     indices = np.flatnonzero(labels.select_labelled(values))
     distances = measure_wrong_side(values[indices], labels.consistent[indices])
-    wrong = [(called[index] == "inconsistent") == bool(labels.consistent[index]) for index in indices]
+    wrong = [(called[index] == "inconsistent") == bool(labels.consistent[index]) for index in indices.tolist()]
     indices, distances = indices[wrong], distances[wrong]
     worst = np.argsort(-distances, kind="stable")[:MAX_ERRORS]
     return tuple(

@@ -29,7 +29,7 @@ class AdaptationOptions(common.FitOptions):
     role: Annotated[str, typer.Option(help="The detector whose head is tuned: a role of the bundle.")] = (
         "detector.consistency"
     )
-    seed: common.FoldSeedOption = 13
+    seed: common.SeedOption = 13
     repeats: common.RepeatsOption = 1000
 
 

@@ -44,7 +44,7 @@ class CalibrationFitOptions(common.FitOptions):
             help="Name of the only fusion, for a bundle that loads beside another. Default: full, and fast beside it."
         ),
     ] = None
-    seed: common.FoldSeedOption = 13
+    seed: common.SeedOption = 13
 
 
 @expand_groups
@@ -82,7 +82,7 @@ def calibrate(
     """
     common.require_extra()
     from groundwire.evaluate.calibration.features import collect_features
-    from groundwire.evaluate.calibration.fusion import FusionOptions, check_labels, leave_one_out
+    from groundwire.evaluate.calibration.fusion import FusionOptions, check_classes, leave_one_out
     from groundwire.evaluate.calibration.operating_points import fit_calibration
     from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
     from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
@@ -94,7 +94,7 @@ def calibrate(
         raise typer.BadParameter("without --out it needs --run DIR, where the scores are kept.", param_hint="--save")
     choice, names = options.parse_device(engine_options.device), options.parse_metrics(metrics) or ("all",)
     sets = fit.read_sets(list(data), summary.columns)
-    check_labels([example.label for examples in sets.values() for example in examples])
+    check_classes([example.label for examples in sets.values() for example in examples])
     bundle, extra = engine_options.bundle, engine_options.extra
     with common.show_scoring() as watch:
         settings = ScoringSettings(

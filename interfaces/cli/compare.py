@@ -42,9 +42,9 @@ def compare(
 ) -> None:
     """Put two runs of `groundwire evaluate` on the same responses side by side.
 
-    It tells which metrics, bundle or settings agree better with the labels. To compare two dialogue systems instead,
-    put the responses of both in one file, with `system` in each row: `groundwire report` compares how many are called
-    inconsistent.
+    The comparison shows which metrics, bundle or settings agree better with the labels. To compare two dialogue
+    systems instead, put the responses of both in one file, with `system` in each row: `groundwire report` compares how
+    many are called inconsistent.
 
     Figures are computed from the examples that both runs have scored. A paired bootstrap over contexts gives p, and
     Holm's p corrects it for the number of figures. As a gate in CI, against a run whose results.json and values/ are

@@ -150,12 +150,12 @@ def evaluate(
             _print_results(results, report)
 
 
-def _split_score_columns(given: str | None) -> tuple[str, ...]:
+def _split_score_columns(value: str | None) -> tuple[str, ...]:
     """The names of the score columns; BadParameter for the name of a metric."""
     from groundwire.engine.metrics import find
     from groundwire.evaluate.scores.metric_values import VERDICT
 
-    names = options.split_names(given) or ()
+    names = options.split_names(value) or ()
     if taken := [name for name in names if name == VERDICT or find(name) is not None]:
         raise typer.BadParameter(
             f"{taken[0]} is the name of a metric of Groundwire; rename the column.", param_hint="--score-columns"

@@ -38,7 +38,7 @@ WorkersOption = Annotated[
 RepeatsOption = Annotated[
     int, typer.Option(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
 ]
-FoldSeedOption = Annotated[int, typer.Option(help="Seed of the folds and of the bootstrap samples.", min=0)]
+SeedOption = Annotated[int, typer.Option(help="Seed of all random draws.", min=0)]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SummaryOptions:
 class StatisticsOptions:
     """The bootstrap samples of intervals and tests."""
 
-    seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 0
+    seed: SeedOption = 0
     repeats: RepeatsOption = 1000
 
 

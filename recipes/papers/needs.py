@@ -77,8 +77,8 @@ def explain_empty(table: str, runs: Sequence[ScoredRun]) -> str:
     ]
     reasons = []
     if needs.metrics and not set(needs.metrics) & set(metrics):
-        one = f"one of the metrics {', '.join(needs.metrics)}" if len(needs.metrics) > 1 else needs.metrics[0]
-        reasons.append(f"needs {one}; the runs have {', '.join(metrics) or 'no metric'}")
+        wanted = f"one of the metrics {', '.join(needs.metrics)}" if len(needs.metrics) > 1 else needs.metrics[0]
+        reasons.append(f"needs {wanted}; the runs have {', '.join(metrics) or 'no metric'}")
     if absent:
         reasons.append(f"needs the scored examples: give their files with {' and '.join(absent)}")
     if not reasons:
