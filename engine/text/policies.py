@@ -55,7 +55,7 @@ _INSTRUCTION = re.compile(
 _UNKNOWING = re.compile(
     r"\b(?:whether|not sure|no (?:\w+ )?(?:idea|information|details|data)"
     r"|(?:don't|do not|can't|cannot|couldn't|could not|didn't|unable to|not able to) (?:\w+ )?"
-    r"(?:know|find|see|say|tell|judge|confirm|check|access|have (?:\w+ )*?(?:information|details|data)))\b"
+    r"(?:know|find|see|say|tell|confirm|check|access|have (?:\w+ )*?(?:information|details|data)))\b"
 )
 _REGRET = re.compile(r"\bi'm (?:\w+ )?(?:sorry|afraid)(?: to say)?(?: that| but)?,? ?")
 _PERSONAL = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself)\b")
