@@ -74,6 +74,8 @@ _OTHER_WORDS = """
     wat we wel wenn werden wie wieder wir wird wordt wurde y yo zal zijn zijn zo zu zum zur zwischen à är às ça že
     și için için kao koji nije što jsem není který ktorý ale nebo więc przez pod ben nasıl değil çok siz biz onlar
     tidak yang dan untuk dengan ini itu adalah dari pada ng sa ang mga không là của và một được cho khi với này
+    bis cinco cinq cuatro cuesta coûte dauert deux días dias drei fünf giorni jours kostet quatre sieben stunden
+    tage trois três vier zwei
     người hän olen että mutta kun niin ovat oli minä sinä hogy egy nem van azt csak
 """
 OTHERS = frozenset(_OTHER_WORDS.split()) - ENGLISH

@@ -73,9 +73,10 @@ class FinalEvent(Record, frozen=True, tag="final"):
     """The stream was finished."""
 
     score: Score
-    """That of the response as it was fed, as ``Engine.score`` gives it; what policies replaced is in it as it was."""
+    """The score of the response as it was fed, as ``Engine.score`` gives it; what policies replaced is in it as it was."""
     label: Literal["consistent", "inconsistent", "unverifiable", "unknown"]
-    """The label of ``score``, but ``inconsistent`` if a sentence was so by itself, which is final."""
+    """The label of ``score``, but ``inconsistent`` if a sentence was so by itself, which is final. Go by this label;
+    where ``score`` has another, a warning of ``score`` says so."""
     released: str
     """All text that has left."""
 

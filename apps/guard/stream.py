@@ -101,8 +101,8 @@ class ResponseStream:
         """Check what is left, and score the whole response.
 
         Returns:
-            The score, as from ``Engine.score``. If the policy has ended the stream, it is about the text that was
-            taken.
+            The score, as from ``Engine.score``; with a warning where a sentence was inconsistent by itself and the
+            whole is not. If the policy has ended the stream, it is about the text that was taken.
             ``last_events`` has what happened, with a FinalEvent at its end.
 
         Raises:

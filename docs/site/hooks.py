@@ -210,6 +210,58 @@ def write_range(title: str) -> str:
     return f"{min(rates):.0f} % and {max(rates):.0f} %"
 
 
+PROFILES = ("strict", "balanced", "lenient")
+ANSWERS, WRONG_ANSWERS = 1000, 50
+"""What the example of the page of questions counts."""
+
+
+def read_profiles() -> dict[tuple[str, str], tuple[float, float]]:
+    """Return the false positive rate and the power by metrics and profile, on answers as support bots give them."""
+
+    def share(counts: dict[str, int]) -> float:
+        return counts.get("inconsistent", 0) / sum(counts.values())
+
+    return {
+        (run["metrics"], profile["profile"]): (
+            share(profile["labels"]["consistent"]),
+            share(profile["labels"]["inconsistent"]),
+        )
+        for run in load_results("profiles")["runs"]
+        for profile in run["profiles"]
+    }
+
+
+def write_profiles() -> str:
+    """Return the error rates of each profile, and what they mean for a thousand answers."""
+    rates = read_profiles()
+    rows = [
+        [
+            f"`{metrics}`",
+            f"`{profile}`",
+            f"{100 * positive:.0f} %",
+            f"{100 - 100 * power:.0f} %",
+            *_count_stopped(positive, power),
+        ]
+        for metrics in dict.fromkeys(metrics for metrics, _ in rates)
+        for profile in PROFILES
+        for positive, power in [rates[metrics, profile]]
+    ]
+    header = ["metrics", "profile", "false positive rate", "false negative rate"]
+    stopped = [f"of {WRONG_ANSWERS} wrong, stopped", f"of {ANSWERS - WRONG_ANSWERS} right, stopped"]
+    return _table([*header, *stopped], rows)
+
+
+def _count_stopped(positive: float, power: float) -> tuple[str, str]:
+    return f"{WRONG_ANSWERS * power:.0f}", f"{(ANSWERS - WRONG_ANSWERS) * positive:.0f}"
+
+
+def write_stopped(choice: str) -> str:
+    """Return how many wrong and right answers of a thousand are stopped, for metrics and a profile."""
+    metrics, profile = choice.split()
+    wrong, right = _count_stopped(*read_profiles()[metrics, profile])
+    return f"{wrong} of the {WRONG_ANSWERS} wrong answers and {right} of the {ANSWERS - WRONG_ANSWERS} right ones"
+
+
 def write_facts(names: str) -> str:
     """Return table rows with what the metrics' records say: description, roles, range, groups, package."""
     from groundwire.engine.metrics import find
@@ -546,6 +598,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "padding": write_padding,
     "paper_sizes": write_paper_sizes,
     "peers": write_peers,
+    "profiles": write_profiles,
     "q2_time": write_q2_time,
     "quality": write_quality_table,
     "range": write_range,
@@ -554,6 +607,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "scaling": write_scaling,
     "serving": write_serving,
     "start": write_start,
+    "stopped": write_stopped,
     "targets": write_targets,
     "tiers": write_tiers,
     "values_cost": write_values_cost,

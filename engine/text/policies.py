@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 _SERVICES = (
-    r"accept|book|cancel|change|charge|close|collect|cover|deliver|exchange|extend|issue|match|offer(?!\w* (?:you )?our apolog)|open|pay"
-    r"|price[- ]match|process|provide|redeem|refund|rent|repair|replace|reserve|return|sell|send|ship|stock|swap|waive"
+    r"accept|book|cancel|change|charge|close|collect|cover|deliver|exchange|extend|issue|match"
+    r"|offer(?! (?:you )?our apolog)|open|pay|price[- ]match|process|provide|redeem|refund|rent|repair|replace"
+    r"|reserve|return|sell|send|ship|stock|swap|waive"
 )
 _DONE = (
     r"accepted|booked|cancell?ed|changed|charged|closed|collected|covered|credited|deducted|delivered|escalated|exchanged"
@@ -18,18 +19,21 @@ _DONE = (
     r"|sent|shipped|sold|transferred|updated|waived"
 )
 _WORDS_BETWEEN = (
-    r"(?:(?:do|don't|does|doesn't|will|won't|can|can't|cannot|could|couldn't|may|are|aren't|have|haven't|not|never|no longer"
-    r"|only|also|always|usually|currently|still|even|just|now|already|able to|unable to|happy to) )*"
+    r"(?:(?:do|don't|does|doesn't|will|won't|can|can't|cannot|could|couldn't|may|are|aren't|have|haven't|not|never"
+    r"|no longer|only|also|always|usually|currently|still|even|just|now|already|able to|unable to|happy to) )*"
 )
 _WE = re.compile(rf"\bwe(?:'ll|'re|'ve)? {_WORDS_BETWEEN}(?:{_SERVICES}|{_DONE})\b|\bwe (?:do|don't|do not)(?=[.,!]|$)")
 _STATE = re.compile(
-    r"(?:\b(?:is|are|isn't|aren't|was|were)|'re|'s) (?:(?:not|now|only|always|currently|usually|still|also|never|no longer) )*"
+    r"(?:\b(?:is|are|isn't|aren't|was|were)|'re|'s) "
+    r"(?:(?:not|now|only|always|currently|usually|still|also|never|no longer) )*"
     r"(?:open|closed|available|allowed|included|permitted|refundable|required|sold out|in stock|free of charge)\b"
     r"(?! (?:to (?:debate|interpretation|suggestions)|from here|here))"
 )
 _PASSIVE = re.compile(
-    r"\b(?:can|can't|cannot|could|may|must|will|won't|has|hasn't|have|haven't|is|isn't|are|aren't)"
-    rf"(?: (?:not|also|only|always|already|just|be|been))* (?:{_DONE})\b"
+    r"\b(?:(?:can|can't|cannot|could|may|must|will|won't)(?: (?:not|also|only|always))* be"
+    r"|(?:has|hasn't|have|haven't)(?: (?:not|also|already|just))* been"
+    r"|(?:is|isn't|are|aren't)(?: (?:not|also|only|always|already|now))*)"
+    rf"(?: (?:already|also|only))* (?:{_DONE})\b"
 )
 _CLAIM = re.compile(
     rf"\b(?:i|we)(?:'ve| have)(?: (?:just|now|already|also))* (?:{_DONE}|applied|arranged|opened|created)"
@@ -43,13 +47,15 @@ _PROMISE = re.compile(
 _INSTRUCTION = re.compile(
     r"^(?:(?:yes|no|so|then|first|now|next|finally|also),? )?"
     r"(?:please |just |simply |always |never |do not |don't |you (?:must|should|need to|have to) )*"
-    r"(?:apply|attach|bring|clean|cut|discard|download|drain|fill|hand|insert|install|keep(?! (?:me|us|up|going|calm|in touch))"
-    r"|mix|pack|pay|press|print|put|remove|replace|restart|return|rinse|scan|send(?! (?:me|my|us))|sign|store|swallow|switch"
-    r"|take(?! (?:care|it|your time|the time))|throw|turn|unplug|upload|wash)\b.* (?:the|your|all|any|both|every)\b"
+    r"(?:apply|attach|bring|clean|cut|discard|download|drain|fill|hand|insert|install"
+    r"|keep(?! (?:me|us|up|going|calm|in touch))|mix|pack|pay|press|print|put|remove|replace|restart|return|rinse|scan"
+    r"|send(?! (?:me|my|us))|sign|store|swallow|switch|take(?! (?:care|it|your time|the time))|throw|turn|unplug|upload"
+    r"|wash)\b.* (?:the|your|all|any|both|every)\b"
 )
 _UNKNOWING = re.compile(
-    r"\b(?:whether|not sure|no (?:\w+ )?(?:idea|information|details|data)|(?:don't|do not|can't|cannot|couldn't|could not|didn't|unable to"
-    r"|not able to) (?:\w+ )?(?:know|find|see|say|tell|judge|confirm|check|access|have (?:\w+ )*?(?:information|details|data)))\b"
+    r"\b(?:whether|not sure|no (?:\w+ )?(?:idea|information|details|data)"
+    r"|(?:don't|do not|can't|cannot|couldn't|could not|didn't|unable to|not able to) (?:\w+ )?"
+    r"(?:know|find|see|say|tell|confirm|check|access|have (?:\w+ )*?(?:information|details|data)))\b"
 )
 _REGRET = re.compile(r"\bi'm (?:\w+ )?(?:sorry|afraid)(?: to say)?(?: that| but)?,? ?")
 _PERSONAL = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself)\b")

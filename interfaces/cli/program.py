@@ -57,7 +57,7 @@ Keep evidence of a score for an audit, and compute the score again to compare it
 
 Stream a response, check it while it arrives, and hold back unsupported text:
 
-    groundwire stream answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
+    groundwire stream answer.txt -k "Delivery costs £5." --metrics fast --on inconsistent=redact
 
 Correct a file of responses by their knowledge:
 

@@ -55,7 +55,7 @@ def stream(
     `final` with the score of the whole response. The exit code is 3 if the text was blocked or could not be scored.
 
         echo "Honey never spoils. It is blue." | groundwire stream -k "Honey keeps for years."
-        groundwire stream answer.txt -k "Honey keeps for years." --metrics fast --on inconsistent=redact
+        groundwire stream answer.txt -k "Delivery costs £5." --metrics fast --on inconsistent=redact
     """
     knowledge = dialogue.require_knowledge()
     policy = _parse_policy(on or (), max_held_words)

@@ -41,6 +41,10 @@ NO_DRAFT = (
     "The knowledge has nothing of the same kind to put in the place of the unsupported words, and they cannot be left "
     "out."
 )
+NOT_ALLOWED = (
+    "The knowledge says {new!r} where the response says {old!r}, but the rules of corrections do not trust that "
+    "replacement, and the words cannot be left out."
+)
 NOT_BETTER = "The metrics doubt every correction as much as the response itself."
 STILL_INCONSISTENT = "The response is better, and a sentence of it is still inconsistent."
 UNCHECKED = "The corrections could not be checked: a metric was stopped."
@@ -138,7 +142,7 @@ class Corrector:
             return work.leave("unknown", NOT_COMPARED.format(compared.verdict.message))
         drafts = draft_response(request, before, settings)
         if not drafts:
-            return work.leave("refused", NO_DRAFT)
+            return work.leave("refused", explain_refusal(before))
         checked, work = yield from self._check(drafts, work, quick)
         chosen = choose_drafts(compared, checked)
         if len(chosen) > 1:
@@ -254,6 +258,13 @@ def draft_response(request: Request, score: Score, settings: CorrectOptions) -> 
         if settings.remove_sentences:
             drafts += filter(None, [remove_sentence(response, sentence)])
     return drafts
+
+
+def explain_refusal(score: Score) -> str:
+    """Why a response has no draft: the knowledge has nothing of the kind, or a candidate that is not trusted."""
+    doubts = [span for part in score.sentences if part.verdict.label == "inconsistent" for span in part.unsupported]
+    candidate = next((span for span in doubts if span.knowledge_says), None)
+    return NO_DRAFT if candidate is None else NOT_ALLOWED.format(old=candidate.text, new=candidate.knowledge_says)
 
 
 def join_drafts(response: str, drafts: Sequence[Draft]) -> Draft:

@@ -217,6 +217,7 @@ def test_terms_are_values_conditions_and_offers(sentence: str, amounts: bool, ex
         ("Sorry, I can't see whether the parcel has been sent.", False),
         ("We are here to help!", False),
         ("I'll look into that for you.", False),
+        ("So things have changed quite a bit.", False),
         ("I've booked a trip to Spain!", False),
         ("Take care of your mum.", False),
         ("Put up your feet!", False),
@@ -237,9 +238,7 @@ def test_policies_are_stated_even_with_an_apology(sentence: str, expected: bool)
         ("Sorry, no idea.", 0.95, False),
     ],
 )
-def test_what_the_knowledge_surely_contradicts_was_stated(
-    sentence: str, contradiction: float, is_stated: bool
-) -> None:
+def test_what_the_knowledge_surely_contradicts_was_stated(sentence: str, contradiction: float, is_stated: bool) -> None:
     shares = {"entailment": 0.0, "neutral": 1 - contradiction, "contradiction": contradiction}
     read = NliExplanation(ClassifiedSpan(0, len(sentence), "contradiction", shares, (1 - contradiction) / 2))
     results = results_of(sentence, 0.1) | {"nli": MetricResult("nli", "scored", 0.0, explanation=read)}

@@ -28,7 +28,7 @@ from groundwire.guard import (
     Release,
     SentenceEvent,
 )
-from groundwire.guard.core import _COUNTED, StreamCore, WordCount
+from groundwire.guard.core import _COUNTED, ALONE_INCONSISTENT, StreamCore, WordCount
 from groundwire.guard.records import Event
 from groundwire.guard.stream import ResponseStream
 from groundwire.repair import KnowledgeGraph
@@ -212,6 +212,7 @@ def test_what_a_sentence_said_is_final_for_the_response() -> None:
     assert outcomes == ["inconsistent", "unknown", "unknown"]
     assert isinstance(events[-1], FinalEvent)
     assert (events[-1].score.verdict.label, events[-1].label) == ("consistent", "inconsistent")
+    assert events[-1].score.warnings == (ALONE_INCONSISTENT,)
 
 
 def test_an_only_sentence_has_the_verdict_of_the_response(engine: Engine) -> None:

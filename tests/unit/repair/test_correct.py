@@ -10,6 +10,7 @@ import pytest
 from groundwire.engine import Engine, InvalidRequest, ModelError, Options
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.repair import Correction, CorrectOptions, Corrector
+from groundwire.repair.correction.pipeline import NO_DRAFT, explain_refusal
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.protocol import Outcome
 from tests.support import fakes
@@ -140,6 +141,13 @@ def test_what_the_knowledge_has_nothing_for_is_refused_with_the_reason() -> None
     assert (correction.status, correction.response) == ("refused", "Bob sings loudly.")
     assert "nothing of the same kind" in correction.message
     assert correction.unresolved == correction.before.unsupported
+
+
+def test_a_refusal_names_the_candidate_that_is_not_trusted() -> None:
+    with make_engine() as engine:
+        contradicted, silent = (engine.score(text, VIOLIN) for text in ("It has six strings.", "Bob sings loudly."))
+    assert "says 'four' where the response says 'six'" in explain_refusal(contradicted)
+    assert explain_refusal(silent) == NO_DRAFT
 
 
 def test_a_draft_that_is_not_better_is_refused() -> None:

@@ -15,6 +15,8 @@ from tests.support.offline import ROOT
 
 FOREIGN_TEXTS = [
     "Die Frist beträgt 60 Tage und kann nicht verlängert werden.",
+    "Die Lieferung kostet 3,95 Pfund und dauert drei bis fünf Werktage.",
+    "La livraison express coûte 7,50 livres et arrive le jour ouvrable suivant.",
     "La capitale de la France est Paris et elle compte deux millions d'habitants.",
     "El plazo es de treinta días y no puede prorrogarse.",
     "La capitale d'Italia è Roma, che si trova nel centro del paese.",
