@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,7 +45,7 @@ class ProcessRate(msgspec.Struct, frozen=True):
     warm_up: WarmUp
     rate: Throughput
     processor_ms: float
-    """Processor time of the processes for each response, all threads."""
+    """Processor time of the processes for each response, all threads; the process that asks them counts, too."""
     qa_tokens: float | None
     """Tokens that extractive QA reads for each response, from the stage ``load``; None where it measured none."""
     qa_tflop: float | None
@@ -78,9 +79,10 @@ def measure(setup: Setup, save: Save) -> None:
     for count in counts:
         engine, warm_up = load_engine(setup, count)
         with engine:
-            before = read_children_seconds()
+            before = time.process_time() + read_children_seconds()
             rate = measure_in_flight(setup, engine, texts, METRICS["full"], 64 * count, options)
-            spent = 1000 * (read_children_seconds() - before) / max(rate.finished, 1)
+            after = time.process_time() + read_children_seconds()
+            spent = 1000 * (after - before) / max(rate.finished, 1)
             tokens, work = (of_load.get(name) for name in ("qa_tokens", "qa_tflop"))
             results.append(ProcessRate(count, warm_up, rate, spent, tokens, work, engine.statistics().captures))
         save(ProcessRates(WORKLOAD, room, results))
