@@ -188,7 +188,7 @@ def run(settings: Settings, on_listening: Callable[[str], object] | None = None)
             on_listening(url)
         with keep_signals():
             server.run(sockets=[listener])
-        logs.write(logging.INFO, "stopped")
+    logs.write(logging.INFO, "stopped")
     return 0
 
 

@@ -17,13 +17,16 @@ from groundwire.runtime.fake import FakeRuntime
 POISON, FAILING = "poison", "failing"
 """Words of responses that end the process that reads them, and that fail."""
 ALLOWED = "GROUNDWIRE_TEST_ALLOWED"
+SLOW = "slow"
+"""A word of responses that take ``SLOW_SECONDS``."""
+SLOW_SECONDS = 60.0
 SECONDS = 0.005
 """Of a call."""
 
 
 def classify(call: Classify) -> Classified:
     """A label that depends on the texts; ``POISON`` ends the process."""
-    time.sleep(SECONDS)
+    time.sleep(SLOW_SECONDS if SLOW in call.hypothesis else SECONDS)
     if POISON in call.hypothesis:
         os._exit(9)
     if FAILING in call.hypothesis:
