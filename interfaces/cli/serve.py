@@ -14,19 +14,21 @@ import typer
 
 from groundwire.engine import InvalidRequest
 from groundwire.service.settings import (
+    FORMS,
     HINTS,
     NOT_OPTIONS,
     PREFIX,
     Settings,
     is_list,
+    list_warnings,
     load_settings,
     plain_type,
     read_field_docs,
-    read_tokens,
 )
 
 from .groups import expand_groups
 
+NEWLINE = "\n    "
 HELP = f"""Serve the engine over HTTP.
 
 The service answers when its models are warm: `/readyz` says so. Every request has a deadline and limits; a request
@@ -42,19 +44,23 @@ each request is one line of JSON on standard error, without texts. After SIGTERM
     groundwire serve --config groundwire.toml --drain-delay-ms 5000
 
 Every option may also be a variable ({PREFIX}PORT=9000; several values are separated by commas) or a key of the file of
---config (port = 9000, extra = ["nph"]). The command line wins over the environment, and this over the file.
+--config (port = 9000, extra = ["nph"]). The command line wins over the environment, and this over the file. Three
+settings are no options, as other users of the machine can read a command line:
+
+    {NEWLINE.join(FORMS.values())}
 """
 
 
-def _import_run() -> Callable[..., int]:
+def _import_run() -> tuple[Callable[..., int], Callable[[Settings], str]]:
     try:
+        from groundwire.service.checking import check_service
         from groundwire.service.server import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "httptools", "prometheus_client"):
             raise
         typer.echo(f"The service needs {error.name}; install it with: pip install 'groundwire[serve]'", err=True)
         raise typer.Exit(1) from error
-    return run
+    return run, check_service
 
 
 def _make_options() -> list[tuple[str, Any, Any]]:
@@ -82,7 +88,9 @@ else:
 @expand_groups
 def serve(
     config: Annotated[Path | None, typer.Option(help="TOML file with settings.", dir_okay=False)] = None,
-    check: Annotated[bool, typer.Option("--check", help="Read the settings, say if they are usable, end.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say if settings, bundles and metrics are usable; end.")
+    ] = False,
     open_page: Annotated[
         bool, typer.Option("--open", help="Open the page /ui in the browser when the service listens.")
     ] = False,
@@ -100,10 +108,12 @@ def serve(
         raise typer.BadParameter(str(error)) from error
     if open_page and not settings.ui:
         raise typer.BadParameter("the settings leave the page /ui out.", param_hint="--open")
-    run = _import_run()
+    run, check_service = _import_run()
     if check:
-        read_tokens(settings)
-        typer.echo("The settings are usable.")
+        said = check_service(settings)
+        for warning in list_warnings(settings, os.environ):
+            typer.echo(f"Warning: {warning}", err=True)
+        typer.echo(said)
         return
     sys.exit(run(settings, _open_page) if open_page else run(settings))
 

@@ -58,9 +58,12 @@ class Monitoring:
         self.queue_tokens = show("queue_tokens", "Estimated tokens of the requests that are not finished.")
         self.active = show("active_requests", "Requests that the engine works on; the others of the queue wait.")
         self.processes = show("processes", "Processes that compute: fewer while an ended process is replaced.")
+        self.configured = show("configured_processes", "Processes that the server was started with.")
+        self._restarts = count("process_restarts", "Worker processes that were started in place of others.")
+        self._restarted = 0
         self.waiting_calls = show("waiting_calls", "Model calls that wait for a batch.")
         self.streams = show("streams", "Responses that are being checked while they are written.")
-        self.ready = show("ready", "Workers that are ready.")
+        self.ready = show("ready", "1 while the server is ready for requests, as far as /readyz knows; else 0.")
         self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
         self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
@@ -97,16 +100,19 @@ class Monitoring:
         self.batch_seconds.labels(role).observe(ms / 1000)
 
     def update_engine(self, statistics: EngineStatistics) -> None:
-        """Show what the engine does, and add what its cache has answered since the last call."""
+        """Show what the engine does, and add what it has counted since the last call; what is older adds nothing."""
         self.queue_size.set(statistics.unfinished)
         self.queue_tokens.set(statistics.unfinished_tokens)
         self.active.set(statistics.active)
         self.processes.set(statistics.processes)
+        self.configured.set(statistics.configured_processes)
+        self._restarts.inc(max(0, statistics.restarts - self._restarted))
+        self._restarted = max(self._restarted, statistics.restarts)
         self.waiting_calls.set(sum(statistics.waiting_calls.values()))
         hits, misses = statistics.cache_hits, statistics.cache_misses
-        self._cache_hits.inc(hits - self._cached[0])
-        self._cache_misses.inc(misses - self._cached[1])
-        self._cached = (hits, misses)
+        self._cache_hits.inc(max(0, hits - self._cached[0]))
+        self._cache_misses.inc(max(0, misses - self._cached[1]))
+        self._cached = (max(hits, self._cached[0]), max(misses, self._cached[1]))
 
     def render(self) -> bytes:
         """All numbers in Prometheus' text format."""

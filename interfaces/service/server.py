@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import logging
+import os
 import selectors
 import signal
 import socket
@@ -20,12 +21,13 @@ import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
+from groundwire.runtime.version import VERSION
 
 from . import logs
 from .application import app
 from .connections import Connection, Connections
 from .front import Front
-from .settings import Settings
+from .settings import Settings, list_warnings
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -125,11 +127,16 @@ def load_engine(settings: Settings) -> Engine:
         threads=settings.threads,
         extra=settings.extra,
         processes=settings.workers,
-        options=LoadOptions(
-            calibration=settings.calibration,
-            max_waiting_tokens=settings.max_waiting_tokens,
-            tenant_weights=settings.tenant_weights,
-        ),
+        options=make_load_options(settings),
+    )
+
+
+def make_load_options(settings: Settings) -> LoadOptions:
+    """The options of the engine; raises InvalidRequest for a calibration that cannot be read."""
+    return LoadOptions(
+        calibration=settings.calibration,
+        max_waiting_tokens=settings.max_waiting_tokens,
+        tenant_weights=settings.tenant_weights,
     )
 
 
@@ -164,6 +171,8 @@ def run(settings: Settings, on_listening: Callable[[str], object] | None = None)
     BundleError or DeviceError for settings that do not work.
     """
     logs.configure(settings.log_level)
+    for warning in list_warnings(settings, os.environ):
+        logs.write(logging.WARNING, "warning", detail=warning)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with listen(settings) as listener, load_engine(settings) as engine:
         front = app(engine, settings)
@@ -183,7 +192,18 @@ def run(settings: Settings, on_listening: Callable[[str], object] | None = None)
         server = DrainingServer(config, front, settings.drain_delay_ms / 1000)
         host, port = listener.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        logs.write(logging.INFO, "listening", url=url)
+        identity = engine.core.runtime.identity
+        logs.write(
+            logging.INFO,
+            "listening",
+            url=url,
+            version=VERSION,
+            bundle=identity.bundle,
+            digest=identity.digest,
+            device=identity.device,
+            workers=settings.workers,
+            tokens=bool(front.service.tokens),
+        )
         if on_listening is not None:
             on_listening(url)
         with keep_signals():

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 
 import pytest
 import yaml
 
+from groundwire.engine.processes.process import EXIT_SECONDS
+from groundwire.service import server
 from groundwire.service.application import OPERATIONS
 from groundwire.service.monitoring import Monitoring
+from groundwire.service.problems import STATUS
 from groundwire.service.settings import HINTS, load_settings
 from tests.support.offline import ROOT
 from tests.support.traffic import EXACT, make_score
@@ -20,6 +25,12 @@ CHART = FOLDER / "helm" / "groundwire"
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 MANIFESTS = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text(encoding="utf-8")))
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+ALERTS = yaml.safe_load((CHART / "alerts.yaml").read_text(encoding="utf-8"))
+LABEL_VALUES = {
+    "status": {str(status) for status in STATUS.values()},
+    "route": {operation.path for operation in OPERATIONS},
+    "label": {"unknown"},
+}
 VARIABLE = re.compile(r"GROUNDWIRE_([A-Z_]+)")
 
 
@@ -54,7 +65,42 @@ def test_the_dashboard_shows_numbers_that_exist() -> None:
             assert {name, re.sub(r"_(bucket|sum|count)$", "", name)} & known, name
         assert query.count("(") == query.count(")")
         for label in re.findall(r"by \((\w+)", query):
-            assert label in {"status", "le", "label", "role", "metric"}
+            assert label in {"status", "le", "label", "role", "metric", "alertname"}
+
+
+def test_the_alerts_are_about_numbers_and_labels_that_exist() -> None:
+    known = list_numbers()
+    (group,) = ALERTS["groups"]
+    names = [rule["alert"] for rule in group["rules"]]
+    assert len(names) == len(set(names))
+    for rule in group["rules"]:
+        assert rule["labels"]["severity"] in {"warning", "critical"}
+        assert rule["annotations"].keys() == {"summary", "description"}
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+        found = re.findall(r"groundwire_\w+", rule["expr"])
+        assert found
+        for name in found:
+            assert {name, re.sub(r"_(bucket|sum|count)$", "", name)} & known, name
+        for label, value in re.findall(r'(\w+)="([^"]+)"', rule["expr"]):
+            assert value in LABEL_VALUES[label], rule["alert"]
+
+
+def test_the_guide_says_what_to_do_about_every_alert() -> None:
+    guide = (ROOT / "docs" / "guides" / "operate.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(Groundwire[A-Z]\w+)`", guide)) == {rule["alert"] for rule in ALERTS["groups"][0]["rules"]}
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is a part of Prometheus")
+def test_prometheus_reads_the_alerts() -> None:
+    command = ["promtool", "check", "rules", str(CHART / "alerts.yaml")]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_the_images_are_pinned() -> None:
+    compose = yaml.safe_load((FOLDER / "compose.yaml").read_text(encoding="utf-8"))
+    for name, service in compose["services"].items():
+        assert re.fullmatch(r"[\w/]+:v?\d+\.\d+\.\d+", service["image"]), name
 
 
 def test_the_guide_lists_numbers_that_exist() -> None:
@@ -82,7 +128,9 @@ def test_the_pods_have_time_to_stop() -> None:
     variables = {entry["name"]: entry.get("value", "token") for entry in container["env"]}
     settings = load_settings(environment=variables)
     grace = pod["terminationGracePeriodSeconds"] * 1000
-    assert settings.drain_delay_ms + settings.drain_timeout_ms < grace
+    ending = server.HANDSHAKE_SECONDS + server.ACCEPT_SECONDS + server.SETTLE_SECONDS + EXIT_SECONDS
+    assert 7 < ending < 8, "values.yaml and the guide say 8 seconds"
+    assert settings.drain_delay_ms + settings.drain_timeout_ms + 8_000 <= grace
     probe = container["readinessProbe"]
     assert settings.drain_delay_ms >= probe["periodSeconds"] * 1000
 
