@@ -48,7 +48,10 @@ FOLDING_THREADS = 2
 
 def work() -> None:
     """Answer the messages of standard input on standard output; the process ends when they end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the engine ends them
+    # Ctrl-C reaches all processes of a terminal, and a service manager may ask all processes of a service to end: it is
+    # the engine that ends these, after their requests.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     source, out = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library may print
     first: Envelope = read_message(source)

@@ -10,8 +10,9 @@ from .process import WorkerProcess
 log = logging.getLogger("groundwire")
 TICK_SECONDS = 5.0
 """Between two looks at the processes."""
-SILENT_TICKS = 6
-"""Looks at a process without a message from it, after which it is killed: 30 seconds."""
+SILENT_TICKS = 12
+"""Looks at a process without a message from it, after which it is killed: a minute. A process that reads megabytes, or
+loads a library on a busy machine, holds Python's lock for seconds."""
 
 
 class Watchdog:

@@ -61,7 +61,8 @@ def test_scores_are_those_of_one_process(engine: Engine) -> None:
 
 def test_a_killed_process_loses_no_request(engine: Engine) -> None:
     wait_for(2, engine)
-    killed, _ = list_pids(engine)
+    killed, other = list_pids(engine)
+    os.kill(other, signal.SIGTERM)  # as a service manager does, which asks all processes of a service to end
     before = engine.statistics().restarts
     scores = engine.score_many(
         [(f"C{response}", knowledge) for response, knowledge in ITEMS], metrics="nli", options=Options(max_windows=9)
@@ -72,6 +73,7 @@ def test_a_killed_process_loses_no_request(engine: Engine) -> None:
     wait_for(2, engine)
     assert engine.statistics().restarts == before + 1
     assert killed not in list_pids(engine)
+    assert other in list_pids(engine)
 
 
 def test_a_request_that_ends_every_process_fails_alone(engine: Engine) -> None:

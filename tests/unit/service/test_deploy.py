@@ -77,9 +77,9 @@ def test_the_alerts_are_about_numbers_and_labels_that_exist() -> None:
         assert rule["labels"]["severity"] in {"warning", "critical"}
         assert rule["annotations"].keys() == {"summary", "description"}
         assert rule["expr"].count("(") == rule["expr"].count(")")
-        found = re.findall(r"groundwire_\w+", rule["expr"])
-        assert found
-        for name in found:
+        series = re.findall(r"groundwire_\w+", rule["expr"])
+        assert series
+        for name in series:
             assert {name, re.sub(r"_(bucket|sum|count)$", "", name)} & known, name
         for label, value in re.findall(r'(\w+)="([^"]+)"', rule["expr"]):
             assert value in LABEL_VALUES[label], rule["alert"]
