@@ -190,7 +190,7 @@ class Scheduler:
         """Accept no more jobs, and return when none is unfinished and no batch is running.
 
         Unfinished jobs end with status ``cancelled``: at once, or with ``drain`` after ``timeout_ms`` (None: never, all
-        of them finish). ``on_answered`` is called between the two: it may end batches that nobody waits for.
+        of them finish). ``on_answered`` is called between the two: it may end batches that are not needed.
         Does nothing in a forked process, where the threads that it would wait for do not exist.
         """
         if self.is_forked:

@@ -23,6 +23,12 @@ PATIENT = {"Groundwire-Deadline-Ms": "60000"}
 """For the first score of a process."""
 
 
+@pytest.fixture(autouse=True)
+def allow_slow_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first score of a process takes longer where other work has the processors."""
+    monkeypatch.setattr(health, "PROBE_MS", 300_000.0)
+
+
 def list_pids(engine: Engine) -> list[int]:
     workers = engine.core.runtime
     assert isinstance(workers, ProcessRuntime)

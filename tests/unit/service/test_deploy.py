@@ -109,6 +109,8 @@ def test_the_guide_lists_numbers_that_exist() -> None:
     known = list_numbers()
     assert listed <= known
     assert {name for name in known if not name.endswith("_created")} == listed
+    operate = (ROOT / "docs" / "guides" / "operate.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(groundwire_\w+)", operate)) <= known
 
 
 @pytest.mark.parametrize(
