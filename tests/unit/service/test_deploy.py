@@ -9,6 +9,7 @@ import subprocess
 import tomllib
 
 import pytest
+import uvicorn
 import yaml
 
 from groundwire.engine.processes.process import EXIT_SECONDS
@@ -16,7 +17,7 @@ from groundwire.service import server
 from groundwire.service.application import OPERATIONS
 from groundwire.service.monitoring import Monitoring
 from groundwire.service.problems import STATUS
-from groundwire.service.settings import HINTS, load_settings
+from groundwire.service.settings import HINTS, Settings, load_settings
 from tests.support.offline import ROOT
 from tests.support.traffic import EXACT, make_score
 
@@ -135,6 +136,26 @@ def test_the_pods_have_time_to_stop() -> None:
     assert settings.drain_delay_ms + settings.drain_timeout_ms + 8_000 <= grace
     probe = container["readinessProbe"]
     assert settings.drain_delay_ms >= probe["periodSeconds"] * 1000
+
+
+def test_a_service_manager_waits_for_the_requests_and_leaves_the_processes_to_the_server() -> None:
+    unit = (FOLDER / "systemd" / "groundwire.service").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^(\w+)=(.*)$", unit, re.M))
+    settings = load_settings(environment=dict(re.findall(r"^Environment=(\w+)=(.*)$", unit, re.M)))
+    assert values["KillMode"] == "mixed"
+    assert settings.drain_delay_ms + settings.drain_timeout_ms + 8_000 <= int(values["TimeoutStopSec"]) * 1000
+
+
+def test_the_proxy_fits_the_limits_of_the_server() -> None:
+    proxy = (FOLDER / "nginx" / "groundwire.conf").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^ *(\w+) +([^;]+);", proxy.partition("location")[0], re.M))
+    settings = Settings()
+    assert int(values["client_max_body_size"].removesuffix("m")) * 1_000_000 == settings.max_body_bytes
+    assert float(values["proxy_read_timeout"].removesuffix("s")) * 1000 > settings.max_deadline_ms
+    assert float(values["keepalive_timeout"].removesuffix("s")) < uvicorn.Config(None).timeout_keep_alive
+    parts = re.search(r"\^/\(([\w|]+)\)\$ \{\n +client_max", proxy)
+    assert parts is not None
+    assert {f"/{part}" for part in parts[1].split("|")} <= {operation.path for operation in OPERATIONS}
 
 
 def test_the_chart_and_the_image_have_the_version_of_groundwire() -> None:
