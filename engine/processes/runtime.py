@@ -148,9 +148,12 @@ class ProcessRuntime:
         """End the processes, whatever they work on, and return when they have ended."""
         with self._changed:
             self._closed = True
-            processes, self._ready = [*self._ready, *self._started], []
+            ready, self._ready = self._ready, []
+            started = list(self._started)
             self._changed.notify_all()
-        end_all(processes)
+        for process in started:
+            process.kill()
+        end_all(ready)
 
     def computes(self, metric: str) -> bool:
         """Whether the processes know a metric; what the caller has registered here, they do not."""
@@ -235,10 +238,11 @@ class ProcessRuntime:
 
     def _start_other(self) -> WorkerProcess:
         """Start a process in place of another one, and return it when it computes."""
+        process = WorkerProcess(self._start, self._replace)
         with self._changed:
             if self._closed:
+                process.kill()
                 raise EngineClosed("The runtime was closed.")
-            process = WorkerProcess(self._start, self._replace)
             self._started.add(process)
         try:
             self._add(process)

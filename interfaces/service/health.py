@@ -52,7 +52,7 @@ class Readiness:
         self.is_warm = False
         self.is_draining = False
         self.problem = ""
-        """Why the last warm-up or probe failed; empty if it did not."""
+        """Why the last warm-up or probe failed, or is not finished; empty after one that succeeded."""
 
     @property
     def is_ready(self) -> bool:
@@ -109,7 +109,8 @@ class Readiness:
             if probe.done():
                 return
             self.check_computes()
-        raise Refusal("not_ready", f"A score of the server's own is not finished after {WAIT_SECONDS:g} s.")
+        self.problem = f"A score of the server's own is not finished after {WAIT_SECONDS:g} s."
+        raise Refusal("not_ready", self.problem)
 
     async def _warm(self) -> None:
         try:
@@ -124,9 +125,9 @@ class Readiness:
 
     async def _score(self) -> None:
         """Score a text that is not in the cache, before all requests."""
-        started, self.problem = self._now(), ""
+        started = self._now()
         if self._metrics is None:
-            self._probed_at = started
+            self._probed_at, self.problem = started, ""
             return
         response = f"Bees make honey. Jar number {next(self._numbers)} keeps for many years."
         try:
@@ -136,7 +137,7 @@ class Readiness:
             messages = [result.message for result in score.metrics.values() if result.value is None]
             statuses = [result.status for result in score.metrics.values()]
             refuse_stopped(score.status, statuses, " ".join(messages))
-            self._probed_at = started
+            self._probed_at, self.problem = started, ""
         except (GroundwireError, Refusal) as error:
             self._probed_at = None
             self.problem = f"A score of the server's own failed: {error}"
