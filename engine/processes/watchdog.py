@@ -16,7 +16,7 @@ loads a library on a busy machine, holds Python's lock for seconds."""
 
 
 class Watchdog:
-    """Asks processes for signs of life, and kills those that give none. Not thread-safe.
+    """Asks processes for signs of life, and kills a process that gives none. Not thread-safe.
 
     Looks are counted, not seconds: where this process too was stopped, the others have done nothing wrong.
     """

@@ -45,7 +45,7 @@ each request is one line of JSON on standard error, without texts. After SIGTERM
 
 Every option may also be a variable ({PREFIX}PORT=9000; several values are separated by commas) or a key of the file of
 --config (port = 9000, extra = ["nph"]). The command line wins over the environment, and this over the file. Three
-settings are no options, as other users of the machine can read a command line:
+settings are not options, as other users of the machine can read a command line:
 
     {NEWLINE.join(FORMS.values())}
 """

@@ -45,7 +45,7 @@ class Authorizer:
     """Lets requests with one of the tokens in, or all requests without any tokens."""
 
     def __init__(self, tokens: Iterable[str], tenants: Mapping[str, str] = MappingProxyType({})) -> None:
-        """``tenants`` are the tenants of those of the ``tokens`` that name one."""
+        """``tenants`` has a tenant for each of the ``tokens`` that names one."""
         self._digests = tuple(_digest(token) for token in tokens)
         self._tenants = {_digest(token): tenant for token, tenant in tenants.items()}
 

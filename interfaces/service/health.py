@@ -52,7 +52,7 @@ class Readiness:
         self.is_warm = False
         self.is_draining = False
         self.problem = ""
-        """Why the last warm-up or probe failed, or is not finished; empty after one that succeeded."""
+        """Why the last warm-up or probe failed, or is not finished; empty after a probe that succeeded."""
 
     @property
     def is_ready(self) -> bool:

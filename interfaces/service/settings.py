@@ -232,10 +232,10 @@ def plain_type(field: str) -> type:
 
 
 def read_tenants(settings: Settings) -> dict[str, str]:
-    """The tenants of the settings by their tokens; InvalidRequest for an empty token, and for one of two tenants."""
+    """The tenants of the settings by their tokens; InvalidRequest for an empty token or a token of two tenants."""
     tenants = dict[str, str]()
-    for tenant, given in settings.tenant_tokens.items():
-        tokens = [token.strip() for token in ((given,) if isinstance(given, str) else given)]
+    for tenant, entry in settings.tenant_tokens.items():
+        tokens = [token.strip() for token in ((entry,) if isinstance(entry, str) else entry)]
         if not tenant or not tokens or "" in tokens:  # the name may be a token, to which no tenant was written
             raise InvalidRequest(
                 f"tenant_tokens has an entry without a tenant or without a token. Write {FORMS['tenant_tokens']}."
@@ -249,7 +249,7 @@ def read_tenants(settings: Settings) -> dict[str, str]:
 
 
 def read_tokens(settings: Settings) -> tuple[str, ...]:
-    """The tokens of the settings and of their file, those of tenants included.
+    """The tokens of the settings, of their file and of tenants.
 
     Raises InvalidRequest if the file cannot be read, and for an empty token.
     """
@@ -269,7 +269,7 @@ def read_tokens(settings: Settings) -> tuple[str, ...]:
 
 
 def list_warnings(settings: Settings, environment: Mapping[str, str]) -> list[str]:
-    """What is probably not meant: a server that anyone in the network may ask, and variables that are no settings."""
+    """What is probably not meant: a server that anyone in the network may ask, and misspelt variables."""
     warnings = []
     if not read_tokens(settings) and not _is_loopback(settings.host):
         warnings.append(
