@@ -53,8 +53,7 @@ settings are not options, as other users of the machine can read a command line:
 
 def _import_run() -> tuple[Callable[..., int], Callable[[Settings], str]]:
     try:
-        from groundwire.service.checking import check_service
-        from groundwire.service.server import run
+        from groundwire.service.server import check_service, run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "httptools", "prometheus_client"):
             raise

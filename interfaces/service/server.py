@@ -1,4 +1,4 @@
-"""Runs the application with uvicorn."""
+"""Runs the application with uvicorn, and checks beforehand what it would serve."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
+from groundwire.engine.core.plan import make_plan
+from groundwire.runtime.local import describe
 from groundwire.runtime.version import VERSION
 
 from . import logs
 from .application import app
 from .connections import Connection, Connections
 from .front import Front
-from .settings import Settings, list_warnings
+from .settings import Settings, list_warnings, read_tokens
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -137,6 +139,32 @@ def make_load_options(settings: Settings) -> LoadOptions:
         calibration=settings.calibration,
         max_waiting_tokens=settings.max_waiting_tokens,
         tenant_weights=settings.tenant_weights,
+    )
+
+
+def check_service(settings: Settings) -> str:
+    """Say what a server with these settings would serve, in one sentence, without loading a model.
+
+    Files of bundles are read, and compared with their digests; ports are not opened.
+
+    Raises:
+        InvalidRequest: A setting, a token, a metric or the calibration is not usable.
+        BundleError: A bundle is missing or damaged.
+        DeviceError: The device cannot be used.
+    """
+    tokens = len(read_tokens(settings))
+    roles, identity, calibration = describe(settings.bundle, settings.device, settings.extra)
+    calibration = make_load_options(settings).loaded_calibration or calibration
+    try:
+        metrics = ", ".join(make_plan(roles, identity, calibration, settings.metrics or None).names)
+    except InvalidRequest:
+        if settings.metrics:
+            raise
+        metrics = "none"  # a bundle that repairs or generates, and scores nothing
+    return (
+        f"The settings are usable: bundle {identity.bundle} {identity.digest} on {identity.device}, metrics {metrics}, "
+        f"{settings.workers} worker{'s' * (settings.workers > 1)}, "
+        f"{tokens or 'no'} token{'s' * (tokens != 1)}."
     )
 
 
