@@ -234,7 +234,7 @@ class ProcessRuntime:
                 self._changed.notify_all()
                 return loaded
         end_all([process])
-        return loaded
+        raise EngineClosed("The runtime was closed.")
 
     def _start_other(self) -> WorkerProcess:
         """Start a process in place of another one, and return it when it computes."""
@@ -269,7 +269,7 @@ class ProcessRuntime:
             self._loading += 1
         log.warning("worker process %d has ended; another is started", ended.pid)
         delay = FIRST_DELAY
-        while not self._closed:
+        while True:
             try:
                 other = self._start_other()
             except GroundwireError as error:
