@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import httpx
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, Router
+from starlette.routing import Router
+from starlette.types import Receive, Scope, Send
 
 from groundwire.engine import Engine, InvalidRequest
 
@@ -18,8 +17,6 @@ from .problems import Refusal
 from .settings import ProxySettings
 from .state import Service
 from .upstream import Upstream
-
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 def make_proxy(engine: Engine, settings: ProxySettings, transport: httpx.AsyncBaseTransport | None = None) -> Front:
@@ -53,15 +50,14 @@ def make_proxy(engine: Engine, settings: ProxySettings, transport: httpx.AsyncBa
         Operation("GET", "/readyz", health.readyz),
         Operation("GET", "/metrics", health.metrics),
     )
-    routes: list[BaseRoute] = [make_route(service, operation) for operation in operations]
-    routes.append(Route("/{path:path}", refuse, methods=METHODS))
-    return Front(service, Router(routes, redirect_slashes=False), upstream.close)
+    routes = [make_route(service, operation) for operation in operations]
+    return Front(service, Router(routes, redirect_slashes=False, default=refuse), upstream.close)
 
 
-async def refuse(request: Request) -> Response:
+async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
     """Say which paths there are."""
     raise Refusal(
         "not_found",
-        f"The proxy has no {request.method} {request.url.path!r:.100}: it answers /v1/chat/completions and /v1/models, "
+        f"The proxy has no {scope['path']!r:.100}: it answers /v1/chat/completions and /v1/models, "
         "and would let answers of other paths leave unchecked.",
     )

@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from groundwire.cli.proxy import proxy
-from groundwire.engine import InvalidRequest
+from groundwire.engine import BundleError, GroundwireError, InvalidRequest
 from groundwire.service import server
 from groundwire.service.proxy import make_proxy
 from groundwire.service.settings import NOT_OPTIONS, ProxySettings, list_hints
@@ -26,7 +26,7 @@ UPSTREAM = "http://localhost:8001/v1"
 
 def invoke(*arguments: str, **environment: str) -> tuple[int, str]:
     result = CliRunner().invoke(PROGRAM, ["proxy", *arguments], env={"COLUMNS": "400", **environment})
-    if isinstance(result.exception, InvalidRequest):
+    if isinstance(result.exception, GroundwireError):
         raise result.exception
     return result.exit_code, re.sub(r"[^\S\n]+", " ", re.sub(r"\x1b\[\d*m", "", result.output))
 
@@ -37,6 +37,9 @@ def test_every_setting_is_an_option_with_its_help() -> None:
     for name in list_hints(ProxySettings):
         assert (f"--{name.replace('_', '-')} " in text) == (name not in NOT_OPTIONS), name
     assert "tool (and function). Default: system,tool." in text
+    for name in NOT_OPTIONS:
+        assert f" {name} = " in text
+        assert f" GROUNDWIRE_{name.upper()}=" in text
 
 
 def test_the_options_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +59,12 @@ def test_the_options_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settings_can_be_checked_without_serving(tmp_path: Path) -> None:
     file = tmp_path / "groundwire.toml"
     file.write_text(f'upstream = "{UPSTREAM}"\nwithout_knowledge = "refuse"\n')
-    assert invoke("--check", "--config", str(file)) == (0, "The settings are usable.\n")
+    code, text = invoke("--check", "--config", str(file), "--host", "0.0.0.0", GROUNDWIRE_UPSTREAM_KYE="key")
+    assert (code, "The settings are usable: bundle compact" in text) == (0, True)
+    assert "There are no tokens and the host is 0.0.0.0" in text
+    assert "GROUNDWIRE_UPSTREAM_KYE, which is no setting (did you mean GROUNDWIRE_UPSTREAM_KEY?)" in text
+    with pytest.raises(BundleError, match="No bundle 'absent'"):
+        invoke("--check", "--config", str(file), "--bundle", "absent")
     with pytest.raises(InvalidRequest, match=r"upstream is '', no address of a server"):
         invoke("--check")
     code, text = invoke("--upstream", UPSTREAM, "--policy", "pass")

@@ -272,6 +272,10 @@ def test_other_paths_are_refused() -> None:
             refused = await client.post(path, json={})
             assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
         assert "would let answers of other paths leave unchecked" in refused.json()["detail"]
+        assert (await client.get(PATH)).status_code == 405
+        numbers = (await client.get("/metrics")).text
+        assert 'groundwire_refusals_total{code="not_found",route="other"} 4.0' in numbers
+        assert f'groundwire_refusals_total{{code="method_not_allowed",route="{PATH}"}} 1.0' in numbers
         assert (await client.get("/readyz")).status_code == 200
         assert 'groundwire_verdicts_total{label="consistent"' not in (await client.get("/metrics")).text
         await client.post(PATH, json={"model": "m", "messages": ASKED, "groundwire": GIVEN})
