@@ -25,7 +25,7 @@ from groundwire.service.request import (
     may_repeat_keys,
     read_headers,
 )
-from groundwire.service.settings import Settings, read_field_docs, read_tokens
+from groundwire.service.settings import Settings, read_field_docs, read_tenants, read_tokens
 from tests.support.streams import world
 
 
@@ -85,9 +85,8 @@ def test_one_of_the_tokens_is_needed() -> None:
 
 
 def test_a_token_names_its_tenant_and_a_gateway_the_tenants_of_others() -> None:
-    tenants = {"shop": "first", "*": "second"}
-    settings = Settings(tokens=("third",), tenant_tokens=tenants)
-    authorizer = Authorizer(read_tokens(settings), tenants)
+    settings = Settings(tokens=("third",), tenant_tokens={"shop": "first", "*": "second"})
+    authorizer = Authorizer(read_tokens(settings), read_tenants(settings))
     tenant_by_token = {
         token: bound_options(Options(tenant="theirs"), settings, authorizer.check(f"Bearer {token}")).tenant
         for token in ("first", "second", "third")
