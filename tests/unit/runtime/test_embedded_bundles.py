@@ -64,7 +64,9 @@ def test_a_damaged_package_is_named(install: Install, checkout: Path) -> None:
 
 def test_without_any_bundle_the_packages_are_named(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
-    with pytest.raises(BundleError, match="pip install groundwire-compact groundwire-reader groundwire-nph groundwire-generator"):
+    with pytest.raises(
+        BundleError, match="pip install groundwire-compact groundwire-reader groundwire-nph groundwire-generator"
+    ):
         locate("mine")
 
 
