@@ -6,7 +6,7 @@
 - ``{{ quality METRICS }}`` is replaced by the metrics' ROC-AUC, from the pages of quality.
 - ``{{ facts METRICS }}`` is replaced by table rows from the metrics' records.
 - ``{{ figure CELLS }}`` is replaced by the last cell of the row of a page of quality that begins with these cells.
-- ``{{ domains }}`` and ``{{ range RATE }}`` are replaced by the default verdict's rates of errors (docs/quality_default.md).
+- ``{{ domains }}`` and ``{{ range RATE }}`` are replaced by figures of the default verdict (quality_default.md).
 - ``{{ cost ROLES }}`` and the other names in ``TABLES`` are replaced by figures from bench/results.
 """
 
