@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.quality.pairs import read_pairs, score_pairs  # noqa: E402
 
-# mypy takes the folder of that name for the module.
+# The folder of the pairs has the same name as the module, and mypy finds the folder.
 from bench.quality.production import FOLDER, Row  # type: ignore[attr-defined]  # noqa: E402
 from groundwire.engine import Engine, Score  # noqa: E402
 from groundwire.engine.verdict.decision import decide_response  # noqa: E402
