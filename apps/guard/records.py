@@ -73,12 +73,7 @@ class FinalEvent(Record, frozen=True, tag="final"):
     """The stream was finished."""
 
     score: Score
-<<<<<<< HEAD
     """The score of the response as it was fed, as ``Engine.score`` gives it: before policies replaced parts of it."""
-=======
-    """The score of the response as it was fed, as ``Engine.score`` gives it; it does not read what policies replaced it
-    by."""
->>>>>>> support
     label: Literal["consistent", "inconsistent", "unverifiable", "unknown"]
     """The label of ``score``, but ``inconsistent`` if a sentence was so by itself, which is final. Go by this label;
     where ``score`` has another, a warning of ``score`` says so."""
