@@ -29,7 +29,12 @@ KUBERNETES = ("1.25.0", "1.37.0")
 VALUES: dict[str, dict[str, Any]] = {
     "defaults": {},
     "everything": {
-        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "serviceMonitor": {
+            "enabled": True,
+            "labels": {"release": "prometheus"},
+            "token": {"secret": "prometheus", "key": "token"},
+        },
+        "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
         "networkPolicy": {
             "from": [{"namespaceSelector": {"matchLabels": {"name": "bots"}}}],
             "egress": [{"ports": [{"protocol": "TCP", "port": 443}]}],
@@ -52,7 +57,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "podDisruptionBudget": {"enabled": False},
     },
 }
-CUSTOM = {"ServiceMonitor": {"spec": {"selector", "endpoints"}}}
+CUSTOM = {"ServiceMonitor": {"spec": {"selector", "endpoints"}}, "PrometheusRule": {"spec": {"groups"}}}
 """Kinds that Kubernetes itself has no schema for, and the fields that they need."""
 
 

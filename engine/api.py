@@ -298,9 +298,7 @@ class Engine:
         """
         if timeout_ms is not None:
             timeout_ms = check_number("timeout_ms", timeout_ms, 0)
-        self._core.scheduler.close(drain=drain, timeout_ms=timeout_ms)
-        if not self._core.scheduler.is_forked:
-            self._core.runtime.close()
+        self._core.close(drain=drain, timeout_ms=timeout_ms)
 
     async def aclose(self, *, drain: bool = False, timeout_ms: float | None = None) -> None:
         """Close the engine in asyncio, as ``close``, while the event loop goes on."""

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
-from typing import IO, Any
+from typing import IO, Any, Never
 
 import msgspec
 
@@ -29,6 +29,7 @@ from .processes.messages import (
     AskStatistics,
     Envelope,
     Loaded,
+    Ping,
     PipeClosed,
     RunCalls,
     Start,
@@ -47,14 +48,16 @@ FOLDING_THREADS = 2
 
 
 def work() -> None:
-    """Answer the messages of standard input on standard output, until they end; the whole life of the process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the engine ends them
+    """Answer the messages of standard input on standard output; the process ends when they end."""
+    # Ctrl-C reaches all processes of a terminal, and a service manager may ask all processes of a service to end: it is
+    # the engine that ends these, after their requests.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     source, out = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library may print
     first: Envelope = read_message(source)
     worker = _Worker(out)
-    with worker.open(first) as engine:
-        worker.read(source, engine)
+    worker.read(source, worker.open(first))
 
 
 class _Worker:
@@ -90,13 +93,13 @@ class _Worker:
         self._write(first.number, loaded)
         return engine
 
-    def read(self, source: IO[bytes], engine: Engine) -> None:
-        """Start what each message asks for; answers are written when they are there, in any order."""
+    def read(self, source: IO[bytes], engine: Engine) -> Never:
+        """Start what each message asks for; answers are written when they are there, in any order. Does not return."""
         while True:
             try:
                 number, content = read_message(source)
             except PipeClosed:
-                return
+                self._leave()
             self._answer(number, self._begin, number, content, engine)
 
     def _answer(self, number: int, make: Callable[..., Any], *arguments: Any) -> None:
@@ -124,9 +127,10 @@ class _Worker:
                 job = engine.core.run([_ask(call) for call in content.calls], options, is_bounded=False)
                 self._answer_when_done(number, job, _read_outcomes)
             case StreamCall():
-                threading.Thread(target=self._stream, args=(number, content, engine), daemon=True).start()
+                self._start_thread(self._stream, number, content, engine)
             case WarmUp():
-                engine.warmup()
+                self._start_thread(self._warm_up, number, engine)
+            case Ping():
                 return True
             case AskStatistics():
                 return engine.statistics()
@@ -137,6 +141,17 @@ class _Worker:
         job.future.add_done_callback(
             lambda future: self._threads.submit(self._answer, number, lambda: make(future.result()))
         )
+
+    def _start_thread(self, target: Callable[..., object], *arguments: Any) -> None:
+        """For what takes long: meanwhile the process answers other messages, and shows that it lives."""
+        threading.Thread(target=target, args=arguments, daemon=True).start()
+
+    def _warm_up(self, number: int, engine: Engine) -> None:
+        def warm_up() -> bool:
+            engine.warmup()
+            return True
+
+        self._answer(number, warm_up)
 
     def _stream(self, number: int, content: StreamCall, engine: Engine) -> None:
         def write_parts() -> None:
@@ -152,6 +167,11 @@ class _Worker:
                 write_message(self._out, Envelope(number, content))
             except PipeClosed:
                 os._exit(1)  # the engine has ended, and no answer can reach it
+
+    def _leave(self) -> Never:
+        """End the process: nothing that it still computes is waited for, and the system frees its memory fastest."""
+        with self._lock:
+            os._exit(0)
 
 
 _REQUEST = msgspec.msgpack.Decoder(Request)

@@ -71,7 +71,7 @@ class Bundle:
             ) from error
 
         def say(reason: str) -> BundleError:
-            return BundleError(f"{path} is damaged: {reason}. Export the bundle again, or restore the file.")
+            return BundleError(f"{path} is damaged: {reason}. {_say_repair(directory)}")
 
         schema = decode_json(raw, _Schema, say).schema
         if schema > SCHEMA:
@@ -88,7 +88,7 @@ class Bundle:
             if size != entry.bytes:
                 raise BundleError(
                     f"{directory / name} has {size} bytes; the manifest says {entry.bytes}. "
-                    "The file is damaged or incomplete: restore it or export the bundle again."
+                    f"The file is damaged or incomplete. {_say_repair(directory)}"
                 )
         return bundle
 
@@ -104,7 +104,7 @@ class Bundle:
             inside = path.resolve(strict=True).is_relative_to(self.directory.resolve())
         except (OSError, RuntimeError) as error:
             raise BundleError(
-                f"{path} is missing, although the manifest lists it: restore it or export again."
+                f"{path} is missing, although the manifest lists it. {_say_repair(self.directory)}"
             ) from error
         if not inside:
             raise BundleError(f"{path} is a link that leaves the bundle; copy the file into its place.")
@@ -183,7 +183,7 @@ class Bundle:
             if digest != entry.sha256:
                 raise BundleError(
                     f"{self.directory / name} has SHA-256 {digest[:16]}…; the manifest says {entry.sha256[:16]}…. "
-                    "The file was changed after the export: restore it or export the bundle again."
+                    f"The file was changed after the export. {_say_repair(self.directory)}"
                 )
         self.read_recorded()
         for role in self.manifest.roles.values():
@@ -264,6 +264,18 @@ def sha256(path: Path) -> str:
     """Hexadecimal SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _say_repair(directory: Path) -> str:
+    """What to do about a file that is damaged: a bundle that a package has brought is installed again."""
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            brought = Path(next(iter(entry.load().__path__)))
+        except (ImportError, AttributeError):
+            continue
+        if entry.dist and brought.resolve() == directory.resolve():
+            return f"Install the bundle again: pip install --force-reinstall {entry.dist.name}"
+    return "Restore the file, or export the bundle again."
 
 
 def _find_embedded(name: str) -> Path:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -302,6 +303,24 @@ class LocalRuntime:
             f"{message} Export a model that writes responses: groundwire export generator --source ID_OR_DIR --out "
             "BUNDLE; `python -m groundwire.recipes generator` trains one."
         )
+
+
+class Described(NamedTuple):
+    """What a runtime would run."""
+
+    roles: frozenset[str]
+    identity: Identity
+    calibration: Calibration | None
+
+
+def describe(bundle: str | Path, device: DeviceChoice = "auto", extra: Sequence[str | Path] = ()) -> Described:
+    """Describe what ``LocalRuntime.load`` would load, without loading a model: files are compared with their digests,
+    and the device is started. Raises as ``load``."""
+    bundles = _open_bundles(bundle, extra, None, verify=True)
+    roles = merge_roles(bundles)
+    on_cuda = [value for opened in bundles for value in opened.manifest.precisions_on("cuda").values()]
+    calibration = join_calibrations([opened.manifest.calibration for opened in bundles])
+    return Described(frozenset(roles), identify(bundles, choose_device(device, on_cuda)), calibration)
 
 
 def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True, strict: bool = False) -> Identity:

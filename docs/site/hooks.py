@@ -548,7 +548,7 @@ def write_serving() -> str:
         f"{middle:.1f} MB in the middle and {end:.1f} MB at the end (`python -m bench.soak_http`). "
         f"{document['machine']['cores']} cores, {document['machine']['processor']}."
     )
-    return f"{_table([*titles, 'engine/s', 'interfaces/service/s'], rows)}\n\n{note}"
+    return f"{_table([*titles, 'engine/s', 'service/s'], rows)}\n\n{note}"
 
 
 def write_targets() -> str:

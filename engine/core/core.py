@@ -53,6 +53,20 @@ class Core:
         """Whether requests are accepted: False after ``close``, in a forked process, and after a defect."""
         return self.scheduler.accepts_jobs
 
+    @property
+    def processes(self) -> int:
+        """Processes that compute now: 1, or those worker processes that run, which may be none for a while."""
+        return self.runtime.running if isinstance(self.runtime, ProcessRuntime) else 1
+
+    def close(self, *, drain: bool = False, timeout_ms: float | None = None) -> None:
+        """End the scheduler and the runtime; as ``Engine.close``."""
+        if self.scheduler.is_forked:
+            return
+        # What models of this process run must end before they are freed. Worker processes need not be waited for.
+        end_first = self.runtime.close if isinstance(self.runtime, ProcessRuntime) else None
+        self.scheduler.close(drain=drain, timeout_ms=timeout_ms, on_answered=end_first)
+        self.runtime.close()
+
     def plan(self, metrics: Sequence[str] | str | None = None, options: Options | None = None) -> Plan:
         """Return the plan of a configuration; equal arguments get the same one.
 

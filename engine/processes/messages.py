@@ -60,6 +60,10 @@ class AskStatistics(NamedTuple):
     """Count what the engine of the process does and has done."""
 
 
+class Ping(NamedTuple):
+    """Give a sign of life; the answer is True."""
+
+
 class Envelope(NamedTuple):
     """A message to a process, or its answer, which has the number of the message."""
 

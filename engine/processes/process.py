@@ -9,13 +9,14 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from groundwire.runtime.errors import ModelError
 
-from .messages import AnswerPart, Envelope, Loaded, PipeClosed, Start, read_message, write_message
+from .messages import AnswerPart, Envelope, Loaded, Ping, PipeClosed, Start, read_message, write_message
 
 log = logging.getLogger("groundwire")
 PROGRAM = """
@@ -24,8 +25,10 @@ sys.path[:] = json.loads(sys.argv[1])
 from groundwire.engine.worker import work
 work()
 """
-EXIT_SECONDS = 10.0
-"""Until a process that was asked to end is killed."""
+EXIT_SECONDS = 5.0
+"""Until processes that were asked to end are killed, all of them together."""
+WRITE_SECONDS = 0.1
+"""For a message that is being written when a process is asked to end."""
 
 
 class ProcessEnded(Exception):
@@ -55,6 +58,9 @@ class WorkerProcess:
         self._sent = 0
         self.has_ended = False
         """Nothing that it is asked is answered any more."""
+        self.received = 0
+        """Messages that the process has sent."""
+        self._pinging = threading.Lock()
         self._on_end = on_end
         self._loaded: Future[Any] = self.ask(start)
         threading.Thread(target=self._read, name=f"groundwire-process-{self.pid}", daemon=True).start()
@@ -99,19 +105,40 @@ class WorkerProcess:
                 raise answer
             yield answer
 
-    def end(self) -> None:
-        """Let the process end when it has answered, and kill it when it does not."""
-        self._close_input()
-        try:
-            self._popen.wait(EXIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            log.warning("worker process %d does not end; it is killed", self.pid)
-            self.kill()
+    def ping(self) -> None:
+        """Ask for a sign of life, unless one is being waited for, and return at once; ``received`` counts the answer.
+
+        The message is written by a thread, as writing to a process that does not read may take for ever.
+        """
+        if self._pinging.acquire(blocking=False):
+            threading.Thread(target=self._ping, name=f"groundwire-ping-{self.pid}", daemon=True).start()
+
+    def _ping(self) -> None:
+        self._send(Ping(), lambda _: self._pinging.release())
 
     def kill(self) -> None:
         """End the process at once."""
         self._popen.kill()
         self._popen.wait()
+
+    def ask_to_end(self) -> None:
+        """Let the process end, whatever it works on, and return at once. One that does not read is killed."""
+        if not self._write_lock.acquire(timeout=WRITE_SECONDS):
+            self._popen.kill()
+            return
+        try:
+            with contextlib.suppress(OSError):
+                self._input.close()
+        finally:
+            self._write_lock.release()
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Return when the process has ended, and kill it when it has not after so many seconds."""
+        try:
+            self._popen.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            log.warning("worker process %d does not end; it is killed", self.pid)
+            self.kill()
 
     def _send(self, content: Any, take: Callable[[Any], object]) -> None:
         with self._lock:
@@ -132,6 +159,7 @@ class WorkerProcess:
         try:
             while True:
                 number, content = read_message(self._output)
+                self.received += 1
                 if isinstance(content, AnswerPart):
                     self._answers[number](content.content)
                 else:
@@ -156,3 +184,12 @@ class WorkerProcess:
 
     def _describe_end(self) -> str:
         return f"process {self.pid} ended with code {self._popen.poll()}"
+
+
+def end_all(processes: Sequence[WorkerProcess]) -> None:
+    """Let processes end, beside each other, and return when all have ended, after ``EXIT_SECONDS`` by force."""
+    end = time.monotonic() + EXIT_SECONDS
+    for process in processes:
+        process.ask_to_end()
+    for process in processes:
+        process.wait_for_end(end - time.monotonic())

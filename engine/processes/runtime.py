@@ -2,14 +2,16 @@
 
 Each process has an engine of its own, models included. A request's metrics are computed whole in one of them, so that
 the engine's own interpreter has only admission, verdict and answer to do; the calls of everything else (corrections,
-repairs, metrics of the caller's own) are passed on as they are. A process that ends is replaced. Its requests are
-asked again, once, of another; a request that ends that process too fails.
+repairs, metrics of the caller's own) are passed on as they are. A process that ends, or gives no sign of life
+(``watchdog.py``), is replaced. Its requests are asked again, once, of another; a request that ends that process too
+fails.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +26,8 @@ from ..schema.options import Options
 from ..schema.results import Request
 from ..schema.statistics import EngineStatistics, StageStatistics
 from .messages import AskStatistics, Loaded, RunCalls, Start, StreamCall, WarmUp
-from .process import ProcessEnded, WorkerProcess
+from .process import ProcessEnded, WorkerProcess, end_all
+from .watchdog import TICK_SECONDS, Watchdog
 
 log = logging.getLogger("groundwire")
 FIRST_DELAY, LONGEST_DELAY = 1.0, 60.0
@@ -49,6 +52,8 @@ class ProcessRuntime:
         self._start = start
         self._changed = threading.Condition()
         self._ready: list[WorkerProcess] = []
+        self._started: set[WorkerProcess] = set()
+        """Processes that load in place of others."""
         self._loading = 0
         """Processes that are started in place of others, now."""
         self._restarts = 0
@@ -65,6 +70,12 @@ class ProcessRuntime:
                 process.kill()
             raise
         self._count = count
+        threading.Thread(target=self._watch, name="groundwire-watchdog", daemon=True).start()
+
+    @property
+    def running(self) -> int:
+        """Processes that compute now."""
+        return sum(not process.has_ended for process in self._ready)
 
     @property
     def roles(self) -> frozenset[str]:
@@ -134,13 +145,15 @@ class ProcessRuntime:
         return ()
 
     def close(self) -> None:
-        """Let the processes end."""
+        """End the processes, whatever they work on, and return when they have ended."""
         with self._changed:
             self._closed = True
             ready, self._ready = self._ready, []
+            started = list(self._started)
             self._changed.notify_all()
-        for process in ready:
-            process.end()
+        for process in started:
+            process.kill()
+        end_all(ready)
 
     def computes(self, metric: str) -> bool:
         """Whether the processes know a metric; what the caller has registered here, they do not."""
@@ -163,9 +176,10 @@ class ProcessRuntime:
         asked = [process.ask(AskStatistics()) for process in list(self._ready)]
         stages: dict[str, StageStatistics] = {}
         captures = CaptureCounts()
+        end = time.monotonic() + STATISTICS_SECONDS
         for answer in asked:
             try:
-                counted: EngineStatistics = answer.result(STATISTICS_SECONDS)
+                counted: EngineStatistics = answer.result(max(0.0, end - time.monotonic()))
             except (ProcessEnded, TimeoutError):
                 continue
             captures += counted.captures
@@ -175,7 +189,12 @@ class ProcessRuntime:
                     sum_.batches + stage.batches, sum_.calls + stage.calls, sum_.ms + stage.ms
                 )
         return msgspec.structs.replace(
-            statistics, stages=stages, processes=len(self._ready), restarts=self._restarts, captures=captures
+            statistics,
+            stages=stages,
+            configured_processes=self._count,
+            processes=self.running,
+            restarts=self._restarts,
+            captures=captures,
         )
 
     def _ask(self, content: Any) -> Any:
@@ -214,8 +233,32 @@ class ProcessRuntime:
                 self._ready.append(process)
                 self._changed.notify_all()
                 return loaded
-        process.end()
-        return loaded
+        end_all([process])
+        raise EngineClosed("The runtime was closed.")
+
+    def _start_other(self) -> WorkerProcess:
+        """Start a process in place of another one, and return it when it computes."""
+        process = WorkerProcess(self._start, self._replace)
+        with self._changed:
+            if self._closed:
+                process.kill()
+                raise EngineClosed("The runtime was closed.")
+            self._started.add(process)
+        try:
+            self._add(process)
+        finally:
+            self._started.discard(process)
+        return process
+
+    def _watch(self) -> None:
+        """Kill processes that hang, until the runtime is closed; ``_replace`` is called for them as for others."""
+        watchdog = Watchdog()
+        while True:
+            with self._changed:
+                if self._changed.wait_for(lambda: self._closed, TICK_SECONDS):
+                    return
+                ready = list(self._ready)
+            watchdog.check(ready)
 
     def _replace(self, ended: WorkerProcess) -> None:
         """Start another process in place of a ready process that has ended; try until it is loaded."""
@@ -226,13 +269,18 @@ class ProcessRuntime:
             self._loading += 1
         log.warning("worker process %d has ended; another is started", ended.pid)
         delay = FIRST_DELAY
-        while not self._closed:
+        while True:
             try:
-                self._add(WorkerProcess(self._start, self._replace))
-                break
+                other = self._start_other()
             except GroundwireError as error:
+                if self._closed:
+                    break
                 log.exception("a worker process could not be started; the next attempt is in %.0f s", delay)
                 self._failure = str(error)
+            else:
+                log.info("worker process %d computes in place of %d", other.pid, ended.pid)
+                self._restarts += 1
+                break
             with self._changed:
                 self._loading -= 1
                 self._changed.notify_all()
@@ -241,5 +289,4 @@ class ProcessRuntime:
             delay = min(2 * delay, LONGEST_DELAY)
         with self._changed:
             self._loading -= 1
-            self._restarts += 1
             self._changed.notify_all()

@@ -180,11 +180,18 @@ class Scheduler:
         if not self.is_forked:
             self._put([job], lambda: self._stop(job, "cancelled", "The request was cancelled."))
 
-    def close(self, *, drain: bool = False, timeout_ms: float | None = None) -> None:
+    def close(
+        self,
+        *,
+        drain: bool = False,
+        timeout_ms: float | None = None,
+        on_answered: Callable[[], object] | None = None,
+    ) -> None:
         """Accept no more jobs, and return when none is unfinished and no batch is running.
 
         Unfinished jobs end with status ``cancelled``: at once, or with ``drain`` after ``timeout_ms`` (None: never, all
-        of them finish). Does nothing in a forked process, where the threads that it would wait for do not exist.
+        of them finish). ``on_answered`` is called between the two: it may end batches that are not needed.
+        Does nothing in a forked process, where the threads that it would wait for do not exist.
         """
         if self.is_forked:
             return
@@ -192,6 +199,8 @@ class Scheduler:
             self._closed = True
         self._put([], lambda: self._begin_close(drain, timeout_ms))
         self._join()
+        if on_answered is not None:
+            on_answered()
         for workers in self._workers.values():
             workers.pool.shutdown()
         self._tasks.shutdown()

@@ -43,8 +43,10 @@ class EngineStatistics(Record, frozen=True):
     """Model calls that were answered from the cache, since loading."""
     cache_misses: int
     """Model calls that were not, since loading."""
+    configured_processes: int = 1
+    """Processes that ``Engine.load`` was asked for."""
     processes: int = 1
-    """Processes that compute now; fewer than ``Engine.load`` was asked for while an ended process is replaced."""
+    """Processes that compute now; fewer than configured while an ended process is replaced."""
     restarts: int = 0
     """Worker processes that were started in place of others, since loading."""
     captures: CaptureCounts = CaptureCounts()

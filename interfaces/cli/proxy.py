@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from groundwire.service.settings import PREFIX, ProxySettings, read_tokens
+from groundwire.service.settings import PREFIX, ProxySettings
 
 from .groups import expand_groups
-from .serving import CheckOption, ConfigOption, make_options, needs, read_settings
+from .serving import CheckOption, ConfigOption, list_forms, make_options, needs, read_settings, report_check
 
 HELP = f"""Check the answers of a server of OpenAI's chat protocol, as a proxy before it.
 
@@ -27,7 +25,9 @@ system messages and tool results have it.
     {PREFIX}TOKENS=secret {PREFIX}UPSTREAM_KEY=key groundwire proxy --upstream https://api.openai.com/v1
 
 Limits, tokens, health, logs and stops are as with `groundwire serve`, and so are the variables and the file of
---config.
+--config. Four settings are not options, as other users of the machine can read a command line:
+
+    {list_forms(ProxySettings)}
 """
 
 if TYPE_CHECKING:
@@ -42,12 +42,11 @@ def proxy(config: ConfigOption = None, check: CheckOption = False, *, setting_op
     settings = read_settings(ProxySettings, config, setting_options)
     with needs("proxy"):
         from groundwire.service.proxy import make_proxy
-        from groundwire.service.server import run
+        from groundwire.service.server import check_service, run
         from groundwire.service.upstream import Upstream
     Upstream(settings)
     if check:
-        read_tokens(settings)
-        typer.echo("The settings are usable.")
+        report_check(check_service(settings), settings)
         return
     sys.exit(run(settings, make=make_proxy))
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from groundwire.service.settings import PREFIX, Settings, read_tokens
+from groundwire.service.settings import PREFIX, Settings
 
 from .groups import expand_groups
-from .serving import CheckOption, ConfigOption, make_options, needs, read_settings
+from .serving import CheckOption, ConfigOption, list_forms, make_options, needs, read_settings, report_check
 
 HELP = f"""Serve the engine over HTTP.
 
@@ -28,7 +28,10 @@ each request is one line of JSON on standard error, without texts. After SIGTERM
     groundwire serve --config groundwire.toml --drain-delay-ms 5000
 
 Every option may also be a variable ({PREFIX}PORT=9000; several values are separated by commas) or a key of the file of
---config (port = 9000, extra = ["nph"]). The command line wins over the environment, and this over the file.
+--config (port = 9000, extra = ["nph"]). The command line wins over the environment, and this over the file. Three
+settings are not options, as other users of the machine can read a command line:
+
+    {list_forms(Settings)}
 """
 
 
@@ -53,10 +56,9 @@ def serve(
     if open_page and not settings.ui:
         raise typer.BadParameter("the settings leave the page /ui out.", param_hint="--open")
     with needs("serve"):
-        from groundwire.service.server import run
+        from groundwire.service.server import check_service, run
     if check:
-        read_tokens(settings)
-        typer.echo("The settings are usable.")
+        report_check(check_service(settings), settings)
         return
     sys.exit(run(settings, _open_page) if open_page else run(settings))
 

@@ -13,18 +13,20 @@ import typer
 
 from groundwire.engine import InvalidRequest
 from groundwire.service.settings import (
+    FORMS,
     NOT_OPTIONS,
     S,
     Settings,
     is_list,
     list_hints,
+    list_warnings,
     load_settings,
     plain_type,
     read_field_docs,
 )
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", dir_okay=False)]
-CheckOption = Annotated[bool, typer.Option("--check", help="Read the settings, say if they are usable, end.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Say if settings, bundles and metrics are usable; end.")]
 _PACKAGES = ("starlette", "uvicorn", "httptools", "prometheus_client", "httpx")
 """What the extras of the commands bring."""
 
@@ -50,6 +52,11 @@ def _make_option(hint: Any, doc: str, default: Any) -> Any:
     return Annotated[kind, typer.Option(help=doc + note, show_default=False)]
 
 
+def list_forms(record: type[Settings]) -> str:
+    """How to write the settings that are not options, as an indented part of a command's help."""
+    return "\n    ".join(FORMS[name] for name in list_hints(record) if name in FORMS)
+
+
 def read_settings(record: type[S], config: Path | None, setting_options: Any) -> S:
     """The settings of the options, the environment and the file; wrong usage if they are not usable."""
     hints = list_hints(record)
@@ -61,6 +68,13 @@ def read_settings(record: type[S], config: Path | None, setting_options: Any) ->
         return load_settings(config, os.environ, values, record)
     except InvalidRequest as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def report_check(found: str, settings: Settings) -> None:
+    """Say what ``check_service`` has found, after warnings on standard error."""
+    for warning in list_warnings(settings, os.environ):
+        typer.echo(f"Warning: {warning}", err=True)
+    typer.echo(found)
 
 
 @contextmanager

@@ -150,6 +150,7 @@ def app(engine: Engine, settings: Settings | None = None) -> Front:
     routes: list[BaseRoute] = [make_route(service, operation) for operation in OPERATIONS]
 
     async def openapi(request: Request) -> Response:
+        get_context(request.scope).route = "/openapi.json"
         return Response(encode_document(), media_type="application/json")
 
     async def serve_socket(socket: WebSocket) -> None:
@@ -161,7 +162,7 @@ def app(engine: Engine, settings: Settings | None = None) -> Front:
 
     async def show_description(request: Request) -> Response:
         get_context(request.scope).route = page.DESCRIPTION_PATH
-        return page.show_description(encode_document())
+        return page.show_description(encode_document(), needs_token=bool(service.tokens))
 
     async def go_to_page(request: Request) -> Response:
         get_context(request.scope).route = "/"

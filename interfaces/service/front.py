@@ -18,14 +18,14 @@ import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Router
+from starlette.routing import Match, Route, Router, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 
 from groundwire.engine import GroundwireError
 
 from . import logs, page
 from .problems import MEDIA_TYPE, Code, Refusal, describe_error, refuse_error
-from .state import RequestContext, Service, get_context
+from .state import OTHER, RequestContext, Service, get_context
 
 ID_HEADER = "X-Request-Id"
 UNREAD_SECONDS = 0.5
@@ -45,9 +45,9 @@ class Authorizer:
     """Lets requests with one of the tokens in, or all requests without any tokens."""
 
     def __init__(self, tokens: Iterable[str], tenants: Mapping[str, str] = MappingProxyType({})) -> None:
-        """``tenants`` are tokens by tenant; they are among ``tokens``."""
+        """``tenants`` has a tenant for each of the ``tokens`` that names one."""
         self._digests = tuple(_digest(token) for token in tokens)
-        self._tenants = {_digest(token.strip()): tenant for tenant, token in tenants.items()}
+        self._tenants = {_digest(token): tenant for token, tenant in tenants.items()}
 
     def check(self, header: str | None) -> str:
         """Return the tenant of a request, empty where its token names none.
@@ -102,7 +102,7 @@ class Front:
         self._service = service
         self._router = router
         self._close = close
-        self._authorizer = Authorizer(service.tokens, service.settings.tenant_tokens)
+        self._authorizer = Authorizer(service.tokens, service.tenants)
 
     @property
     def service(self) -> Service:
@@ -167,7 +167,7 @@ class Front:
                 context.tenant = self._authorizer.check(headers.get("authorization"))
             if path not in COLD:
                 service.readiness.begin()
-                service.readiness.check_warm()
+                service.readiness.check_computes()
             await self._router(scope, body.receive, send_with_id)
         except Refusal as error:
             refusal = error
@@ -182,6 +182,8 @@ class Front:
             if refusal is not None and status is None and refusal.code != "client_closed":
                 await respond_with_problem(refusal, request_id, scope, body.receive, send_with_id)
             if refusal is not None:
+                if context.route == OTHER:  # it came before the handler, which names its route
+                    context.route = self._find_route(scope)
                 context.status = refusal.status
                 context.refusals.append(refusal.code)
             elif status is not None:
@@ -189,6 +191,13 @@ class Front:
             else:
                 context.refusals.append("client_closed")
             self._note(scope, path, context, refusal)
+
+    def _find_route(self, scope: Scope) -> str:
+        """The path of the operation that a request is for, whatever its method."""
+        for route in self._router.routes:
+            if isinstance(route, Route | WebSocketRoute) and route.matches(scope)[0] is not Match.NONE:
+                return route.path
+        return OTHER
 
     def _note(self, scope: Scope, path: str, context: RequestContext, refusal: Refusal | None) -> None:
         """Count the request and its refusals, and log it in one line."""

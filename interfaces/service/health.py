@@ -28,6 +28,10 @@ PROBE_SECONDS = 10.0
 PROBE_MS = 60_000.0
 """The first score of a process loads what it needs for sentences, on a busy machine for seconds."""
 PROBE_PRIORITY = 100
+WAIT_SECONDS = 5.0
+"""For a probe's score, before a health check says that there is none: orchestrators wait for a few seconds."""
+LOOK_SECONDS = 0.1
+"""Between two looks at the worker processes meanwhile."""
 KNOWLEDGE = "Bees make honey from nectar. A jar of honey keeps for many years."
 
 
@@ -48,7 +52,13 @@ class Readiness:
         self.is_warm = False
         self.is_draining = False
         self.problem = ""
-        """Why the last warm-up or probe failed; empty if it did not."""
+        """Why the last warm-up or probe failed, or is not finished; empty after a probe that succeeded."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether ``check`` would let requests in, as far as it is known without a score."""
+        core = self._engine.core
+        return self.is_warm and core.is_open and core.processes > 0 and not self.is_draining and not self.problem
 
     def begin(self) -> None:
         """Start to warm the engine in the background, unless it is warm or being warmed."""
@@ -68,11 +78,15 @@ class Readiness:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-    def check_warm(self) -> None:
-        """Raise Refusal ``not_ready`` while models are being warmed, or if that failed."""
+    def check_computes(self) -> None:
+        """Raise Refusal ``not_ready`` while models are being warmed, if that failed, and while no process computes."""
         if not self.is_warm:
             detail = self.problem or "The models are being warmed up."
-            raise Refusal("not_ready", f"{detail} Try again in a second.", headers={"Retry-After": "1"})
+        elif not self._engine.core.processes:
+            detail = "No worker process computes: all of them have ended and are being replaced."
+        else:
+            return
+        raise Refusal("not_ready", f"{detail} Try again in a second.", headers={"Retry-After": "1"})
 
     async def check(self) -> None:
         """Raise Refusal ``not_ready`` or ``closed`` unless the server should be sent requests."""
@@ -80,13 +94,23 @@ class Readiness:
             raise Refusal("closed", "The server is about to stop; ask another one.")
         if not self._engine.core.is_open:
             raise Refusal("closed", "The engine is closed or has failed; restart the server.")
-        self.check_warm()
+        self.check_computes()
         if self._probed_at is None or self._now() - self._probed_at >= PROBE_SECONDS:
             if self._probe is None or self._probe.done():
                 self._probe = asyncio.create_task(self._score())
-            await asyncio.shield(self._probe)
+            await self._wait_for(self._probe)
         if self.problem:
             raise Refusal("not_ready", self.problem)
+
+    async def _wait_for(self, probe: asyncio.Task[None]) -> None:
+        """Return when a probe is over, which goes on where this gives up."""
+        for _ in range(round(WAIT_SECONDS / LOOK_SECONDS)):
+            await asyncio.wait((probe,), timeout=LOOK_SECONDS)
+            if probe.done():
+                return
+            self.check_computes()
+        self.problem = f"A score of the server's own is not finished after {WAIT_SECONDS:g} s."
+        raise Refusal("not_ready", self.problem)
 
     async def _warm(self) -> None:
         try:
@@ -101,9 +125,9 @@ class Readiness:
 
     async def _score(self) -> None:
         """Score a text that is not in the cache, before all requests."""
-        self.problem = ""
-        self._probed_at = self._now()
+        started = self._now()
         if self._metrics is None:
+            self._probed_at, self.problem = started, ""
             return
         response = f"Bees make honey. Jar number {next(self._numbers)} keeps for many years."
         try:
@@ -113,6 +137,7 @@ class Readiness:
             messages = [result.message for result in score.metrics.values() if result.value is None]
             statuses = [result.status for result in score.metrics.values()]
             refuse_stopped(score.status, statuses, " ".join(messages))
+            self._probed_at, self.problem = started, ""
         except (GroundwireError, Refusal) as error:
             self._probed_at = None
             self.problem = f"A score of the server's own failed: {error}"
@@ -133,7 +158,7 @@ async def readyz(request: ServiceRequest) -> Response:
     """Say whether the server should be sent requests.
 
     It is ready when its models are warm and a real score, which is at most ten seconds old, has succeeded; and not
-    while it is about to stop.
+    while it is about to stop or none of its worker processes computes. It answers within five seconds.
     """
     request.service.readiness.begin()
     await request.service.readiness.check()
@@ -142,5 +167,5 @@ async def readyz(request: ServiceRequest) -> Response:
 
 async def metrics(request: ServiceRequest) -> Response:
     """List the server's numbers in Prometheus' text format."""
-    request.service.update_gauges()
+    await request.service.update_gauges()
     return PlainTextResponse(request.service.monitoring.render(), media_type="text/plain; version=0.0.4")

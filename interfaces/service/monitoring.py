@@ -58,9 +58,11 @@ class Monitoring:
         self.queue_tokens = show("queue_tokens", "Estimated tokens of the requests that are not finished.")
         self.active = show("active_requests", "Requests that the engine works on; the others of the queue wait.")
         self.processes = show("processes", "Processes that compute: fewer while an ended process is replaced.")
+        self.configured = show("configured_processes", "Processes that the server was started with.")
+        self._restarts = count("process_restarts", "Worker processes that were started in place of others.")
         self.waiting_calls = show("waiting_calls", "Model calls that wait for a batch.")
         self.streams = show("streams", "Responses that are being checked while they are written.")
-        self.ready = show("ready", "Workers that are ready.")
+        self.ready = show("ready", "1 while the server is ready for requests, as far as /readyz knows; else 0.")
         self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
         self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
@@ -100,20 +102,27 @@ class Monitoring:
         self.batch_seconds.labels(role).observe(ms / 1000)
 
     def update_engine(self, statistics: EngineStatistics) -> None:
-        """Show what the engine does, and add what it has counted since the last call."""
+        """Show what the engine does, and add what it has counted since the last call; what is older adds nothing."""
         self.queue_size.set(statistics.unfinished)
         self.queue_tokens.set(statistics.unfinished_tokens)
         self.active.set(statistics.active)
         self.processes.set(statistics.processes)
+        self.configured.set(statistics.configured_processes)
         self.waiting_calls.set(sum(statistics.waiting_calls.values()))
         self.captured_shapes.set(statistics.captures.captured)
-        self._add_new(self._cache_hits, statistics.cache_hits)
-        self._add_new(self._cache_misses, statistics.cache_misses)
-        self._add_new(self._uncaptured_runs, statistics.captures.uncaptured)
-        self._add_new(self._failed_captures, statistics.captures.failed)
+        self._add_growing(self._cache_hits, statistics.cache_hits)
+        self._add_growing(self._cache_misses, statistics.cache_misses)
+        self._add_growing(self._restarts, statistics.restarts)
+        self._add_resettable(self._uncaptured_runs, statistics.captures.uncaptured)
+        self._add_resettable(self._failed_captures, statistics.captures.failed)
 
-    def _add_new(self, counter: Counter, total: int) -> None:
-        """Add what is new in the engine's total, which is less than before where a process was replaced."""
+    def _add_growing(self, counter: Counter, total: int) -> None:
+        """Add what is new in a total that only grows: a lower one is older."""
+        counter.inc(max(total - self._totals[counter], 0))
+        self._totals[counter] = max(total, self._totals[counter])
+
+    def _add_resettable(self, counter: Counter, total: int) -> None:
+        """Add what is new in a total of all processes, which is less than before where one was replaced."""
         counter.inc(max(total - self._totals[counter], 0))
         self._totals[counter] = total
 

@@ -78,7 +78,7 @@ _HEAD = """<!doctype html>
 <header>
   <h1>Paths of the service</h1>
   <p>What each path takes and answers, with an example.
-  <a href="openapi.json">OpenAPI 3.1</a> · <a href="ui">Check a response</a></p>
+  {{ openapi }} · <a href="ui">Check a response</a></p>
 </header>
 <main class="paths">"""
 _FOOT = """</main>
@@ -87,9 +87,14 @@ _FOOT = """</main>
 """
 
 
-def show_description(document: bytes) -> Response:
-    """The page of an OpenAPI document."""
-    return Response(_write_page(document), headers=HEADERS, media_type="text/html")
+_LINK = '<a href="openapi.json">OpenAPI 3.1</a>'
+_PATH_WITH_TOKEN = "OpenAPI 3.1: <code>/openapi.json</code>, with a token"
+
+
+def show_description(document: bytes, *, needs_token: bool = False) -> Response:
+    """The page of an OpenAPI document; with ``needs_token`` no browser gets the document itself by a link."""
+    text = _write_page(document).replace("{{ openapi }}", _PATH_WITH_TOKEN if needs_token else _LINK, 1)
+    return Response(text, headers=HEADERS, media_type="text/html")
 
 
 @cache

@@ -1,10 +1,11 @@
-"""Runs the application with uvicorn."""
+"""Runs the application with uvicorn, and checks beforehand what it would serve."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
 import logging
+import os
 import selectors
 import signal
 import socket
@@ -20,13 +21,16 @@ import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
+from groundwire.engine.core.plan import make_plan
 from groundwire.runtime.garbage import freeze_objects
+from groundwire.runtime.local import describe
+from groundwire.runtime.version import VERSION
 
 from . import logs
 from .application import app
 from .connections import Connection, Connections
 from .front import Front
-from .settings import S, Settings
+from .settings import S, Settings, list_warnings, read_tokens
 
 BACKLOG = 2048
 """Connections that wait to be accepted."""
@@ -126,11 +130,42 @@ def load_engine(settings: Settings) -> Engine:
         threads=settings.threads,
         extra=settings.extra,
         processes=settings.workers,
-        options=LoadOptions(
-            calibration=settings.calibration,
-            max_waiting_tokens=settings.max_waiting_tokens,
-            tenant_weights=settings.tenant_weights,
-        ),
+        options=make_load_options(settings),
+    )
+
+
+def make_load_options(settings: Settings) -> LoadOptions:
+    """The options of the engine; raises InvalidRequest for a calibration that cannot be read."""
+    return LoadOptions(
+        calibration=settings.calibration,
+        max_waiting_tokens=settings.max_waiting_tokens,
+        tenant_weights=settings.tenant_weights,
+    )
+
+
+def check_service(settings: Settings) -> str:
+    """Say what a server with these settings would serve, in one sentence, without loading a model.
+
+    Files of bundles are read, and compared with their digests; ports are not opened.
+
+    Raises:
+        InvalidRequest: A setting, a token, a metric or the calibration is not usable.
+        BundleError: A bundle is missing or damaged.
+        DeviceError: The device cannot be used.
+    """
+    tokens = len(read_tokens(settings))
+    roles, identity, calibration = describe(settings.bundle, settings.device, settings.extra)
+    calibration = make_load_options(settings).loaded_calibration or calibration
+    try:
+        metrics = ", ".join(make_plan(roles, identity, calibration, settings.metrics or None).names)
+    except InvalidRequest:
+        if settings.metrics:
+            raise
+        metrics = "none"  # a bundle that repairs or generates, and scores nothing
+    return (
+        f"The settings are usable: bundle {identity.bundle} {identity.digest} on {identity.device}, metrics {metrics}, "
+        f"{settings.workers} worker{'s' * (settings.workers > 1)}, "
+        f"{tokens or 'no'} token{'s' * (tokens != 1)}."
     )
 
 
@@ -169,6 +204,8 @@ def run(
     BundleError or DeviceError for settings that do not work.
     """
     logs.configure(settings.log_level)
+    for warning in list_warnings(settings, os.environ):
+        logs.write(logging.WARNING, "warning", detail=warning)
     disable_created_metrics()  # type: ignore[no-untyped-call]
     with listen(settings) as listener, load_engine(settings) as engine:
         front = make(engine, settings)
@@ -189,12 +226,23 @@ def run(
         server = DrainingServer(config, front, settings.drain_delay_ms / 1000)
         host, port = listener.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        logs.write(logging.INFO, "listening", url=url)
+        identity = engine.core.runtime.identity
+        logs.write(
+            logging.INFO,
+            "listening",
+            url=url,
+            version=VERSION,
+            bundle=identity.bundle,
+            digest=identity.digest,
+            device=identity.device,
+            workers=settings.workers,
+            tokens=bool(front.service.tokens),
+        )
         if on_listening is not None:
             on_listening(url)
         with keep_signals():
             server.run(sockets=[listener])
-        logs.write(logging.INFO, "stopped")
+    logs.write(logging.INFO, "stopped")
     return 0
 
 

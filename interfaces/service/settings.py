@@ -9,6 +9,7 @@ import tomllib
 import types
 from collections.abc import Mapping
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -54,11 +55,11 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Bearer tokens, one of which every request but those for health must have; without any, all may ask. Not an option
     of the command line, where other users could read it."""
     token_file: str | None = None
-    """File with further bearer tokens, one in a line."""
-    tenant_tokens: dict[str, str] = msgspec.field(default_factory=dict)
-    """Bearer tokens by tenant: a request with one is of that tenant. The tenant `*` is a gateway, whose requests name
-    their tenant in `options.tenant`; of all other requests that option is ignored. In the environment
-    `a=TOKEN,b=TOKEN`; not an option of the command line."""
+    """File with further bearer tokens, one in a line. It is read at the start."""
+    tenant_tokens: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """Bearer tokens by tenant, one or several: a request with one is of that tenant. The tenant `*` is a gateway, whose
+    requests name their tenant in `options.tenant`; of all other requests that option is ignored. In the environment
+    `a=TOKEN,b=TOKEN`, and for a second token of a tenant `a=TOKEN,a=OTHER`; not an option of the command line."""
     classify_label: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "HALLUCINATED"
     """Label of the spans of /classify, as the program that asks has it in its mapping."""
     ui: bool = True
@@ -134,8 +135,15 @@ class ProxySettings(Settings, frozen=True, kw_only=True):
     answers 422 before the model is asked."""
 
 
-NOT_OPTIONS = ("tokens", "tenant_tokens", "tenant_weights", "upstream_key")
-"""Fields that the command line does not have."""
+FORMS = {
+    "tokens": 'tokens = ["TOKEN", "OTHER"] in the file, or GROUNDWIRE_TOKENS=TOKEN,OTHER',
+    "tenant_tokens": 'tenant_tokens = {shop = "TOKEN", "*" = "OTHER"} in the file, or '
+    "GROUNDWIRE_TENANT_TOKENS=shop=TOKEN,*=OTHER",
+    "tenant_weights": "tenant_weights = {shop = 3.0} in the file, or GROUNDWIRE_TENANT_WEIGHTS=shop=3",
+    "upstream_key": 'upstream_key = "KEY" in the file, or GROUNDWIRE_UPSTREAM_KEY=KEY',
+}
+"""How to write the fields that the command line does not have."""
+NOT_OPTIONS = tuple(FORMS)
 SECRET = ("tokens", "tenant_tokens", "upstream_key")
 """Fields whose values no message shows."""
 S = TypeVar("S", bound=Settings)
@@ -200,9 +208,12 @@ def _read_environment(environment: Mapping[str, str], hints: Mapping[str, Any]) 
 
 
 def _split(hint: Any, value: str) -> Any:
-    if get_origin(hint) is dict:
-        return dict(part.partition("=")[::2] for part in value.split(","))
-    return value.split(",") if is_list(hint) else value
+    if get_origin(hint) is not dict:
+        return value.split(",") if is_list(hint) else value
+    entries = dict[str, list[str]]()
+    for name, _, entry in (part.partition("=") for part in value.split(",")):
+        entries.setdefault(name.strip(), []).append(entry)
+    return {name: given[0] if len(given) == 1 else given for name, given in entries.items()}
 
 
 def is_list(hint: Any) -> bool:
@@ -224,6 +235,8 @@ def _convert(values: dict[str, Any], hints: Mapping[str, Any], source: str, *, s
             message = f"{name} of {source} is {shown}: {error}."
             if name == "port" and str(value).startswith("tcp://"):
                 message += " Kubernetes sets it for a Service of the name groundwire; set enableServiceLinks: false."
+            if name in FORMS:
+                message += f" Write {FORMS[name]}."
             raise InvalidRequest(message) from error
     return converted
 
@@ -246,9 +259,29 @@ def plain_type(hint: Any) -> type:
     return hint  # type: ignore[no-any-return]
 
 
+def read_tenants(settings: Settings) -> dict[str, str]:
+    """The tenants of the settings by their tokens; InvalidRequest for an empty token or a token of two tenants."""
+    tenants = dict[str, str]()
+    for tenant, entry in settings.tenant_tokens.items():
+        tokens = [token.strip() for token in ((entry,) if isinstance(entry, str) else entry)]
+        if not tenant or not tokens or "" in tokens:  # the name may be a token, to which no tenant was written
+            raise InvalidRequest(
+                f"tenant_tokens has an entry without a tenant or without a token. Write {FORMS['tenant_tokens']}."
+            )
+        for token in tokens:
+            if tenants.setdefault(token, tenant) != tenant:
+                raise InvalidRequest(
+                    f"tenant_tokens has the same token for {tenants[token]!r} and {tenant!r}; give each its own."
+                )
+    return tenants
+
+
 def read_tokens(settings: Settings) -> tuple[str, ...]:
-    """The tokens of the settings and of their file; InvalidRequest if it cannot be read, or if a token is empty."""
-    tokens = [*settings.tokens, *settings.tenant_tokens.values()]
+    """The tokens of the settings, of their file and of tenants.
+
+    Raises InvalidRequest if the file cannot be read, and for an empty token.
+    """
+    tokens = [*settings.tokens]
     if settings.token_file is not None:
         try:
             lines = Path(settings.token_file).read_text(encoding="utf-8").splitlines()
@@ -260,7 +293,31 @@ def read_tokens(settings: Settings) -> tuple[str, ...]:
     tokens = [token.strip() for token in tokens]
     if "" in tokens:
         raise InvalidRequest("tokens has an empty token; leave it out.")
-    return tuple(tokens)
+    return (*tokens, *read_tenants(settings))
+
+
+def list_warnings(settings: Settings, environment: Mapping[str, str]) -> list[str]:
+    """What is probably not meant: a server that anyone in the network may ask, and misspelt variables."""
+    warnings = []
+    if not read_tokens(settings) and not _is_loopback(settings.host):
+        warnings.append(
+            f"There are no tokens and the host is {settings.host}: whoever reaches this address may send requests. Set "
+            "GROUNDWIRE_TOKENS or token_file, or let a proxy check who asks."
+        )
+    names = [f"{PREFIX}{field.upper()}" for field in settings.__struct_fields__]
+    warnings += [
+        f"The environment has {name}, which is no setting{suggest(name, names)}; it is ignored."
+        for name in sorted(environment)
+        if name.startswith(PREFIX) and name not in names
+    ]
+    return warnings
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @cache

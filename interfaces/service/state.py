@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,10 @@ from .health import Readiness
 from .monitoring import Monitoring
 from .problems import Code
 from .records import Metrics
-from .settings import Settings, read_tokens
+from .settings import Settings, read_tenants, read_tokens
+
+OTHER = "other"
+"""The route of requests for paths that do not exist."""
 
 
 @dataclass(slots=True)
@@ -23,8 +27,8 @@ class RequestContext:
     id: str
     arrived: float
     """Seconds on the service's clock."""
-    route: str = "other"
-    """The path of its operation; ``other`` where there is none."""
+    route: str = OTHER
+    """The path of its operation; ``OTHER`` where there is none."""
     tenant: str = ""
     """Whom its token names; ``*`` is a gateway, whose options name the tenant."""
     status: int = 499
@@ -50,6 +54,8 @@ class Service:
         self.settings = settings
         self.now = now
         self.tokens = read_tokens(settings)
+        self.tenants = read_tenants(settings)
+        """Tenants by their tokens."""
         self.monitoring = Monitoring(engine.core.calibration)
         engine.core.observe_batches(self.monitoring.add_batch)
         self.metrics = self._choose_metrics()
@@ -69,9 +75,9 @@ class Service:
         """The metrics of a request: the metrics that it names, else the server's."""
         return self.metrics if metrics is None else metrics
 
-    def update_gauges(self) -> None:
-        """Show what is going on now."""
+    async def update_gauges(self) -> None:
+        """Show what is going on now. Worker processes that do not answer take a second, and hold nothing else up."""
+        statistics = await asyncio.to_thread(self.engine.statistics)
         self.monitoring.streams.set(self.open_streams)
-        ready = self.readiness.is_warm and self.engine.core.is_open and not self.readiness.is_draining
-        self.monitoring.ready.set(ready)
-        self.monitoring.update_engine(self.engine.statistics())
+        self.monitoring.ready.set(self.readiness.is_ready)
+        self.monitoring.update_engine(statistics)

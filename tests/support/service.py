@@ -157,6 +157,6 @@ def count_tokens(front: Front) -> int:
 
 async def wait_until(holds: Callable[[], bool]) -> None:
     """Return when a condition holds."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not holds():
             await asyncio.sleep(0.001)

@@ -19,13 +19,16 @@ POISON, FAILING, FROZEN = "poison", "failing", "frozen"
 """Words of responses that end the process that reads them, that fail, and that fail with the number of objects that no
 garbage collection looks at."""
 ALLOWED = "GROUNDWIRE_TEST_ALLOWED"
+SLOW = "slow"
+"""A word of responses that take ``SLOW_SECONDS``."""
+SLOW_SECONDS = 60.0
 SECONDS = 0.005
 """Of a call."""
 
 
 def classify(call: Classify) -> Classified:
     """A label that depends on the texts; ``POISON`` ends the process, ``FAILING`` and ``FROZEN`` raise an error."""
-    time.sleep(SECONDS)
+    time.sleep(SLOW_SECONDS if SLOW in call.hypothesis else SECONDS)
     if POISON in call.hypothesis:
         os._exit(9)
     if FAILING in call.hypothesis:

@@ -13,12 +13,13 @@ import pytest
 
 from groundwire.engine import Engine, Options, Score
 from groundwire.engine.metrics import METRICS, Metric, register
+from groundwire.engine.processes import process, runtime, watchdog
 from groundwire.engine.processes.runtime import ProcessRuntime
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.results import MetricResult, Request, Timings
 from groundwire.runtime.errors import BundleError, EngineClosed, ModelError
 from tests.support import worker_engines
-from tests.support.worker_engines import FAILING, FROZEN, POISON
+from tests.support.worker_engines import FAILING, FROZEN, POISON, SLOW, SLOW_SECONDS
 
 ITEMS = [(f"{'AB'[number % 2]} bees fly {number} times.", "Bees fly and make honey.") for number in range(60)]
 
@@ -60,7 +61,8 @@ def test_scores_are_those_of_one_process(engine: Engine) -> None:
 
 def test_a_killed_process_loses_no_request(engine: Engine) -> None:
     wait_for(2, engine)
-    killed, _ = list_pids(engine)
+    killed, other = list_pids(engine)
+    os.kill(other, signal.SIGTERM)  # as a service manager does, which asks all processes of a service to end
     before = engine.statistics().restarts
     scores = engine.score_many(
         [(f"C{response}", knowledge) for response, knowledge in ITEMS], metrics="nli", options=Options(max_windows=9)
@@ -71,6 +73,7 @@ def test_a_killed_process_loses_no_request(engine: Engine) -> None:
     wait_for(2, engine)
     assert engine.statistics().restarts == before + 1
     assert killed not in list_pids(engine)
+    assert other in list_pids(engine)
 
 
 def test_a_request_that_ends_every_process_fails_alone(engine: Engine) -> None:
@@ -144,3 +147,52 @@ def test_closing_ends_the_processes_and_answers_everyone() -> None:
             os.kill(pid, 0)
     with pytest.raises(EngineClosed):
         engine.score("A bee.", "Bees fly.", metrics="nli")
+
+
+def test_a_process_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(runtime, "TICK_SECONDS", 0.5)
+    with worker_engines.open_processes(2) as engine, caplog.at_level("INFO", "groundwire"):
+        time.sleep(2 * watchdog.SILENT_TICKS * 0.5)
+        assert engine.statistics().restarts == 0, "processes without work show that they live"
+        stopped, other = list_pids(engine)
+        os.kill(stopped, signal.SIGSTOP)
+        assert {score.status for score in engine.score_many(ITEMS, metrics="nli")} == {"scored"}
+        wait_for(2, engine)
+        assert engine.statistics().restarts == 1
+        assert stopped not in list_pids(engine)
+        assert other in list_pids(engine)
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(f"worker process {stopped} has given no sign of life" in message for message in messages)
+    assert any(message.endswith(f"computes in place of {stopped}") for message in messages)
+
+
+def test_processes_that_hang_or_work_are_ended_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "EXIT_SECONDS", 3.0)
+    engine = worker_engines.open_processes(3)
+    stopped = list_pids(engine)[:2]
+    pending = [engine.submit(Request(f"A {SLOW} {number}.", ("Bees fly.",)), engine.plan("nli")) for number in range(3)]
+    end = time.monotonic() + 30
+    while engine.statistics().running_calls < 3:
+        assert time.monotonic() < end
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    started = time.monotonic()
+    engine.close()
+    assert {each.result().status for each in pending} == {"cancelled"}
+    assert time.monotonic() - started < min(2 * process.EXIT_SECONDS, SLOW_SECONDS), "not one after another"
+
+
+def test_an_engine_says_how_many_processes_compute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with worker_engines.load() as alone:
+        assert alone.core.processes == 1
+    allowed = tmp_path / "allowed"
+    allowed.touch()
+    monkeypatch.setenv(worker_engines.ALLOWED, str(allowed))
+    with worker_engines.open_processes(2, "load_if_allowed") as engine:
+        assert engine.core.processes == 2
+        allowed.unlink()
+        for pid in list_pids(engine):
+            os.kill(pid, signal.SIGKILL)
+        wait_for(0, engine)
+        assert engine.core.processes == 0
+        assert engine.statistics().configured_processes == 2

@@ -22,6 +22,7 @@ from websockets.sync.client import connect
 
 from groundwire.engine import Engine, Score
 from groundwire.runtime.bundle import embedded
+from groundwire.runtime.version import VERSION
 from tests.support.offline import ROOT
 from tests.support.server import SECONDS, Server, start_server
 
@@ -167,8 +168,14 @@ def list_children(process: int) -> list[int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the processes")
 def test_a_worker_process_that_is_killed_loses_no_request() -> None:
-    with start_server("--workers", "2", "--metrics", "overlap") as server:
+    with start_server("--workers", "2", "--metrics", "overlap", GROUNDWIRE_WORKER="2") as server:
         server.wait_for("warmed up")
+        (warning,) = [line["detail"] for line in server.lines if line["event"] == "warning"]
+        assert "did you mean GROUNDWIRE_WORKERS?" in warning
+        (begun,) = [line for line in server.lines if line["event"] == "listening"]
+        assert (begun["version"], begun["workers"], begun["tokens"]) == (VERSION, 2, False)
+        assert begun["bundle"].startswith("compact")
+        assert re.fullmatch(r"[0-9a-f+]+", begun["digest"])
 
         def score(number: int) -> int:
             body = HONEY | {"response": f"Honey is golden {number} times."}
@@ -183,6 +190,8 @@ def test_a_worker_process_that_is_killed_loses_no_request() -> None:
         text = httpx.get(f"{server.url}/metrics", trust_env=False).text
         assert 'groundwire_requests_total{route="/score",status="200"} 24.0' in text
         assert server.stop() == 0
+        server.wait_for("stopped")
+        assert server.lines[-1]["event"] == "stopped", "after the worker processes"
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import sys
 import webbrowser
@@ -14,7 +15,8 @@ import typer
 from typer.testing import CliRunner
 
 from groundwire.cli.serve import serve
-from groundwire.engine import InvalidRequest
+from groundwire.engine import BundleError, GroundwireError, InvalidRequest
+from groundwire.runtime.bundle import locate
 from groundwire.service import server
 from groundwire.service.settings import NOT_OPTIONS, Settings, list_hints
 
@@ -56,7 +58,51 @@ def test_a_wrong_setting_is_wrong_usage(arguments: list[str], environment: dict[
 def test_settings_can_be_checked_without_serving(tmp_path: Path) -> None:
     file = tmp_path / "groundwire.toml"
     file.write_text('port = 9000\nextra = ["nph"]\n')
-    assert invoke("--check", "--config", str(file)) == (0, "The settings are usable.\n")
+    code, text = invoke("--check", "--config", str(file), "--metrics", "fast", GROUNDWIRE_TOKENS="a,b")
+    assert code == 0
+    assert re.fullmatch(
+        r"The settings are usable: bundle compact\S* [0-9a-f+]+ on cpu, metrics nli, .*, 1 worker, 2 tokens\.\n", text
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bundle", "absent"], "No bundle 'absent'"),
+        (["--metrics", "nil"], r"Unknown metric 'nil'.*did you mean nli"),
+        (["--calibration", "absent.json"], r"absent\.json"),
+        (["--token-file", "absent"], "token_file absent cannot be read"),
+    ],
+)
+def test_what_a_check_finds_is_an_error(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(PROGRAM, ["serve", "--check", *arguments])
+    assert isinstance(result.exception, GroundwireError)
+    assert re.search(message, str(result.exception))
+
+
+def test_a_check_reads_the_files_of_the_bundle(tmp_path: Path) -> None:
+    shutil.copytree(locate("nph"), tmp_path / "nph")
+    damaged = max((tmp_path / "nph").rglob("*.onnx"), key=lambda path: path.stat().st_size)
+    content = bytearray(damaged.read_bytes())
+    content[-1] ^= 1
+    damaged.write_bytes(content)
+    result = CliRunner().invoke(PROGRAM, ["serve", "--check", "--bundle", str(tmp_path / "nph")])
+    assert isinstance(result.exception, BundleError)
+    assert f"{damaged} has SHA-256" in str(result.exception)
+
+
+def test_a_check_warns_of_an_open_server_and_of_unknown_variables() -> None:
+    code, text = invoke("--check", "--metrics", "overlap", "--host", "0.0.0.0", GROUNDWIRE_WORKER="2")
+    assert code == 0
+    assert "There are no tokens and the host is 0.0.0.0" in text
+    assert "GROUNDWIRE_WORKER, which is no setting (did you mean GROUNDWIRE_WORKERS?)" in text
+
+
+def test_the_help_says_how_to_write_what_is_no_option() -> None:
+    _, text = invoke("--help")
+    for name in NOT_OPTIONS:
+        assert f" {name} = " in text
+        assert f" GROUNDWIRE_{name.upper()}=" in text
 
 
 def test_the_options_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:

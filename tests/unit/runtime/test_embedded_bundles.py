@@ -62,6 +62,18 @@ def test_a_damaged_package_is_named(install: Install, checkout: Path) -> None:
         locate("small")
 
 
+def test_a_damaged_file_of_a_package_is_repaired_by_installing_it_again(
+    install: Install, checkout: Path, tmp_path: Path
+) -> None:
+    (install("small", "brings_small.small") / bundle.MANIFEST).write_text("{", encoding="utf-8")
+    with pytest.raises(BundleError, match=r"pip install --force-reinstall brings-small$"):
+        bundle.Bundle.open("small")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / bundle.MANIFEST).write_text("{", encoding="utf-8")
+    with pytest.raises(BundleError, match="Restore the file, or export the bundle again"):
+        bundle.Bundle.open(tmp_path / "mine")
+
+
 def test_without_any_bundle_the_packages_are_named(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
     with pytest.raises(

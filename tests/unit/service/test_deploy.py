@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 
 import pytest
+import uvicorn
 import yaml
 
+from groundwire.engine.processes.process import EXIT_SECONDS
+from groundwire.service import server
 from groundwire.service.application import OPERATIONS
 from groundwire.service.monitoring import Monitoring
+from groundwire.service.problems import STATUS
 from groundwire.service.settings import Settings, list_hints, load_settings
 from tests.support.offline import ROOT
 from tests.support.traffic import EXACT, make_score
@@ -20,6 +26,12 @@ CHART = FOLDER / "helm" / "groundwire"
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 MANIFESTS = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text(encoding="utf-8")))
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+ALERTS = yaml.safe_load((CHART / "alerts.yaml").read_text(encoding="utf-8"))
+LABEL_VALUES = {
+    "status": {str(status) for status in STATUS.values()},
+    "route": {operation.path for operation in OPERATIONS},
+    "label": {"unknown"},
+}
 VARIABLE = re.compile(r"GROUNDWIRE_([A-Z_]+)")
 
 
@@ -54,7 +66,42 @@ def test_the_dashboard_shows_numbers_that_exist() -> None:
             assert {name, re.sub(r"_(bucket|sum|count)$", "", name)} & known, name
         assert query.count("(") == query.count(")")
         for label in re.findall(r"by \((\w+)", query):
-            assert label in {"status", "le", "label", "role", "metric"}
+            assert label in {"status", "le", "label", "role", "metric", "alertname"}
+
+
+def test_the_alerts_are_about_numbers_and_labels_that_exist() -> None:
+    known = list_numbers()
+    (group,) = ALERTS["groups"]
+    names = [rule["alert"] for rule in group["rules"]]
+    assert len(names) == len(set(names))
+    for rule in group["rules"]:
+        assert rule["labels"]["severity"] in {"warning", "critical"}
+        assert rule["annotations"].keys() == {"summary", "description"}
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+        series = re.findall(r"groundwire_\w+", rule["expr"])
+        assert series
+        for name in series:
+            assert {name, re.sub(r"_(bucket|sum|count)$", "", name)} & known, name
+        for label, value in re.findall(r'(\w+)="([^"]+)"', rule["expr"]):
+            assert value in LABEL_VALUES[label], rule["alert"]
+
+
+def test_the_guide_says_what_to_do_about_every_alert() -> None:
+    guide = (ROOT / "docs" / "guides" / "operate.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(Groundwire[A-Z]\w+)`", guide)) == {rule["alert"] for rule in ALERTS["groups"][0]["rules"]}
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is a part of Prometheus")
+def test_prometheus_reads_the_alerts() -> None:
+    command = ["promtool", "check", "rules", str(CHART / "alerts.yaml")]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_the_images_are_pinned() -> None:
+    compose = yaml.safe_load((FOLDER / "compose.yaml").read_text(encoding="utf-8"))
+    for name, service in compose["services"].items():
+        assert re.fullmatch(r"[\w/]+:v?\d+\.\d+\.\d+", service["image"]), name
 
 
 def test_the_guide_lists_numbers_that_exist() -> None:
@@ -63,6 +110,8 @@ def test_the_guide_lists_numbers_that_exist() -> None:
     known = list_numbers()
     assert listed <= known
     assert {name for name in known if not name.endswith("_created")} == listed
+    operate = (ROOT / "docs" / "guides" / "operate.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(groundwire_\w+)", operate)) <= known
 
 
 @pytest.mark.parametrize(
@@ -82,9 +131,31 @@ def test_the_pods_have_time_to_stop() -> None:
     variables = {entry["name"]: entry.get("value", "token") for entry in container["env"]}
     settings = load_settings(environment=variables)
     grace = pod["terminationGracePeriodSeconds"] * 1000
-    assert settings.drain_delay_ms + settings.drain_timeout_ms < grace
+    ending = server.HANDSHAKE_SECONDS + server.ACCEPT_SECONDS + server.SETTLE_SECONDS + EXIT_SECONDS
+    assert 7 < ending < 8, "values.yaml and the guide say 8 seconds"
+    assert settings.drain_delay_ms + settings.drain_timeout_ms + 8_000 <= grace
     probe = container["readinessProbe"]
     assert settings.drain_delay_ms >= probe["periodSeconds"] * 1000
+
+
+def test_a_service_manager_waits_for_the_requests_and_leaves_the_processes_to_the_server() -> None:
+    unit = (FOLDER / "systemd" / "groundwire.service").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^(\w+)=(.*)$", unit, re.M))
+    settings = load_settings(environment=dict(re.findall(r"^Environment=(\w+)=(.*)$", unit, re.M)))
+    assert values["KillMode"] == "mixed"
+    assert settings.drain_delay_ms + settings.drain_timeout_ms + 8_000 <= int(values["TimeoutStopSec"]) * 1000
+
+
+def test_the_proxy_fits_the_limits_of_the_server() -> None:
+    proxy = (FOLDER / "nginx" / "groundwire.conf").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^ *(\w+) +([^;]+);", proxy.partition("location")[0], re.M))
+    settings = Settings()
+    assert int(values["client_max_body_size"].removesuffix("m")) * 1_000_000 == settings.max_body_bytes
+    assert float(values["proxy_read_timeout"].removesuffix("s")) * 1000 > settings.max_deadline_ms
+    assert float(values["keepalive_timeout"].removesuffix("s")) < uvicorn.Config(None).timeout_keep_alive
+    parts = re.search(r"\^/\(([\w|]+)\)\$ \{\n +client_max", proxy)
+    assert parts is not None
+    assert {f"/{part}" for part in parts[1].split("|")} <= {operation.path for operation in OPERATIONS}
 
 
 def test_the_chart_and_the_image_have_the_version_of_groundwire() -> None:

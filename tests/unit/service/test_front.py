@@ -85,6 +85,37 @@ def test_a_log_has_texts_only_if_asked(caplog: pytest.LogCaptureFixture, log_tex
     assert [(line["status"], line.get("code")) for line in lines[1:]] == [(422, "invalid")] * 2
 
 
+def test_a_refusal_before_the_handler_has_the_route_of_its_path(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> str:
+        await client.post("/score", json=HONEY)
+        await client.get("/v2/models/groundwire")
+        await client.get("/ui/nothing")
+        authorized = {"Authorization": "Bearer a"}
+        await client.get("/score", headers=authorized)
+        return (await client.get("/metrics", headers=authorized)).text
+
+    with caplog.at_level(logging.INFO, "groundwire.service"):
+        text = run(test, tokens=("a",))
+    for line in (
+        'groundwire_refusals_total{code="unauthorized",route="/score"} 1.0',
+        'groundwire_refusals_total{code="unauthorized",route="/v2/models/{name}"} 1.0',
+        'groundwire_refusals_total{code="unauthorized",route="other"} 1.0',
+        'groundwire_requests_total{route="/score",status="405"} 1.0',
+    ):
+        assert line in text, line
+    lines = [getattr(record, FIELDS) for record in caplog.records if record.getMessage() == "request"]
+    assert (lines[0]["route"], lines[0]["status"]) == ("/score", 401)
+
+
+def test_the_page_of_paths_links_the_document_only_where_a_browser_gets_it() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> str:
+        return (await client.get("/docs")).text
+
+    assert 'href="openapi.json"' in run(test)
+    assert 'href="openapi.json"' not in run(test, tokens=("a",))
+    assert "<code>/openapi.json</code>, with a token" in run(test, tokens=("a",))
+
+
 def test_numbers_are_counted() -> None:
     async def test(client: httpx.AsyncClient, front: Front) -> str:
         await client.post("/score", json=HONEY)
@@ -111,6 +142,9 @@ def test_numbers_are_counted() -> None:
         "groundwire_active_requests 0.0",
         "groundwire_waiting_calls 0.0",
         "groundwire_ready 1.0",
+        "groundwire_processes 1.0",
+        "groundwire_configured_processes 1.0",
+        "groundwire_process_restarts_total 0.0",
         "groundwire_cache_misses_total",
         "groundwire_captured_shapes 0.0",
         "groundwire_uncaptured_runs_total 0.0",

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groundwire.engine import InvalidRequest
-from groundwire.service.settings import ProxySettings, Settings, is_list, list_hints, load_settings, plain_type
+from groundwire.service.settings import (
+    ProxySettings,
+    Settings,
+    is_list,
+    list_hints,
+    list_warnings,
+    load_settings,
+    plain_type,
+    read_tenants,
+    read_tokens,
+)
 
 
 def write(folder: Path, text: str) -> Path:
@@ -55,6 +66,7 @@ def test_weights_of_tenants_come_from_the_file_or_the_environment(tmp_path: Path
         ("workers = 0", {}, ">= 1"),
         ("", {"GROUNDWIRE_TENANT_WEIGHTS": "a=0"}, "tenant_weights of the environment is {'a': '0'}"),
         ("", {"GROUNDWIRE_TENANT_WEIGHTS": "a"}, "tenant_weights of the environment is {'a': ''}"),
+        ('tenant_tokens = "a=b"', {}, r"Write tenant_tokens = \{shop = \"TOKEN\""),
         ("", {"GROUNDWIRE_PORT": "http"}, "port of the environment is 'http'"),
         ("", {"GROUNDWIRE_PORT": "tcp://10.0.0.1:80"}, "enableServiceLinks"),
         ("", {"GROUNDWIRE_MAX_BODY_BYTE": "5"}, "did you mean GROUNDWIRE_MAX_BODY_BYTES"),
@@ -78,6 +90,49 @@ def test_a_token_is_never_shown(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="not shown") as error:
         load_settings(write(tmp_path, 'tokens = "secret-1"'))
     assert "secret" not in str(error.value)
+
+
+def test_a_tenant_may_have_several_tokens_while_one_takes_the_place_of_another(tmp_path: Path) -> None:
+    expected = {"t": "shop", "new": "shop", "g": "*"}
+    file = write(tmp_path, '[tenant_tokens]\nshop = ["t", "new"]\n"*" = "g"\n')
+    assert read_tenants(load_settings(file)) == expected
+    settings = load_settings(environment={"GROUNDWIRE_TENANT_TOKENS": "shop=t, shop=new,*=g", "GROUNDWIRE_TOKENS": "o"})
+    assert read_tenants(settings) == expected
+    assert read_tokens(settings) == ("o", "t", "new", "g")
+
+
+@pytest.mark.parametrize("value", ["secret", "shop=", "=secret", "shop=secret,mail=secret"])
+def test_tokens_of_tenants_that_are_not_usable_are_said_without_them(value: str) -> None:
+    settings = load_settings(environment={"GROUNDWIRE_TENANT_TOKENS": value})
+    with pytest.raises(InvalidRequest, match="tenant_tokens") as error:
+        read_tokens(settings)
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "warnings"),
+    [
+        ({}, {"HOME": "/", "GROUNDWIRE_PORT": "1"}, []),
+        ({"host": "localhost"}, {}, []),
+        ({"host": "::1"}, {}, []),
+        ({"host": "0.0.0.0"}, {}, ["There are no tokens and the host is 0.0.0.0"]),
+        ({"host": "0.0.0.0", "tokens": ("a",)}, {}, []),
+        ({"host": "0.0.0.0", "tenant_tokens": {"a": "b"}}, {}, []),
+        (
+            {},
+            {"GROUNDWIRE_TOKEN": "secret"},
+            ["GROUNDWIRE_TOKEN, which is no setting (did you mean GROUNDWIRE_TOKENS?)"],
+        ),
+    ],
+)
+def test_what_is_probably_not_meant_is_a_warning(
+    settings: dict[str, Any], environment: dict[str, str], warnings: list[str]
+) -> None:
+    said = list_warnings(Settings(**settings), environment)
+    assert len(said) == len(warnings)
+    for line, warning in zip(said, warnings, strict=True):
+        assert warning in line
+        assert "secret" not in line
 
 
 def test_every_setting_has_a_plain_type() -> None:
