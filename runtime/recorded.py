@@ -173,8 +173,8 @@ def _find_difference(expected: NDArray[np.float32], sequences: tuple[str, ...], 
     """The largest difference of a number; of the sequences that both have, where there are any."""
     numbers = read_numbers(outcome)
     if sequences:
-        places = {key: index for index, key in enumerate(_number_equal(read_sequences(outcome)))}
-        both = [(index, places[key]) for index, key in enumerate(_number_equal(sequences)) if key in places]
+        row_of = {key: index for index, key in enumerate(_number_equal(read_sequences(outcome)))}
+        both = [(index, row_of[key]) for index, key in enumerate(_number_equal(sequences)) if key in row_of]
         expected, numbers = expected[[index for index, _ in both]], numbers[[index for _, index in both]]
     if len(expected) != len(numbers):
         return float("inf")

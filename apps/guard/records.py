@@ -73,7 +73,7 @@ class FinalEvent(Record, frozen=True, tag="final"):
     """The stream was finished."""
 
     score: Score
-    """The score of the response as it was fed, as ``Engine.score`` gives it; what policies replaced is in it as it was."""
+    """The score of the response as it was fed, as ``Engine.score`` gives it: before policies replaced parts of it."""
     label: Literal["consistent", "inconsistent", "unverifiable", "unknown"]
     """The label of ``score``, but ``inconsistent`` if a sentence was so by itself, which is final. Go by this label;
     where ``score`` has another, a warning of ``score`` says so."""

@@ -22,7 +22,9 @@ RESULTS = ROOT / "bench" / "results" / "profiles.json"
 sys.path.insert(0, str(ROOT))
 
 from bench.quality.pairs import read_pairs, score_pairs  # noqa: E402
-from bench.quality.production import FOLDER, Row  # noqa: E402
+
+# The folder of the pairs has the same name as the module, and mypy finds the folder.
+from bench.quality.production import FOLDER, Row  # type: ignore[attr-defined]  # noqa: E402
 from groundwire.engine import Engine, Score  # noqa: E402
 from groundwire.engine.verdict.decision import decide_response  # noqa: E402
 from groundwire.runtime.calibration import Calibration, ProfileName  # noqa: E402

@@ -6,7 +6,7 @@
 - ``{{ quality METRICS }}`` is replaced by the metrics' ROC-AUC, from the pages of quality.
 - ``{{ facts METRICS }}`` is replaced by table rows from the metrics' records.
 - ``{{ figure CELLS }}`` is replaced by the last cell of the row of a page of quality that begins with these cells.
-- ``{{ domains }}`` and ``{{ range RATE }}`` are replaced by error rates of the default verdict, from docs/quality_default.md.
+- ``{{ domains }}`` and ``{{ range RATE }}`` are replaced by figures of the default verdict (quality_default.md).
 - ``{{ cost ROLES }}`` and the other names in ``TABLES`` are replaced by figures from bench/results.
 """
 
@@ -120,7 +120,7 @@ def load_results(name: str) -> dict[str, Any]:
 
 
 QUALITY_PAGES = ("quality_default.md", "quality.md")
-"""Where figures are looked up, in this order: the page of the default verdict, and that of ``compact`` with all metrics."""
+"""Where figures are looked up, in this order: the default verdict's page, and the page of all metrics."""
 
 
 def read_quality(metric: str) -> dict[str, str]:
@@ -155,7 +155,7 @@ def write_quality_table(metrics: str) -> str:
 
 
 def read_figure(cells: str) -> str:
-    """Return the last cell of the first row that begins with ``cells``, separated by semicolons, of a page of quality."""
+    """Return the last cell of the first row of a page of quality that begins with ``cells``, parted by semicolons."""
     begin = [cell.strip() for cell in cells.split(";")]
     for page in QUALITY_PAGES:
         for line in (DOCS / page).read_text(encoding="utf-8").splitlines():

@@ -462,6 +462,7 @@ def _read(text: str) -> list[_Segment]:
             named.add(_KEY.get(token.lower, stem(token.lower)))
         if aside in _ASIDE:
             skipped |= token.lower not in FUNCTION_WORDS
+            words |= {stem(token.lower)} & _COMPARING  # "more than twice as long as the Rhine"
             continue
         if aside and token.lower not in _NO_HEADS:
             words.add(_KEY.get(f"non-{token.lower}", f"non-{stem(token.lower)}"))

@@ -224,7 +224,7 @@ def fit_model(examples: Sequence[LabelledFeatures], names: Sequence[str], penalt
     present = ~np.isnan(table)
     share = np.where(present, weights[:, None], 0)
     mean = np.where(present, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
-    # A text of which there is nothing to count has 0 of what speaks against it.
+    # A text without anything to count has 0 of what speaks against it.
     mean[[_is_lower_better(name) and not is_probability(name) for name in names]] = 0
     spread = np.sqrt((np.where(present, table - mean, 0) ** 2 * share).sum(0) / np.maximum(share.sum(0), 1e-12))
     deviation = np.where(spread > 1e-9, spread, 1.0)

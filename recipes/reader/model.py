@@ -119,7 +119,7 @@ def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> R
 def read_checkpoint(path: Path) -> Mapping[str, Any]:
     """The weights of a checkpoint, or of a reader's bundle, which keeps them in int8.
 
-    Of the lowest layers and the embeddings a bundle has only what the published weights have more precisely.
+    The embeddings and the lowest layers are left out: the published weights have them more precisely.
     """
     if path.is_dir():
         # Imported here, because a run from a pack has no ONNX.

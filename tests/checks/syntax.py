@@ -45,7 +45,7 @@ BUDGETS: dict[str, int] = {
     "engine": 1,
     "evaluate": 1,
     "groundwire": 1,
-    "interfaces": 23,
+    "interfaces": 22,
     "recipes": 73,
 }
 """Findings of each package, at most."""

@@ -125,7 +125,7 @@ def test_rows_are_chosen_at_equal_distances_and_in_pairs(tmp_path: Path) -> None
     write_labelled_rows("dev", tmp_path / "all.jsonl")
     assert write_labelled_rows("dev", tmp_path / "some.jsonl", 40) == 40
     rows, some = ((tmp_path / name).read_text().splitlines() for name in ("all.jsonl", "some.jsonl"))
-    places = [rows.index(row) for row in some[::2]]
-    assert [rows[place + 1] for place in places] == some[1::2]
-    gaps = [right - left for left, right in itertools.pairwise(places)]
+    indices = [rows.index(row) for row in some[::2]]
+    assert [rows[index + 1] for index in indices] == some[1::2]
+    gaps = [right - left for left, right in itertools.pairwise(indices)]
     assert max(gaps) - min(gaps) <= 2

@@ -36,6 +36,12 @@ PLANS = ["Group A: course from 6 October, exam on 17 October.", "Group B: course
     [
         ("The bar closes at 21:30.", HOURS, [], [("21:30", "01:00")]),
         ("The bar closes at 1 am.", HOURS, [], []),
+        (
+            "The Danube is more than twice as long as the Rhine.",
+            "The Danube is 2,850 kilometres long, and the Rhine 1,230 kilometres.",
+            [],
+            [],
+        ),
         ("The doors open at 8 pm.", DOORS, [], [("8 pm", "18:30")]),
         ("They start at 8 pm.", DOORS, [], []),
         ("It is at 18:30.", DOORS, ["When is the show?"], [("18:30", "20:00")]),

@@ -76,7 +76,9 @@ def test_a_damaged_file_of_a_package_is_repaired_by_installing_it_again(
 
 def test_without_any_bundle_the_packages_are_named(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
-    with pytest.raises(BundleError, match="pip install groundwire-compact groundwire-reader groundwire-nph groundwire-generator"):
+    with pytest.raises(
+        BundleError, match="pip install groundwire-compact groundwire-reader groundwire-nph groundwire-generator"
+    ):
         locate("mine")
 
 
