@@ -174,9 +174,8 @@ def test_the_readme_says_the_measured_error_rates_and_times() -> None:
 @needs_bundles
 @pytest.mark.parametrize("page", sorted(COMPARED), ids=lambda page: page.name)
 def test_examples_print_what_their_page_shows(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pairs = re.findall(
-        r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.M
-    )
+    lines = r"((?:(?!```).*\n)*)"
+    pairs = re.findall(rf"^```python\n{lines}```\n\n```text\n{lines}```", page.read_text(encoding="utf-8"), re.M)
     assert pairs
     for code, output in pairs:
         if code.startswith(SKIP):
