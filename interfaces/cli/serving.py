@@ -70,11 +70,11 @@ def read_settings(record: type[S], config: Path | None, setting_options: Any) ->
         raise typer.BadParameter(str(error)) from error
 
 
-def report_check(found: str, settings: Settings) -> None:
-    """Say what ``check_service`` has found, after warnings on standard error."""
+def report_check(report: str, settings: Settings) -> None:
+    """Print the report of ``check_service``, after warnings on standard error."""
     for warning in list_warnings(settings, os.environ):
         typer.echo(f"Warning: {warning}", err=True)
-    typer.echo(found)
+    typer.echo(report)
 
 
 @contextmanager

@@ -213,7 +213,7 @@ def _split(hint: Any, value: str) -> Any:
     entries = dict[str, list[str]]()
     for name, _, entry in (part.partition("=") for part in value.split(",")):
         entries.setdefault(name.strip(), []).append(entry)
-    return {name: given[0] if len(given) == 1 else given for name, given in entries.items()}
+    return {name: values[0] if len(values) == 1 else values for name, values in entries.items()}
 
 
 def is_list(hint: Any) -> bool:
