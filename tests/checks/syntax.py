@@ -41,7 +41,7 @@ VARIABLES = {"known", "kept", "given", "sign", "at"}
 BUDGETS: dict[str, int] = {
     "bench": 1,
     "bundles": 1,
-    "docs": 18,
+    "docs": 10,
     "engine": 1,
     "evaluate": 1,
     "groundwire": 1,

@@ -29,7 +29,7 @@ from tests.support.service import HONEY, JSON, NDJSON, run, serve
 from tests.support.streams import world
 
 SERVICE = Path(__file__).resolve().parents[3] / "interfaces" / "service"
-MAX_FILES, MAX_SCORE_FILES = 20, 10
+MAX_FILES, MAX_SCORE_FILES = 23, 10
 TENSORS = [{"name": name, "shape": [1], "datatype": "BYTES", "data": [text]} for name, text in HONEY.items()]
 BODIES: dict[str, Any] = {
     "/score": HONEY,
