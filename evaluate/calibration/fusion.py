@@ -27,7 +27,14 @@ from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from groundwire.engine.verdict.fusion import find_feature, find_refutation, find_verifiability, is_probability, logit
+from groundwire.engine.verdict.fusion import (
+    find_feature,
+    find_refutation,
+    find_verifiability,
+    is_contradicted,
+    is_probability,
+    logit,
+)
 from groundwire.runtime.calibration import Quantity, bounded_logit
 from groundwire.runtime.errors import InvalidRequest
 
@@ -119,6 +126,7 @@ class FusionModel:
             or (rate := find_verifiability(numbers)) is None
             or rate >= verifiable
             or find_refutation(numbers) is not None
+            or is_contradicted(numbers)
         ]
         present = ~np.isnan(tabulate_features(stated, self.names)) if stated else np.zeros((0, len(self.names)))
         enough = 2 * present @ np.abs(self.weight) >= np.abs(self.weight).sum()
