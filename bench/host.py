@@ -15,6 +15,7 @@ is answered from the cache; ``together`` has all of them in flight.
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,6 @@ from typing import Annotated, Any
 from unittest import mock
 
 import msgspec
-import onnxruntime as ort
 import typer
 
 from groundwire.engine import Engine
@@ -89,7 +89,9 @@ class Clock:
 @contextmanager
 def count_layers(clock: Clock) -> Iterator[None]:
     """Count inside the block."""
-    methods = [(ort.InferenceSession, name, clock.time_graph) for name in ("run", "run_with_ort_values")]
+    methods = [
+        (sys.modules["onnxruntime"].InferenceSession, name, clock.time_graph) for name in ("run", "run_with_ort_values")
+    ]
     patches = [mock.patch.object(owner, name, wrap(getattr(owner, name))) for owner, name, wrap in methods]
     patches.append(mock.patch.object(LocalRuntime, "run", clock.time_role(LocalRuntime.run)))
     for patch in patches:
