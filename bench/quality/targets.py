@@ -103,7 +103,8 @@ def write_false_positives(figures: Mapping[str, SetFigures]) -> Iterator[str]:
         nothing = verdicts.false_positive_rate_on_unverifiable
         if nothing is not None:
             wanted = "≤ 1 %" if name == "smalltalk" else "≤ 8 %"
-            yield f"| {name} | inconsistent, of the responses with nothing to verify | {wanted} | {format_percent(nothing)} |"
+            title = "inconsistent, of the responses with nothing to verify"
+            yield f"| {name} | {title} | {wanted} | {format_percent(nothing)} |"
         consistent = verdicts.false_positive_rate
         if consistent is not None and name != "edits":
             yield f"| {name} | inconsistent, of the consistent | ≤ 12 % | {format_percent(consistent)} |"
