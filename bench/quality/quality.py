@@ -145,6 +145,8 @@ def main(
         watch("showcase", 0, 0)
         showcase = count_showcase(bundle)
     lines = [f"# Quality of {title}", *_write_page(sets, scored, figures, others, reading, showcase)]
+    if page == PAGE:
+        lines[1:1] = ["", "The default verdict has [a page of its own](quality_default.md)."]
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{page} and {out / 'report.html'} written")
 
