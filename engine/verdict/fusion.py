@@ -248,9 +248,7 @@ def _move(verdict: Verdict, feature: str, probability: float) -> Verdict:
     """The verdict with another probability, for the sake of a feature."""
     assert verdict.probability is not None
     assert verdict.threshold is not None
-    contributions = dict(verdict.contributions or {})
-    if probability != verdict.probability:
-        contributions[feature] = logit(probability) - logit(verdict.probability)
+    contributions = {**(verdict.contributions or {}), feature: logit(probability) - logit(verdict.probability)}
     consistent = is_consistent(probability, verdict.threshold, fitted=True)
     return replace(
         verdict,
