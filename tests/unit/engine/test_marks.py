@@ -137,3 +137,26 @@ def test_the_spans_of_a_metric_that_is_asked_alone_stay() -> None:
 
 def test_negations_are_no_light_words() -> None:
     assert not any(is_negation(word) for word in LIGHT)
+
+
+def test_a_comma_inside_a_value_divides_no_mark() -> None:
+    response = "It was on March 12, 2020 in Leeds."
+    start, end = response.index("on"), response.index(" in")
+    span = UnsupportedSpan(response[start:end], start, end, "not_in_knowledge", "", "overlap_precision")
+    results = [MetricResult(name, "scored", 0.1) for name in ("overlap_precision", "token_classifier")]
+    assert [mark.text for mark in fit_marks(response, [span], results)] == ["March 12, 2020"]
+
+
+def test_marks_that_cover_nearly_all_of_a_sentence_become_one() -> None:
+    response = "Fresh herring spawn near harbours each spring."
+    assert fit(response, ["Fresh herring", "spawn", "harbours", "each spring"]) == [response[:-1]]
+    apart = "Fresh herring spawn here, near harbours each spring."
+    assert len(fit(apart, ["Fresh herring spawn", "harbours each spring"])) == 2
+
+
+def test_a_mark_without_a_word_is_none() -> None:
+    assert fit("Wait … it is red.", ["…"]) == []
+
+
+def test_a_mark_inside_another_is_left_out() -> None:
+    assert fit("It costs £5.95 a day.", ["5", "95"]) == ["£5.95"]
