@@ -17,9 +17,13 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import typer
+from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
 from groundwire.cli.evaluation import show_scoring
+from groundwire.engine import Options
+from groundwire.engine.text.sentences import sentences
+from groundwire.engine.verdict.decision import decide_response
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.features import collect_features
 from groundwire.evaluate.calibration.fusion import LabelledFeatures
@@ -244,6 +248,8 @@ def _write_page(
         yield f"Not scored in this run: {', '.join(absent)}."
     yield from _write_areas(figures)
     yield from _write_decisions(figures)
+    yield from _write_profiles(figures)
+    yield from _write_lengths(sets, scored)
     yield from _write_families(others)
     yield from write_targets(Measured(sets, scored.sets, scored.calibration, figures, reading, showcase))
 
@@ -303,6 +309,62 @@ def _write_decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
             format_percent(balanced.false_negative_rate if balanced else None),
         )
         yield f"| {name} | {fused.examples} of {set_figures.labelled} | {' | '.join(cells)} |"
+
+
+def _write_profiles(figures: Mapping[str, SetFigures]) -> Iterator[str]:
+    yield from ("", "## By profile", "")
+    yield "False positive rate and false negative rate at each profile's threshold."
+    yield ""
+    profiles = list(dict.fromkeys(verdicts.profile for of_set in figures.values() for verdicts in of_set.verdicts))
+    yield f"| set | {' | '.join(f'`{profile}`' for profile in profiles)} |"
+    yield f"|---|{'---|' * len(profiles)}"
+    for name, of_set in figures.items():
+        rates = [(verdicts.false_positive_rate, verdicts.false_negative_rate) for verdicts in of_set.verdicts]
+        if rates and all(None not in pair for pair in rates):
+            cells = (" and ".join(f"{rate.value:.0%}" for rate in pair if rate is not None) for pair in rates)
+            yield f"| {name} | {' | '.join(cells)} |"
+
+
+SENTENCES = {"1 sentence": 1, "2 or 3": 3, "4 to 7": 7, "8 or more": sys.maxsize}
+KNOWLEDGE_WORDS = {"up to 25 words of knowledge": 25, "26 to 100": 100, "101 to 400": 400, "more": sys.maxsize}
+
+
+def _write_lengths(sets: Mapping[str, Sequence[Example]], scored: Scored) -> Iterator[str]:
+    yield from ("", "## By length", "")
+    yield "Of all labelled test sets together: responses by their sentences, and by the words of their knowledge. At"
+    yield "`balanced`, with the 95 % interval of each share."
+    yield ""
+    yield "| length | consistent | false positive rate | inconsistent | false negative rate |"
+    yield "|---|---|---|---|---|"
+    rows = [
+        (len(sentences(example.response)), sum(len(text.split()) for text in example.knowledge), example.label, called)
+        for name in TESTS
+        for example, called in zip(sets.get(name, ()), _list_called(sets, scored, name), strict=True)
+        if example.label is not None
+    ]
+    for column, bounds in enumerate((SENTENCES, KNOWLEDGE_WORDS)):
+        least = 0
+        for title, most in bounds.items():
+            within = [row for row in rows if least < row[column] <= most]
+            right, wrong = ([row[3] for row in within if row[2] == label] for label in (1, 0))
+            missed = [not called for called in wrong]
+            yield f"| {title} | {len(right)} | {_format_share(right)} | {len(wrong)} | {_format_share(missed)} |"
+            least = most
+
+
+def _list_called(sets: Mapping[str, Sequence[Example]], scored: Scored, name: str) -> Iterator[bool]:
+    """Whether the default profile calls each response of a set inconsistent."""
+    for example, score in zip(sets.get(name, ()), scored.sets.get(name, ()), strict=True):
+        verdict, _ = decide_response(example.response, score.metrics, scored.calibration, Options().profile)
+        yield verdict.label == "inconsistent"
+
+
+def _format_share(flags: Sequence[bool]) -> str:
+    """A share with its 95 % interval (Wilson's)."""
+    if not flags:
+        return "–"
+    interval = binomtest(sum(flags), len(flags)).proportion_ci(method="wilson")
+    return f"{sum(flags) / len(flags):.1%} ({interval.low:.1%}–{interval.high:.1%})"
 
 
 def _format_accuracy(figures: SetFigures) -> str:
