@@ -3,6 +3,7 @@
     python bench/quality/production.py                          the development half, the embedded bundle
     python bench/quality/production.py --metrics fast           other metrics, separated by commas, or a group
     python bench/quality/production.py --file sealed.jsonl.gz   the sealed half, for a final figure only
+    python bench/quality/production.py --file visitors.jsonl    what newcomers wrote before they tried the product
     python bench/quality/production.py --rows                   each wrong verdict and each mark
 
 ROC-AUC ranks the verdict's probabilities of consistent and inconsistent rows; a row without a probability counts as
@@ -16,6 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -87,8 +89,8 @@ def _line(title: str, outcomes: Sequence[Outcome], *, interval: bool = False) ->
     cells = [_rank(outcomes), *_share_cells(outcomes)]
     if interval:
         drawn = [[_rank(sample), *_share_cells(sample)] for sample in _bootstrap(outcomes)]
-        bounds = [np.nanquantile(column, (0.025, 0.975)) for column in zip(*drawn, strict=True)]
-        texts = [f"{_show(cell)} ({_show(low)}–{_show(high)})" for cell, (low, high) in zip(cells, bounds, strict=True)]
+        columns = np.array(drawn, dtype=np.float64).T
+        texts = [_show_interval(cell, column) for cell, column in zip(cells, columns, strict=True)]
     else:
         texts = [_show(cell) for cell in cells]
     return f"| {title} | {len(outcomes)} | {' | '.join(texts)} |"
@@ -96,6 +98,13 @@ def _line(title: str, outcomes: Sequence[Outcome], *, interval: bool = False) ->
 
 def _show(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.2f}"
+
+
+def _show_interval(value: float, drawn: np.ndarray[Any, np.dtype[np.float64]]) -> str:
+    if np.isnan(value):
+        return _show(value)
+    low, high = np.nanquantile(drawn, (0.025, 0.975))
+    return f"{_show(value)} ({_show(low)}–{_show(high)})"
 
 
 def _rank(outcomes: Sequence[Outcome]) -> float:
