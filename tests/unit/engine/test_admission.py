@@ -12,7 +12,7 @@ from groundwire.engine.scheduling.admission import KINDS, Admission, JobHeap
 from groundwire.engine.scheduling.calls import count_bytes
 from groundwire.engine.scheduling.jobs import Job, Task, rank
 from groundwire.engine.scheduling.steps import Steps
-from groundwire.runtime.calls import Classify, TextSpan
+from groundwire.runtime.calls import Classify, TextScored, TextSpan
 
 
 def make_job(number: int, deadline: float | None = None, priority: int = 0, kind: str = "steps") -> Job[Any]:
@@ -100,10 +100,12 @@ def test_the_durations_of_kinds_are_bounded() -> None:
     ("value", "least"),
     [
         ("x" * 1000, 1000),
+        ("ж" * 1000, 2000),
         (np.zeros(1000, np.float32), 4000),
         (tuple(float(i) for i in range(1000)), 8000 + 1000 * sys.getsizeof(0.5)),
         (tuple(TextSpan("ab", i, i + 2) for i in range(100)), 100 * sys.getsizeof(TextSpan("ab", 0, 2))),
         (Classify("nli", ("x" * 500,), "y" * 500), 1000),
+        (TextScored(tuple((i, i + 1) for i in range(300, 400)), (-0.5,) * 100, 0), 100 * (sys.getsizeof((0, 1)) + 88)),
         ({"a" * 100: 0.5}, 100),
     ],
 )
