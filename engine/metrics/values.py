@@ -94,8 +94,9 @@ def give_back(request: Request, stated: tuple[StatedValue, ...]) -> tuple[Stated
 
     Its clause (``roles``) and the key of its line or row (``items``) say to what it belongs.
     """
-    exchanged = find_exchanged(request.response, request.knowledge, request.history)
-    misplaced = list(find_misplaced(request.response, request.knowledge))
+    supported = any(value.outcome == "supported" for value in stated)
+    exchanged = find_exchanged(request.response, request.knowledge, request.history) if supported else []
+    misplaced = list(find_misplaced(request.response, request.knowledge)) if stated else []
     given_back = []
     for value in stated:
         reasons = [item for item in exchanged if value.outcome == "supported" and _is_about(value, item)]

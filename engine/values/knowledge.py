@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf
 from typing import NamedTuple, TypeAlias
 
 from ..text.normalization import FUNCTION_WORDS
+from ..text.words import RECENT, SHORT
 from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date
 from .demonyms import COUNTRY_OF
@@ -50,8 +51,19 @@ def find_values(
     return values
 
 
-def find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
+def find_amounts(tokens: Sequence[Token]) -> tuple[Sequence[Value], Set[int]]:
     """The values other than names, in order, and the indices of their tokens."""
+    short = not tokens or tokens[-1].end <= SHORT
+    return _find_recent_amounts(tuple(tokens)) if short else _find_amounts(tokens)
+
+
+@lru_cache(RECENT)
+def _find_recent_amounts(tokens: tuple[Token, ...]) -> tuple[Sequence[Value], Set[int]]:
+    amounts, taken = _find_amounts(tokens)
+    return tuple(amounts), frozenset(taken)
+
+
+def _find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
     codes, taken = find_codes(tokens)
     values: list[Value] = []
     end = 0

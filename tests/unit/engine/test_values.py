@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, MetricResult
 from groundwire.engine.metrics import values
 from groundwire.engine.schema.explanations import PassageRange, StatedValue, ValuesExplanation
-from groundwire.engine.values import support
+from groundwire.engine.text.words import SHORT
+from groundwire.engine.values import knowledge, support
 from groundwire.engine.values.knowledge import find_values
 from groundwire.engine.values.support import check_in_steps, check_values
 from groundwire.engine.values.tokens import tokenize
@@ -212,6 +213,19 @@ def test_the_nearest_value_of_the_best_sentence_contradicts() -> None:
     result = measure("He died on 2 February 2013.", "Born on 8 April 1974, he died on 2 February 2014.")
     (span,) = result.unsupported
     assert (span.text, span.knowledge_says) == ("2 February 2013", "2 February 2014")
+
+
+def test_a_text_that_was_read_before_has_the_same_tokens_and_values() -> None:
+    for text in (text for table in (NUMBERS, QUANTITIES, RANKS, DATES, NAMES) for row in table for text in row[:2]):
+        tokens = tokenize(text)
+        amounts, taken = knowledge._find_amounts(tokens)
+        expected = find_values(tokens)
+        tokens.clear()  # a caller's own list
+        tokens = tokenize(text)
+        for _ in range(2):
+            assert knowledge.find_amounts(tokens) == (tuple(amounts), taken)
+            assert find_values(tokens) == expected
+        assert tokens == tokenize(text + " " * SHORT), "a long text is not kept"
 
 
 @pytest.mark.parametrize("response", ["I love it!", "Coffee is acidic.", "..."])
