@@ -14,7 +14,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -429,10 +429,8 @@ def pad(rows: Sequence[Sequence[int]], width: int, fill: int) -> tuple[NDArray[n
 
 def flatten(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Flatten ragged ids into one array; return it with its row offsets."""
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    flat = np.fromiter((index for row in rows for index in row), dtype=np.int64, count=int(offsets[-1]))
-    return flat, offsets
+    offsets = np.fromiter(accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
+    return np.fromiter(chain.from_iterable(rows), np.int64, int(offsets[-1])), offsets
 
 
 def _step(room: int, stride: int) -> int:

@@ -42,7 +42,7 @@ def pack(
     """Yield the batches of a plan, or of the profile: indices of the windows, their lengths, the graph's inputs."""
     ids, offsets = flatten([window.ids for window in windows])
     types = flatten([window.type_ids for window in windows])[0] if "token_type_ids" in session.inputs else None
-    lengths = np.diff(offsets)
+    lengths = offsets[1:] - offsets[:-1]
     order, bounds, widths = plan_batches(lengths, plan, profile)
     for index, width in enumerate(widths):
         rows = order[bounds[index] : bounds[index + 1]]
