@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import re
+from functools import cache, lru_cache, partial
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from groundwire.runtime.errors import InvalidRequest, TooLong
@@ -26,6 +28,10 @@ MAX_CELLS = 4_000_000
 _ROUGE_WORD = re.compile("[a-z0-9]+")
 MAX_WORDS = 50_000
 """METEOR: words of response and knowledge, which plain Python stems in a second."""
+KEPT_STEMS = 10_000
+"""Words whose stems are remembered: 2 MB."""
+KEPT_LETTERS = 40
+"""Letters of such a word at most."""
 
 
 def bleu(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
@@ -51,7 +57,8 @@ def rouge_l(request: Request, options: Options, role_info: RoleInfos) -> Steps[M
     Words are runs of the letters a to z and digits, lower-cased and, with ``LexicalOptions.rouge_stemmer``, stemmed. A
     response without any has nothing to verify; texts beyond ``MAX_CELLS`` are ``truncated``.
     """
-    scorers, tokenizers = _import("rouge_l", "rouge_score.rouge_scorer"), _import("rouge_l", "rouge_score.tokenizers")
+    scorers, tokens = _import("rouge_l", "rouge_score.rouge_scorer"), _import("rouge_l", "rouge_score.tokenize")
+    stemmer = _load_stemmer() if options.lexical.rouge_stemmer else None
 
     def result() -> MetricResult:
         ours, theirs = count_rouge_words(request.response), count_rouge_words(reference(request))
@@ -62,7 +69,7 @@ def rouge_l(request: Request, options: Options, role_info: RoleInfos) -> Steps[M
                 f"ROUGE-L compares up to {MAX_CELLS} pairs of words; the response has {ours} and the knowledge "
                 f"{theirs} words. Retrieve fewer passages, or leave rouge_l out."
             )
-        tokenizer = tokenizers.DefaultTokenizer(options.lexical.rouge_stemmer)
+        tokenizer = SimpleNamespace(tokenize=partial(tokens.tokenize, stemmer=stemmer))
         scorer = scorers.RougeScorer(["rougeL"], tokenizer=tokenizer)
         return MetricResult("rouge_l", "scored", scorer.score(reference(request), request.response)["rougeL"].fmeasure)
 
@@ -82,7 +89,7 @@ def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     synonyms are asked for and nltk's WordNet data is not installed.
     """
     score = _import("meteor", "nltk.translate.meteor_score").meteor_score
-    wordnet = _synonyms(options.lexical.meteor_synonyms)
+    stemmer, wordnet = _load_stemmer(), _synonyms(options.lexical.meteor_synonyms)
 
     def result() -> MetricResult:
         check_words((request.response, *request.knowledge), MAX_WORDS, "METEOR")
@@ -90,7 +97,7 @@ def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
         if not ours:
             return _nothing("meteor")
         theirs = [word.text for word in words(reference(request))]
-        return MetricResult("meteor", "scored", score([theirs], ours, wordnet=wordnet))
+        return MetricResult("meteor", "scored", score([theirs], ours, stemmer=stemmer, wordnet=wordnet))
 
     return without_calls(result)
 
@@ -98,6 +105,24 @@ def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
 def reference(request: Request) -> str:
     """The passages as one text."""
     return " ".join(request.knowledge)
+
+
+class Stemmer:
+    """A stemmer that remembers its last words."""
+
+    def __init__(self, stemmer: Any) -> None:
+        self._stem = stemmer.stem
+        self._recall = lru_cache(KEPT_STEMS)(stemmer.stem)
+
+    def stem(self, word: str) -> str:
+        """The stem of a word."""
+        return str(self._recall(word) if len(word) <= KEPT_LETTERS else self._stem(word))
+
+
+@cache
+def _load_stemmer() -> Stemmer:
+    """The stemmer of rouge-score and of nltk's METEOR."""
+    return Stemmer(_import("meteor", "nltk.stem.porter").PorterStemmer())
 
 
 class NoSynonyms:
