@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -170,16 +171,13 @@ def run_windows(
     session: Graph, calls: Sequence[Sequence[Window]], pad_id: int, profile: DeviceProfile
 ) -> list[list[list[NDArray[Any]]]]:
     """All outputs of the graph for each window of each call, padding included. Equal windows are read once."""
-    rows: dict[tuple[bytes, bytes], int] = {}
-    windows: list[Window] = []
-    for window in (window for of_call in calls for window in of_call):
-        if rows.setdefault(_content(window), len(windows)) == len(windows):
-            windows.append(window)
-    outputs: list[list[NDArray[Any]]] = [[] for _ in windows]
-    for batch, _, of_batch in forward(session, windows, pad_id, profile):
-        for index, row in enumerate(batch):
-            outputs[row] = [output[index] for output in of_batch]
-    return [[outputs[rows[_content(window)]] for window in of_call] for of_call in calls]
+    contents = [[_content(window) for window in of_call] for of_call in calls]
+    windows = dict(zip(chain.from_iterable(contents), chain.from_iterable(calls), strict=True))
+    keys = list(windows)
+    outputs: dict[tuple[bytes, bytes], list[NDArray[Any]]] = {}
+    for rows, _, of_batch in forward(session, list(windows.values()), pad_id, profile):
+        outputs |= {keys[row]: [output[index] for output in of_batch] for index, row in enumerate(rows.tolist())}
+    return [[outputs[content] for content in of_call] for of_call in contents]
 
 
 def find_output(outputs: Sequence[str], wanted: str | None, graph: str) -> int:

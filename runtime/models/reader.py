@@ -168,6 +168,8 @@ def _find_firsts(window: Window) -> dict[int, int]:
 
 def choose_supporting(head: ReaderHead, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """The probabilities [N, L] of each row in the window that supports it most, of those in all windows."""
+    if len(tables) == 1:
+        return tables[0]
     stacked = np.stack(tables)
     supported = [head.labels.index(label) for label in head.supported]
     best = stacked[:, :, supported].sum(axis=2).argmax(axis=0)
