@@ -33,7 +33,7 @@ from groundwire.runtime.local import LocalRuntime
 from . import common
 from .dialogues import Dialogue, distinct, examples
 
-METRICS: dict[str, Any] = {"q2": ["q2"], "default": None}
+METRICS: dict[str, Any] = {"fast": ["fast"], "default": None, "all": ["all"]}
 THREADS = {"MainThread": "caller", "groundwire-loop": "scheduler", "groundwire-tasks": "metrics"}
 """Layers that have threads of their own, by the beginning of their names."""
 GRAPHS = "graphs"

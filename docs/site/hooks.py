@@ -451,15 +451,18 @@ def write_padding() -> str:
 
 
 def write_host() -> str:
-    """Return the processor time of each layer beside the graphs."""
-    (layers,) = (each for each in load_results("host")["results"] if each["metrics"] == "default")
-    rows = [
-        [layer, f"{spent:.2f}", f"{layers['together'][layer]:.2f}"]
-        for layer, spent in layers["alone"].items()
-        if layer != "graphs"
+    """Return the processor time of each layer beside the graphs, for each set of metrics alone and together."""
+    columns = [
+        (f"{layers['metrics']}, {how}", {layer: spent for layer, spent in layers[how].items() if layer != "graphs"})
+        for layers in load_results("host")["results"]
+        for how in ("alone", "together")
     ]
-    sums = [f"{sum(layers[how].values()) - layers[how]['graphs']:.2f}" for how in ("alone", "together")]
-    return _table(["layer", "alone", "together"], [*rows, ["sum", *sums]])
+    order = max((times for _, times in columns), key=len)
+    rows = [[layer, *(f"{times[layer]:.2f}" if layer in times else "" for _, times in columns)] for layer in order]
+    sums = [f"{sum(times.values()):.2f}" for _, times in columns]
+    without = [f"{sum(times.values()) - times.get('spans', 0.0):.2f}" for _, times in columns]
+    names = ["layer", *(name for name, _ in columns)]
+    return _table(names, [*rows, ["sum", *sums], ["without spaCy (spans)", *without]])
 
 
 def write_processes() -> str:

@@ -78,7 +78,7 @@ def test_a_cost_that_grows_with_the_square_has_the_exponent_two() -> None:
 
 
 def test_host(tmp_path: Path) -> None:
-    host.main(rounds=1, responses=2, only="q2", out=tmp_path / "host.json")
+    host.main(rounds=1, responses=2, only="all", out=tmp_path / "host.json")
     (layers,) = written(tmp_path / "host.json")["results"]
     for times in (layers["alone"], layers["together"]):
         assert {"graphs", "scheduler", "metrics", "caller", "qg", "qa", "spans"} <= times.keys()
