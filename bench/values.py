@@ -1,6 +1,8 @@
 """The metric ``values`` on responses of ordinary size and on the worst texts, beside word overlap.
 
     python -m bench.values
+    python -m bench.values --outcomes written     counts outcomes in the written documents held out of training instead
+    python -m bench.values --outcomes a.jsonl --outcomes b.jsonl    in the responses of labelled files
 
 Its answers are compared with expected ones first. Then the two metrics score the same dialogues in turns, each of them
 new, so that nothing is answered from a cache. Measured is the processor time of the metrics, without the scheduler.
@@ -9,7 +11,8 @@ new, so that nothing is answered from a cache. Measured is the processor time of
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +22,9 @@ import typer
 from groundwire.engine import MetricResult, Options, Request
 from groundwire.engine.metrics import METRICS
 from groundwire.engine.schema.explanations import ValuesExplanation
+from groundwire.evaluate.datasets import read_dataset
+from groundwire.recipes.written.pairs import WrittenPairs
+from groundwire.recipes.written.rows import iterate_rows
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.protocol import RoleInfo
 
@@ -39,6 +45,16 @@ EXPECTED = {
 """Responses to ``KNOWLEDGE``, and the outcomes of their values."""
 WORST = ("1 ", "twenty ", "May ", "A ", "first ", "half a ", "2 of the ", "1887-05-", "1. A, ", "'s ")
 LIMIT_MS = 1.0
+WRITTEN = "written"
+SEED = 13
+"""Of the slots of the written answers that become wrong."""
+CLASSES = (
+    "a contradicted value",
+    "an absent value, where the knowledge has another value of its kind",
+    "another absent value",
+    "supported values only",
+)
+"""Responses by the worst outcome of their values."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -57,14 +73,20 @@ def main(
     responses: Annotated[int, typer.Option(help="Dialogues of each size.", min=1)] = 2_000,
     tiny: Annotated[bool, typer.Option(help="Few dialogues, to try the benchmark itself.")] = False,
     out: Annotated[Path | None, typer.Option(help="JSON file; by default bench/results, or none with --tiny.")] = None,
+    outcomes: Annotated[
+        list[str] | None, typer.Option(help="Count outcomes in these labelled files, or in 'written'; time nothing.")
+    ] = None,
 ) -> None:
     """Check the answers of ``values``, then time it beside ``overlap``."""
+    if outcomes:
+        print("\n".join(count_outcomes(outcomes)))
+        return
     responses = 20 if tiny else responses
     for response, expected in EXPECTED.items():
         explanation = compute("values", Request(response, (KNOWLEDGE,))).explanation
         assert isinstance(explanation, ValuesExplanation)
-        outcomes = [value.outcome for value in explanation.values]
-        common.check(outcomes == expected, f"{response} gives {outcomes}, expected {expected}")
+        given = [value.outcome for value in explanation.values]
+        common.check(given == expected, f"{response} gives {given}, expected {expected}")
     rows = [
         measure("the examples", list(distinct(responses))),
         measure("with the knowledge of a paragraph", list(lengthen(distinct(responses), 1))),
@@ -93,6 +115,40 @@ def main(
     )
     settings: dict[str, int | float | str | None] = {"responses": responses, "tiny": tiny}
     common.finish("values", settings, rows, targets, out or (None if tiny else common.RESULTS / "values.json"))
+
+
+def count_outcomes(sources: Sequence[str]) -> Iterator[str]:
+    """Lines of a table of right and wrong responses by the worst outcome of their values."""
+    counts = {title: [0, 0] for title in CLASSES}
+    for request, label in chain.from_iterable(map(read_labelled, sources)):
+        explanation = compute("values", request).explanation
+        if isinstance(explanation, ValuesExplanation):
+            counts[classify(explanation)][label] += 1
+    yield "| the response has | responses | right | wrong | of these wrong |"
+    yield "|---|---|---|---|---|"
+    for title, (wrong, right) in counts.items():
+        share = f"{wrong / (wrong + right):.0%}" if wrong + right else "–"
+        yield f"| {title} | {wrong + right} | {right} | {wrong} | {share} |"
+
+
+def classify(explanation: ValuesExplanation) -> str:
+    """The class of a response, one of ``CLASSES``."""
+    stated = explanation.values
+    if any(value.outcome == "contradicted" for value in stated):
+        return CLASSES[0]
+    absent = [value for value in stated if value.outcome == "absent"]
+    return CLASSES[3] if not absent else CLASSES[1] if any(value.evidence for value in absent) else CLASSES[2]
+
+
+def read_labelled(source: str) -> Iterator[tuple[Request, int]]:
+    """The labelled responses of a file, or of the written documents that are held out of training."""
+    if source == WRITTEN:
+        for row in iterate_rows(WrittenPairs.read("dev").documents, SEED):
+            yield Request(row["response"], tuple(row["knowledge"]), tuple(row["history"])), row["label"]
+        return
+    for example in read_dataset(source):
+        if example.label is not None:
+            yield Request(example.response, example.knowledge, example.history), example.label
 
 
 def measure(texts: str, dialogues: list[Dialogue]) -> Row:
