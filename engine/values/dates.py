@@ -24,6 +24,7 @@ _BEFORE_YEAR = frozenset(
 """)
 )
 _BEFORE_MONTH = frozenset({"in", "since", "until", "by", "early", "late", "last", "next"})
+_MONTH_RANGE = frozenset({"-", "–", "to", "until", "till", "through"})
 _ERAS = {"bc": -1, "bce": -1, "ad": 1, "ce": 1}
 _DECADES = {word[:-1] + "ies": number for word, number in TENS.items()}
 _FULL = re.compile(r"[12]\d{3}|20\d\d")
@@ -190,9 +191,17 @@ def _read_month_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
         return ReadDate(Date(year, year, month), end)
     before = text_at(tokens, index - 1)
     sure = len(tokens[index].lower) > 3 and tokens[index].lower not in _WORDS_TOO
-    if not sure and before not in _BEFORE_MONTH:
+    if not sure and before not in _BEFORE_MONTH and not _is_in_range(tokens, index):
         return None
     return ReadDate(Date(None, None, month), index + 1)
+
+
+def _is_in_range(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a range sign and another month are before or after a month: "May–Sept"."""
+    return any(
+        text_at(tokens, index + step) in _MONTH_RANGE and text_at(tokens, index + 2 * step) in MONTHS
+        for step in (1, -1)
+    )
 
 
 def _read_day(tokens: Sequence[Token], index: int) -> tuple[int, int]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import date, timedelta
-from itertools import combinations, permutations
+from itertools import accumulate, combinations, islice, permutations, product
 from typing import NamedTuple
 
+from .numbers import stem
 from .records import Clock, Date, Measure, Value
 from .tokens import read_table
 from .units import MONEY, UNITS
@@ -21,6 +22,8 @@ MAX_OPERANDS = 24
 """Numbers of each text that are computed with; of more of them any number is a sum."""
 LEAST_COMPUTED = 10.0
 """Counts below it are sums and differences of most texts' numbers."""
+MAX_TERMS = 8
+"""Amounts of a sum, at most, and amounts of one measure of which three are combined."""
 _TOTALS = frozenset(
     read_table("""
     total totals totalling totaling altogether together combined sum overall plus both all including include includes
@@ -32,16 +35,22 @@ _DIFFERENCES = frozenset(
     difference differ more less fewer longer shorter cheaper higher lower older younger bigger smaller heavier later
     earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund
     lighter dearer deeper wider narrower taller thicker thinner faster slower warmer colder closer farther further
-    below above short others except reduced down saved increase increased decrease decreased rise rose
+    below above short others except reduced down saved increase increased decrease decreased rise rose add adds added
+    comes
 """)
 )
 _SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
 _AVERAGES = frozenset(read_table("average averages mean typical typically"))
 FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
 """Words that multiply."""
+CHANGES = {"doubled": 2.0, "doubling": 2.0, "tripled": 3.0, "halved": 0.5}
+"""Words that say how an amount has changed, so that it may be the amount before or after."""
+SERVINGS = frozenset(read_table("serves serving servings portion portions people persons person recipe makes yields"))
+"""Words of the knowledge with which its amounts are for a number of people or pieces."""
+_SERVED = frozenset(map(stem, SERVINGS))
 COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
 """Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
-_NAMED_FACTORS = {**FACTORS, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
+_NAMED_FACTORS = {**FACTORS, **CHANGES, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
 """Words that may multiply a number where nothing more is said."""
 _PASSING = frozenset(
     read_table("""
@@ -57,13 +66,17 @@ _LEAP_YEAR = 2024
 """The year of dates without one."""
 
 
+RESPONSE, HISTORY = -1, -2
+"""The passages of operands that are not of the knowledge."""
+
+
 class Operand(NamedTuple):
     """A number that may be computed with."""
 
     value: Value
     text: str
     sentence_key: tuple[int, int]
-    """Its passage and sentence; passage -1 for the response."""
+    """Its passage and sentence; ``RESPONSE`` and ``HISTORY`` are passages too."""
     related: bool = True
     """Whether its sentence shares a content word with the response's."""
     certain: bool = True
@@ -81,7 +94,8 @@ def derive(
     """How ``value``, written as ``text``, follows from other numbers, as "15 + 12 = 27"; empty if it does not.
 
     ``in_knowledge`` are numbers of the knowledge, ``stated`` others of the response's sentence, ``words`` its words in
-    lower case, ``factors`` the words of ``FACTORS`` that either text has.
+    lower case, ``factors`` the words of ``FACTORS`` that either text has, and those of ``SERVINGS`` that the knowledge
+    has.
     """
     ways: Iterator[str]
     if isinstance(value.content, Measure):
@@ -96,38 +110,89 @@ def derive(
     return way and f"{way} = {text}"
 
 
-def may_follow(value: Value, operands: Sequence[Operand], words: Set[str]) -> bool:
-    """Whether an amount may be a sum, difference, product or share of two numbers, one of them not of the knowledge.
+def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], listed: Sequence[Value] = ()) -> bool:
+    """Whether an amount may be computed from two or three numbers, one of them not of the knowledge.
 
-    A time of day or a date may be another and a duration.
-    Where ``words``, of its sentence, name a computation, both may be of the knowledge. This proves nothing, but a
-    number that may be computed contradicts nothing either. Small counts are left out: any two numbers give them.
+    It may be a sum, difference, product or share of two, a sum of the numbers that the response lists beside it
+    (``listed``, in their order), a product of three, or a product and an amount. A time of day or a date may be another
+    and a duration. Where ``words``, of its sentence, name a computation, all may be of the knowledge. This proves
+    nothing, but a number that may be computed contradicts nothing either. Small counts are left out: any two numbers
+    give them.
     """
     content = value.content
     if isinstance(content, Clock):
         return any(_derive_clock(content, operands, passing=True))
     if isinstance(content, Date):
-        return any(_derive_date(content, operands, again=False))
+        return any(_derive_date(content, [*operands, *_count_inclusively(operands)], again=False))
     if not isinstance(content, Measure) or content.measure == "rank":
         return False
     if content.measure == "count" and content.amount < LEAST_COMPUTED:
         return False
     named = bool(words & COMPUTING)
     factors = [factor for word, factor in _NAMED_FACTORS.items() if word in words]
+    factors += [1 / factor for word, factor in CHANGES.items() if word in words]
     numbers = [(item, item.value.content) for item in operands if isinstance(item.value.content, Measure)]
     for left, first in numbers:
-        if not (_is_alike(content, first) or (first.measure == "count" and not first.nouns)):
-            continue
         for right, second in numbers:
             if left is right or second.measure == "rank":
                 continue
             if not named and left.sentence_key[0] >= 0 and right.sentence_key[0] >= 0:
                 continue
-            if any(_equals(content, amount) for amount in _combine(first, second)):
+            if _may_be_operand(content, first) and any(_equals(content, amount) for amount in _combine(first, second)):
                 return True
-        if any(_equals(content, first.amount * factor) for factor in factors):
+            if _is_ratio(content, first, second):
+                return True
+        if _may_be_operand(content, first) and any(_equals(content, first.amount * factor) for factor in factors):
             return True
-    return False
+    return _adds_listed(value, content, listed) or _takes_three(content, numbers, named=named)
+
+
+def _may_be_operand(target: Measure, content: Measure) -> bool:
+    return _is_alike(target, content) or (content.measure == "count" and not content.nouns)
+
+
+def _is_ratio(target: Measure, first: Measure, second: Measure) -> bool:
+    """Whether a number or a time is how often one amount is in another: 600 weeks, of 300 kg and half a kilo a week."""
+    if target.measure not in ("count", "duration") or first.measure != second.measure or first.measure == "count":
+        return False
+    return second.amount > 0 and _equals(target, first.amount / second.amount * target.factor)
+
+
+def _adds_listed(value: Value, target: Measure, listed: Iterable[Value]) -> bool:
+    """Whether an amount is the sum of amounts that the response lists right before or after it."""
+    amounts = [(item.start, item.content.amount) for item in listed if isinstance(item.content, Measure)
+               and item.content.measure == target.measure]  # fmt: skip
+    before = [amount for start, amount in reversed(amounts) if start < value.start]
+    after = [amount for start, amount in amounts if start > value.start]
+    sums = (total for side in (before, after) for total in islice(accumulate(side[:MAX_TERMS]), 1, None))
+    return any(_equals(target, total) for total in sums)
+
+
+def _takes_three(target: Measure, numbers: Sequence[tuple[Operand, Measure]], *, named: bool) -> bool:
+    """Whether an amount is a × b × c, a × b ± c or a × b + c × d with factors that are not of the knowledge.
+
+    Where a computation is named, it may be a + b ± c, too.
+    """
+    alike = [content.amount for _, content in numbers if _may_be_operand(target, content)][: 2 * MAX_TERMS]
+    stated = {_count(item) for item, _ in numbers if item.sentence_key[0] < 0}
+    factors = sorted(factor for factor in stated if factor > 1)[:MAX_TERMS]
+    for amount in alike:
+        for factor, other in product(factors, [1.0, *factors]):
+            if _equals(target, factor * other * amount):
+                return True
+            for added in alike:
+                if _equals(target, factor * amount + other * added) or _equals(target, factor * amount - added):
+                    return True
+    triples = combinations(alike[:MAX_TERMS], 3) if named else ()
+    return any(_equals(target, total) for a, b, c in triples for total in (a + b + c, a + b - c, a + c - b, b + c - a))
+
+
+def _count_inclusively(operands: Iterable[Operand]) -> Iterator[Operand]:
+    """Periods of days without their first day: from the 1st to the 14th for 14 days."""
+    for item, duration in _durations(operands):
+        if 1 < duration.amount == round(duration.amount):
+            content = duration._replace(amount=duration.amount - 1, factor=1.0)
+            yield item._replace(value=item.value._replace(content=content))
 
 
 def _combine(left: Measure, right: Measure) -> Iterator[float]:
@@ -174,7 +239,7 @@ def _equals(target: Measure, amount: float) -> bool:
     if gap <= 1e-6 * max(abs(target.amount), 1.0):
         return True
     margin = 0.05 if target.hedge == "about" else 1.0 if target.measure == "share" else 0.001
-    return gap <= min(0.5 * target.step, margin * abs(target.amount))
+    return gap <= min(0.5 * target.step, margin * abs(target.amount)) * (1 + 1e-6)
 
 
 def _add(target: Measure, alike: Sequence[Operand], words: Set[str]) -> Iterator[str]:
@@ -237,6 +302,8 @@ def _multiply(
                 yield f"{factor_text} × {item.text}"
             if factor > 1 and words & _SHARES and _equals(target, _amount(item) / factor):
                 yield f"{item.text} / {factor_text}"
+    if named_factors & SERVINGS:
+        yield from _scale(target, alike, in_knowledge, stated)
     # A price for each and a fee; two adults and a child.
     prices = [item for item in [*alike, *stated] if _is_alike(target, item.value.content)]
     if words & (_TOTALS | {"with", "extra"}):
@@ -266,6 +333,26 @@ def _multiply(
             yield f"{right.text} × {left.text}"
         if words & _SHARES and _equals(target, _amount(left) / count):
             yield f"{left.text} / {right.text}"
+
+
+def _scale(
+    target: Measure, alike: Sequence[Operand], in_knowledge: Sequence[Operand], stated: Sequence[Operand]
+) -> Iterator[str]:
+    """An amount of a recipe for another number of people: "600 g", of "serves 4: 300 g" and "eight people"."""
+    for ours, theirs in product(stated, in_knowledge):
+        count, known_count = _count(ours), _count(theirs)
+        if ours.certain or count <= 0 or known_count <= 0 or not _counts_people(ours) or not _counts_people(theirs):
+            continue
+        for item in alike:
+            if _share_nouns(target, item) and _equals(target, count / known_count * _amount(item)):
+                yield f"{ours.text} / {theirs.text} × {item.text}"
+
+
+def _counts_people(item: Operand) -> bool:
+    """Whether a number counts nothing that is named, or people or portions."""
+    content = item.value.content
+    assert isinstance(content, Measure)
+    return content.measure == "count" and (not content.nouns or bool(content.nouns & _SERVED))
 
 
 def _is_bare(item: Operand) -> bool:

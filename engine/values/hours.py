@@ -160,7 +160,7 @@ def _read_clocks(
         if first is None:
             continue
         clock = _as_clock(tokens, value)
-        if clock is None:
+        if clock is None or _is_address(tokens, value, first):
             continue
         left = read[number - 1] if number else None
         joined = left is not None and _is_range(tokens, left, first)
@@ -193,6 +193,17 @@ def _as_clock(tokens: Sequence[Token], value: Value) -> Clock | None:
     if not 0 < hour <= 24 or (rest and (content.step > 0.1 or minutes > 59)):
         return None
     return Clock(int(hour) % 24 * 60 + minutes, hour > 12)
+
+
+def _is_address(tokens: Sequence[Token], value: Value, first: int) -> bool:
+    """Whether a bare number has a name after it, as a house has: "at 2 Church Row"."""
+    if isinstance(value.content, Clock):
+        return False
+    following = next((token for token in tokens[first : first + 4] if token.start >= value.end), None)
+    if following is None or following.sentence != value.sentence or len(following.text) < 2:
+        return False
+    is_name = following.text[0].isupper() and following.text[1:].islower()
+    return is_name and following.lower not in WEEKDAYS and following.lower not in _SHORT
 
 
 def _is_range(tokens: Sequence[Token], left: Value, right: int) -> bool:

@@ -2,6 +2,7 @@
 
 A value that the knowledge has in another line does not support this one. A key that both texts have word by word says
 what is compared, so that nothing is guessed; where the knowledge has the key more than once, any of its values will do.
+A sentence that names one row and one column of a table of the knowledge is compared with that cell alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..text.normalization import FUNCTION_WORDS
+from ..text.sentences import sentences
 from ..text.words import WORD
 from .comparing import compare
 from .knowledge import find_values
@@ -18,6 +20,7 @@ from .names import fold_name, split_by_case
 from .numbers import stem
 from .records import Clock, Content, Measure, Name, Value
 from .roles import Exchanged
+from .support import NEGATIONS
 from .tokens import tokenize
 
 MAX_CHARS = 60_000
@@ -27,6 +30,11 @@ _LINE = re.compile(
     r"^[ \t]*(?:[-*•+–][ \t]+|\d{1,3}[.)][ \t]+)?(?P<key>[^:|\n]{2,60}):[*_]*[ \t]+(?P<value>\S[^\n]*)$", re.MULTILINE
 )
 _ROW = re.compile(r"^[ \t]*\|(?P<key>[^|\n]{2,60})\|(?P<value>[^\n]*\S)$", re.MULTILINE)
+_TABLE_LINE = re.compile(r"^[ \t]*\|[^\n]*\|[ \t]*$", re.MULTILINE)
+_CELL = re.compile(r"[^|\n]+")
+_RULE = re.compile(r"[\s|:-]+")
+_OTHERWISE = NEGATIONS | {"than", "twice", "half", "as", "unlike", "instead", "except", "rather"}
+"""Words with which a sentence may name a cell and give the value of another."""
 _DAYS = {day[:length]: day for day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
          for length in (3, 4, 5)}  # fmt: skip
 
@@ -35,6 +43,15 @@ class _Item(NamedTuple):
     """The words of a key, and the characters of what is after it."""
 
     key: frozenset[str]
+    start: int
+    end: int
+
+
+class _Cell(NamedTuple):
+    """The words of the row and the column of a cell of a table, and its characters."""
+
+    row: frozenset[str]
+    column: frozenset[str]
     start: int
     end: int
 
@@ -55,16 +72,15 @@ def find_misplaced(response: str, passages: Sequence[str]) -> Iterator[Exchanged
     >>> list(find_misplaced("- **Monday:** 9–17", hours))
     []
     """
-    items = list(_read_items(response))
-    if not items or len(response) + sum(map(len, passages)) > MAX_CHARS:
+    if len(response) + sum(map(len, passages)) > MAX_CHARS:
         return
+    yield from _find_in_tables(response, passages)
+    items = list(_read_items(response))
     keys = {item.key for item in items}
     known_items = [
         known_item for passage, text in enumerate(passages) for known_item in _read_known(passage, text, keys)
     ]
-    if not known_items:
-        return
-    values = _find(response)
+    values = _find(response) if known_items else []
     for item in items:
         same = [known_item for known_item in known_items if known_item.item.key == item.key]
         for value in values if same else ():
@@ -93,6 +109,100 @@ def _compare(value: Value, same: Sequence[_KnownItem]) -> Iterator[Exchanged]:
     if rivals and differ:
         known_item, theirs = min(rivals, key=lambda item: _get_role(item[1]) != _get_role(value))
         yield Exchanged(value.start, value.end, known_item.passage, theirs.start, theirs.end)
+
+
+def _find_in_tables(response: str, passages: Sequence[str]) -> Iterator[Exchanged]:
+    """The values of the response that a table of the knowledge has in another cell than the one that is named."""
+    tables = [(passage, list(_read_cells(text))) for passage, text in enumerate(passages) if _TABLE_LINE.search(text)]
+    if not any(cells for _, cells in tables):
+        return
+    own_cells = list(_read_cells(response))
+    values = _find(response)
+    named = [(cell.row, cell.column, cell) for cell in own_cells]
+    for passage, cells in tables:
+        known_values = _find(passages[passage])
+        inside = [[value for value in known_values if cell.start <= value.start < cell.end] for cell in cells]
+        for start, end in _list_places(response, own_cells):
+            mine = [value for value in values if start <= value.start < end]
+            own = next(((row, column) for row, column, cell in named if cell.start == start), None)
+            index = _find_cell(cells, own, "" if own else response[start:end])
+            if index is None:
+                continue
+            for value in mine:
+                rivals = [theirs for theirs in inside[index] if _is_rival(value, theirs)]
+                alike = [other for other in mine if other.kind == value.kind]
+                elsewhere = any(
+                    _is_rival(value, theirs) and compare(value.content, theirs.content) == "supports"
+                    for number, others in enumerate(inside) if number != index for theirs in others
+                )  # fmt: skip
+                if (
+                    rivals
+                    and len(alike) == 1
+                    and elsewhere
+                    and not any(_allows(value.content, theirs.content) for theirs in rivals)
+                ):
+                    yield Exchanged(value.start, value.end, passage, rivals[0].start, rivals[0].end)
+
+
+def _is_rival(ours: Value, theirs: Value) -> bool:
+    return not isinstance(theirs.content, Name) and _is_comparable(ours, theirs)
+
+
+def _list_places(response: str, own_cells: Sequence[_Cell]) -> Iterator[tuple[int, int]]:
+    """The cells of the response's tables, and its sentences."""
+    yield from ((cell.start, cell.end) for cell in own_cells)
+    yield from (
+        (sentence.start, sentence.end) for sentence in sentences(response) if "|" not in sentence.text
+    )  # fmt: skip
+
+
+def _find_cell(cells: Sequence[_Cell], own: tuple[frozenset[str], frozenset[str]] | None, sentence: str) -> int | None:
+    """The number of the only cell with these headers, or whose row and column a sentence names; None without one."""
+    if own is not None:
+        matching = [index for index, cell in enumerate(cells) if (cell.row, cell.column) == own]
+        return matching[0] if len(matching) == 1 else None
+    if any(word.lower().replace("’", "'") in _OTHERWISE for word in WORD.findall(sentence)):
+        return None
+    words = _read_words(sentence, opens=True)
+    rows = _choose_longest({cell.row for cell in cells}, words)
+    columns = _choose_longest({cell.column for cell in cells}, words)
+    matching = [index for index, cell in enumerate(cells) if cell.row in rows and cell.column in columns]
+    return matching[0] if len(matching) == 1 and len(rows) == len(columns) == 1 else None
+
+
+def _choose_longest(keys: set[frozenset[str]], words: frozenset[str]) -> list[frozenset[str]]:
+    """The keys that a text has all words of, without keys that are a part of another."""
+    found = [key for key in keys if key <= words]
+    return [key for key in found if not any(key < other for other in found)]
+
+
+def _read_cells(text: str) -> Iterator[_Cell]:
+    """The cells of a text's tables that have a header in their row and their column."""
+    header: list[frozenset[str]] = []
+    end = 0
+    for line in _TABLE_LINE.finditer(text):
+        if text[end : line.start()].strip():
+            header = []
+        end = line.end()
+        if _RULE.fullmatch(line[0]):
+            continue
+        cells = list(_CELL.finditer(line[0].strip()))
+        offset = line.start() + len(line[0]) - len(line[0].lstrip())
+        words = [_read_words(cell[0]) for cell in cells]
+        if not header:
+            header = words
+            continue
+        for column, cell in zip(header[1:], cells[1:], strict=False):
+            if words[0] and column:
+                yield _Cell(words[0], column, offset + cell.start(), offset + cell.end())
+
+
+def _read_words(text: str, *, opens: bool = False) -> frozenset[str]:
+    """The words of a header or a sentence as they are compared; a single capital, "zone A", is one."""
+    found = WORD.findall(text)
+    capitals = [word for word in found[opens:] if len(word) == 1 and word.isupper() and word != "I"]
+    lower = [_DAYS.get(word.lower(), word.lower()) for word in found]
+    return frozenset([*capitals, *(stem(word) for word in lower if word not in FUNCTION_WORDS)])
 
 
 def _is_comparable(ours: Value, theirs: Value) -> bool:

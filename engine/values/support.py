@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
 from itertools import islice
@@ -13,13 +14,24 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
 from .demonyms import REGIONS
-from .derived import COMPUTING, FACTORS, MAX_OPERANDS, Operand, derive, may_follow
+from .derived import (
+    CHANGES,
+    COMPUTING,
+    FACTORS,
+    HISTORY,
+    MAX_OPERANDS,
+    RESPONSE,
+    SERVINGS,
+    Operand,
+    derive,
+    may_follow,
+)
 from .equations import MAY_COMPUTE, Equation, read_equations
 from .knowledge import Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles, split_by_case
 from .numbers import stem
 from .quotes import find_quotations, find_quoted
-from .records import Clock, Days, ExactCode, Measure, Name, Value
+from .records import Clock, Date, Days, ExactCode, Measure, Name, Value
 from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
 from .tokens import Token, iterate_tokens, read_table, tokenize
 
@@ -41,6 +53,16 @@ TURNS, TURN_CHARACTERS = 6, 5_000
 """The newest turns of the history whose numbers are read, and the characters that are read of each."""
 _CALLED = frozenset({"phone", "email"})
 """The knowledge is expected to have every right value of these kinds."""
+_IN = re.compile(r"\b(?:in|during|for)\s+$", re.IGNORECASE)
+_LIMIT = re.compile(r"\b(?:from|since|until|till|before|after|outside)\s+(?:the\s+|late\s+|early\s+)?$", re.IGNORECASE)
+_PARTS = re.compile(r" [×+/=-] ")
+TAIL = 20
+"""Characters before a date in which a preposition is looked for."""
+MAX_LINES = 8
+"""Lines of a list or a table, at most, whose numbers may be computed with."""
+LISTED = 1
+"""Sentences before a value's and the one before it whose numbers it may be the sum of."""
+_MARKERS = frozenset("|-*•–")
 _CLOSED = frozenset({"closed", "close", "shut", "except", "excluding", "unavailable", *NEGATIONS})
 
 
@@ -102,9 +124,13 @@ def check_in_steps(
     for token in tokens:
         if token.lower in NEGATIONS:
             negations.setdefault(token.sentence, []).append(token.start)
-    recent = (find_values(tokenize(turn[:TURN_CHARACTERS])) for turn in history[-TURNS:])
-    said = [Operand(value, "", (-1, -1)) for stated in recent for value in stated][-MAX_OPERANDS:]
-    asked = {token.lower for turn in history[-1:] for token in tokenize(turn[:TURN_CHARACTERS])}
+    turns = [turn[:TURN_CHARACTERS] for turn in history[-TURNS:]]
+    said = [
+        Operand(value, turn[value.start : value.end], (HISTORY, -1), True, False)
+        for turn in turns
+        for value in find_values(tokenize(turn))
+    ][-MAX_OPERANDS:]
+    asked = {token.lower for turn in turns[-1:] for token in tokenize(turn)}
     sides = _Sides(response, passages, tokens, values, knowledge, said, asked)
     checked: list[CheckedValue] = []
     equations = list(read_equations(response)) if MAY_COMPUTE.search(response) else []
@@ -122,6 +148,7 @@ def check_in_steps(
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
+    checked = list(_leave_factors(response, checked))
     if equations:
         checked = list(_check_equations(checked, equations))
     exchanged = (_check_statement(read, knowledge) for read in stated)
@@ -156,6 +183,17 @@ def _check_equations(checked: Iterable[CheckedValue], equations: Sequence[Equati
             else:
                 yield check if check.outcome == "supported" else CheckedValue(check.value, "derived", None, item.says)
         elif check.outcome in ("supported", "derived") or check.value.content.measure != "count":
+            yield check
+
+
+def _leave_factors(response: str, checked: Sequence[CheckedValue]) -> Iterator[CheckedValue]:
+    """The values without the numbers of the response's own that others follow from: "two", of "two cost £15"."""
+    parts = {(check.value.sentence, part) for check in checked for part in _PARTS.split(check.derivation)[:-1]}
+    for check in checked:
+        content = check.value.content
+        is_count = isinstance(content, Measure) and content.measure == "count"
+        text = response[check.value.start : check.value.end]
+        if not (check.outcome == "absent" and is_count and (check.value.sentence, text) in parts):
             yield check
 
 
@@ -251,7 +289,12 @@ class _Sides:
             elif relation == "compatible":
                 # A limit of something else allows nothing: "orders above £40" and "delivery costs £5".
                 compatible |= alike is not False and (not _is_limit(theirs) or self._share(value, location))
-            elif value.kind == theirs.kind and alike and self._says_alike(value, location):
+            elif (
+                value.kind == theirs.kind
+                and alike
+                and self._says_alike(value, location)
+                and not self._is_within(value, theirs, location)
+            ):
                 differing.append((location, theirs))
         differing.sort(key=lambda other: gap(value.content, other[1].content))
         role = [location for location, _ in differing if self._share(value, location)]
@@ -271,6 +314,18 @@ class _Sides:
             word_location = self._knowledge.find_name([word.lower for word in words])
             return CheckedValue(value, "supported" if word_location else "absent", word_location)
         return CheckedValue(value, "absent", self._choose(value, others) if others and not compatible else None)
+
+    def _is_within(self, value: Value, theirs: Value, location: Location) -> bool:
+        """Whether a value of another time says nothing of this one.
+
+        "In June" may be after "from 1 May", and a fifth year after the first.
+        """
+        if isinstance(value.content, Measure):
+            return value.content.measure == "rank" and bool(value.content.nouns & _RATES)
+        if not isinstance(value.content, Date) or value.content.month is None or value.content.day is not None:
+            return False
+        before = self._response[: value.start], self._passages[location.passage][: location.start]
+        return bool(_IN.search(before[0][-TAIL:]) and _LIMIT.search(before[1][-TAIL:]))
 
     def _says_alike(self, value: Value, location: Location) -> bool:
         """Whether a sentence of the knowledge says what kind of value it has as the response's does.
@@ -341,12 +396,18 @@ class _Sides:
             for location, theirs in self._find_operands(value)
         ]
         stated = [
-            Operand(other, self._response[other.start : other.end], (-1, other.sentence), True, self._is_known(other))
+            Operand(
+                other, self._response[other.start : other.end], (RESPONSE, other.sentence), True, self._is_known(other)
+            )
             for other in self._own(value)
         ]
         text = self._response[value.start : value.end]
         words = self._words[value.sentence]
         factors = {word for word in FACTORS if word in words or self._knowledge.has_word(word)}
+        serves = {word for word in SERVINGS if self._knowledge.has_word(word)}
+        if serves:
+            factors |= serves
+            stated += self._said
         derivation = derive(value, text, operands, stated, words, factors)
         if not derivation:
             return check
@@ -358,17 +419,22 @@ class _Sides:
         Nothing contradicts a number that the history names: the user may speak of what the knowledge does not.
         """
         value = check.value
-        if check.outcome not in ("contradicted", "absent") or isinstance(value.content, Name | ExactCode):
+        if check.outcome not in ("contradicted", "absent") or isinstance(value.content, Name):
             return check
         if any(_relate(value, item.value) == "supports" for item in self._said):
             return CheckedValue(value, "absent", None)
+        if isinstance(value.content, ExactCode):
+            return check
         if isinstance(value.content, Clock) and self._content[value.sentence]:
             return check  # times of day are many; only of a short answer, "At ten", it is not known what it is about
         operands = [Operand(theirs, "", location.key) for location, theirs in self._find_operands(value)]
-        stated = [Operand(other, "", (-1, other.sentence)) for other in self._own(value)]
+        lines = self._find_lines(value.sentence)
+        stated = [Operand(other, "", (RESPONSE, other.sentence)) for other in self._list_others(value, lines)]
         numbers = [*operands, *self._said, *stated]
         words = self._words[value.sentence] | (self._asked & COMPUTING)
-        return None if may_follow(value, numbers, words) else check
+        words |= {word for word in CHANGES if self._knowledge.has_word(word)}
+        listed = self._list_others(value, range(lines.start - LISTED, lines.stop + 1))
+        return None if may_follow(value, numbers, words, listed) else check
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
         """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word."""
@@ -379,12 +445,31 @@ class _Sides:
 
     def _own(self, value: Value) -> list[Value]:
         """The other numbers of a value's sentence, and of the sentence before it."""
-        near = [
-            other
-            for other in self._numbers.get(value.sentence, ()) + self._numbers.get(value.sentence - 1, ())
-            if other != value
-        ]
-        return near[:MAX_OPERANDS]
+        return self._list_others(value, (value.sentence, value.sentence - 1))
+
+    def _find_lines(self, sentence: int) -> range:
+        """A sentence and the one before it; of a list or a table, its lines around the sentence."""
+        first, last = sentence - 1, sentence
+        while self._is_line(sentence) and last - first < MAX_LINES and self._is_line(first):
+            first -= 1
+        while self._is_line(sentence) and last - first < MAX_LINES and self._is_line(last + 1):
+            last += 1
+        return range(first, last + 1)
+
+    def _list_others(self, value: Value, sentences: Iterable[int]) -> list[Value]:
+        """The other numbers of some sentences, in order, or those that are nearest to a value."""
+        others = [other for number in sentences for other in self._numbers.get(number, ()) if other != value]
+        nearest = sorted(others, key=lambda other: abs(other.start - value.start))[:MAX_OPERANDS]
+        return sorted(nearest, key=lambda other: other.start)
+
+    def _is_line(self, sentence: int) -> bool:
+        """Whether a sentence is an item of a list or a row of a table."""
+        return self._first.get(sentence, "") in _MARKERS
+
+    @cached_property
+    def _first(self) -> Mapping[int, str]:
+        """The first token of each sentence."""
+        return {token.sentence: token.text for token in reversed(self._tokens)}
 
     def _is_known(self, value: Value) -> bool:
         return any(_relate(value, theirs) == "supports" for _, theirs in self._knowledge.values)

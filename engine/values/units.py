@@ -60,7 +60,7 @@ _TABLE: dict[str, dict[str, float]] = {
     "duration": {
         "sec secs second seconds": _DAY / 86_400,
         "min mins minute minutes": _DAY / 1440,
-        "hr hrs hour hours": _DAY / 24,
+        "h hr hrs hour hours": _DAY / 24,
         "day days": _DAY,
         "week weeks": 7 * _DAY,
         "fortnight fortnights": 14 * _DAY,
@@ -125,7 +125,7 @@ AMBIGUOUS = {
 PER_HOUR = dict.fromkeys(("mile", "miles"), UNITS["mph"])
 PER_HOUR |= dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), UNITS["kmh"])
 """Units of speed, by their first word."""
-ONE_LETTER = frozenset("mgl")
+ONE_LETTER = frozenset("mglh")
 """Units of one letter, which only count after digits and in lower case."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from groundwire.engine.values.support import check_values
@@ -9,12 +11,12 @@ from groundwire.engine.values.support import check_values
 SIGNS = {"supported": "+", "contradicted": "-", "derived": "=", "absent": "?"}
 
 
-def list_outcomes(response: str, knowledge: str) -> list[str]:
+def list_outcomes(response: str, knowledge: str, history: Sequence[str] = ()) -> list[str]:
     """Each value with the sign of its outcome before it; "~" for one of which the knowledge has another of its kind."""
     return [
         f"{'~' if check.outcome == 'absent' and check.evidence else SIGNS[check.outcome]}"
         f"{response[check.value.start : check.value.end]}"
-        for check in check_values(response, [knowledge])
+        for check in check_values(response, [knowledge], history)
     ]
 
 
@@ -160,6 +162,9 @@ AMOUNTS = [
     ("You get ten per cent off.", "Members get 10% off.", ["+ten per cent"]),
     ("A visit is £20.", "Admission: £15.", ["~£20"]),
 ]
+RECIPE = "Pancakes (serves 4): 300 g flour, 600 ml milk, 3 eggs."
+FEES = "The lease is £0.18 a square metre, the club £42, and water £26. The deposit is £70."
+LOT = "A lot is 300 kg. The guarantee of a lot is 2 years."
 COMPUTED = [
     # currencies by their code, and rates
     ("A night is EUR 90.", "One night costs EUR 80.", ["-EUR 90"]),
@@ -195,12 +200,33 @@ COMPUTED = [
     ("It ended at 06:20.", "06:15:09 INFO it ended", ["-06:20"]),
     # the words of the next line are not what a number counts
     ("Tuesday: 9–18", "Tuesday: 10–18\nSat: 10–13", ["+Tuesday", "-9", "+18"]),
+    # the sum of what the response lists, a product of three, and what a change gives, are left out
+    ("Two guides for three hours are £150.", "A guide is £25 an hour.", ["?Two", "?three hours"]),
+    ("Two guides for three hours are £155.", "A guide is £25 an hour.", ["?Two", "?three hours", "-£155"]),
+    ("Profit was £17m.", "Profit doubled to £34m.", []),
+    ("Profit was £19m.", "Profit doubled to £34m.", ["-£19m"]),
+    ("A lot lasts 600 weeks if you use 500 g a week.", LOT, []),
+    ("A lot lasts 700 weeks if you use 500 g a week.", LOT, ["-700 weeks", "-500 g"]),
+    # months of a period, and others than that from which a rule holds
+    ("In June the hall is free.", "The hall is free May–Sept.", ["?June"]),
+    ("In November the hall is free.", "The hall is free May–Sept.", ["-November"]),
+    ("In June the train leaves at 8:12.", "From 1 May the train leaves at 8:12.", ["?June", "+8:12"]),
+    ("The train leaves at 8:12 from 1 June.", "From 1 May the train leaves at 8:12.", ["+8:12", "-1 June"]),
+    # a house is not a time of day, and a year after the first is another one
+    ("The clerk is at 2 Church Row on Monday.", "Clerk: Monday 10–12, 2 Church Row.", ["+2", "+Church Row", "+Monday"]),
+    ("The clerk is there at 2 on Monday.", "Clerk: Monday 10–12, 2 Church Row.", ["-2", "+Monday"]),
+    ("In the fifth year the charge is 1 %.", "The charge is 3 % in the first year, then 1 %.", ["?fifth", "+1 %"]),
+    ("The fee for 2 h is £6.", "The fee is £3 per hour.", ["=£6"]),
     # a bare count is one of anything
     ("Two of them.", "KT-112;kettle;51;3", ["?Two"]),
 ]
 DERIVED = [
-    ("Two packs give you 24 batteries.", "A pack has 12 batteries.", ["?Two", "=24"]),
-    ("Three single tickets cost £13.50.", PRICES, ["?Three", "=£13.50"]),
+    ("Two packs give you 24 batteries.", "A pack has 12 batteries.", ["=24"]),
+    ("Three single tickets cost £13.50.", PRICES, ["=£13.50"]),
+    # an amount of a recipe for another number of people
+    ("For eight people take 600 g of flour.", RECIPE, ["=600 g"]),
+    ("For two people take 150 g of flour.", RECIPE, ["=150 g"]),
+    ("For two people take 200 g of flour.", RECIPE, ["?two", "-200 g"]),
     ("Two adults and one child pay £11.25 together.", PRICES, ["?Two", "=£11.25"]),
     ("Together they have 27 rooms.", "It has 15 double rooms and 12 single rooms.", ["=27"]),
     ("It has 27 rooms.", "It has 15 double rooms and 12 single rooms.", ["=27"]),
@@ -224,11 +250,11 @@ DERIVED = [
     ("It is due on 19 November.", "Ordered on 5 November. Payment is due within 14 days.", ["=19 November"]),
     ("It is due on 20 November.", "Ordered on 5 November. Payment is due within 14 days.", ["~20 November"]),
     ("That is £5 each.", "Six mugs cost £30.", ["=£5"]),
-    ("Each box has 4 layers, so 24 cakes.", "A layer has 6 cakes.", ["?4", "=24"]),
+    ("Each box has 4 layers, so 24 cakes.", "A layer has 6 cakes.", ["=24"]),
     ("It costs twice as much, £9.", "A ticket costs £4.50.", ["=£9"]),
     ("Half of it is £15.", "The fee is £30.", ["=Half", "=£15"]),
     ("On average 20 people come.", "On Monday 10 people came, on Tuesday 30 people.", ["=20"]),
-    ("Three hours cost £45.", "Parking costs £15 per hour.", ["?Three hours", "=£45"]),
+    ("Three hours cost £45.", "Parking costs £15 per hour.", ["=£45"]),
     ("The price rose by 10%.", "The price was £50 and is £55 now.", ["=10%"]),
     ("You get £5 change.", "The ticket is £15. She paid with £20.", ["=£5"]),
     ("You get £6 change.", "The ticket is £15. She paid with £20.", ["~£6"]),
@@ -384,3 +410,24 @@ def test_nothing_contradicts_a_number_of_the_history(
     response: str, knowledge: str, history: str, outcomes: list[str]
 ) -> None:
     assert [check.outcome for check in check_values(response, [knowledge], [history])] == outcomes
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [("Send it back by 15 June.", []), ("Send it back by 14 June.", []), ("Send it back by 19 June.", ["~19 June"])],
+)
+def test_a_deadline_may_be_counted_from_a_date_of_the_history(response: str, expected: list[str]) -> None:
+    knowledge = "Items go back within 14 days. The last sale began on 3 May."
+    assert list_outcomes(response, knowledge, ["It came on 1 June."]) == expected
+
+
+def test_an_amount_may_be_the_sum_of_what_the_response_lists() -> None:
+    listed, asked = "£45 for the lease, £42 for the club and £26 for water, so {}.", ["What do I pay for 250 m²?"]
+    assert list_outcomes(listed.format("£113"), FEES, asked) == ["+£42", "+£26"]
+    assert list_outcomes(listed.format("£133"), FEES, asked) == ["+£42", "+£26", "-£133"]
+
+
+def test_a_code_that_the_history_names_is_not_contradicted() -> None:
+    knowledge = "The default is port 8080, and any other may be set."
+    assert list_outcomes("It listens on port 9000.", knowledge) == ["-port 9000"]
+    assert list_outcomes("It listens on port 9000.", knowledge, ["I want port 9000."]) == ["?port 9000"]

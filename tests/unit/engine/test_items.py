@@ -10,6 +10,7 @@ from groundwire.runtime.fake import FakeRuntime
 
 HOURS = ["Opening hours\n\nMonday: 9–17\nTuesday: 10–18\nSat: 10–13"]
 TABLE = ["| Ticket | Price | Valid |\n|---|---|---|\n| Adult | £15 | 2 days |\n| Child | £8 | 1 day |"]
+ZONES = ["| Ticket | Zone A | Zone B |\n|---|---|---|\n| Adult | €3 | €5 |\n| Child | €1.50 | €2.50 |"]
 ON_CALL = ["Monday: Vikram Rao\nTuesday: Leonie Amsel\nWednesday: Vikram Rao"]
 
 
@@ -27,6 +28,15 @@ ON_CALL = ["Monday: Vikram Rao\nTuesday: Leonie Amsel\nWednesday: Vikram Rao"]
         ("| Adult | £8 |", TABLE, [("£8", "£15")]),
         ("| Adult | £15 |\n| Child | £8 |", TABLE, []),
         ("- Child: £15, valid for 1 day", TABLE, [("£15", "£8")]),
+        # A sentence, or a table, that names a row and a column of a table.
+        ("The adult ticket for zone B costs €3.", ZONES, [("€3", "€5")]),
+        ("The adult ticket for zone B costs €5.", ZONES, []),
+        ("A child pays €5 in zone B.", ZONES, [("€5", "€2.50")]),
+        ("An adult pays €3 in zone A and €5 in zone B.", ZONES, []),
+        ("In zone B an adult does not pay €3.", ZONES, []),
+        ("In zone B an adult pays more than €3.", ZONES, []),
+        ("| Ticket | Zone B | Zone A |\n|---|---|---|\n| Adult | €5 | €3 |", ZONES, []),
+        ("| Ticket | Zone B | Zone A |\n|---|---|---|\n| Adult | €3 | €5 |", ZONES, [("€3", "€5"), ("€5", "€3")]),
         # Names.
         ("Monday: Vikram Rao\nTuesday: Vikram Rao", ON_CALL, [("Vikram Rao", "Leonie Amsel")]),
         ("Tuesday: Amsel", ON_CALL, []),
