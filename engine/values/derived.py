@@ -490,10 +490,12 @@ _ONE_DAY = Measure("duration", 1.0, 1.0)
 def _is_after(target: Date, start: Date, duration: Measure, direction: int) -> bool:
     """Whether a date is a duration after another, as coarse as both are."""
     months = duration.amount / UNITS["month"].factor
-    if target.month is not None and target.day is None and start.month is not None and target.first is not None:
-        # "Until February 2026", of 20 February 2024 and 24 months
-        apart = 12 * (target.first - (start.first or 0)) + target.month - start.month
-        return start.first == start.last and abs(direction * months - apart) < 1e-6
+    if target.month is not None and target.day is None and start.month is not None:
+        # "Until February 2026", of 20 February 2024 and 24 months; "in June", of March and three months
+        apart = target.month - start.month
+        if target.first is None or start.first is None:
+            return round(months, 6).is_integer() and months < 12 and (direction * months - apart) % 12 < 1e-6
+        return start.first == start.last and abs(direction * months - 12 * (target.first - start.first) - apart) < 1e-6
     if target.month is None or start.month is None or target.day is None or start.day is None:
         years = duration.amount / _YEAR_DAYS
         are_years = target.first is not None and start.first is not None and target.first == target.last

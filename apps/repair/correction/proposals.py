@@ -27,13 +27,13 @@ from groundwire.engine.text.words import WORD, words
 from groundwire.engine.values.comparing import compare
 from groundwire.engine.values.dates import MONTHS
 from groundwire.engine.values.numbers import stem
-from groundwire.engine.values.records import Measure, Name
+from groundwire.engine.values.records import Date, Measure, Name
 from groundwire.engine.values.roles import belongs
 from groundwire.engine.values.units import UNITS
 
 from ..records import EditSource
 from .alignment import align_words
-from .keeping import Kept
+from .keeping import Kept, find_clause
 from .sources import Sources, SourceSentence, TypedValue, find_free_parts
 
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
@@ -150,7 +150,22 @@ def _may_replace(doubted: _Doubted, proposal: Proposal, sources: Sources) -> boo
     if _has_value(doubted.response, theirs, ours):
         return False
     known_range = (theirs.start + source.start, theirs.end + source.start)
+    if isinstance(mine, Date) and _says_otherwise(doubted, ours, source, theirs):
+        return False
     return belongs(doubted.response, (ours.start, ours.end), sources.passages, source.passage, known_range)
+
+
+def _says_otherwise(doubted: _Doubted, ours: TypedValue, source: SourceSentence, theirs: TypedValue) -> bool:
+    """Whether the word before a date is in another clause of the source than the date there.
+
+    "Born in 1968" says nothing of "Born in Michigan, she moved in 1978".
+    """
+    word = _find_content(doubted.response[doubted.sentence.start : ours.start], -1)
+    clause = find_clause(source.text, theirs.start, theirs.end)
+    around = f"{source.text[clause.start : theirs.start]} {source.text[theirs.end : clause.end]}"
+    inside = {stem(item.lower) for item in words(around) if item.content}
+    everywhere = {stem(item.lower) for item in words(source.text)}
+    return word is not None and bool(inside) and word in everywhere - inside
 
 
 def _has_value(response: str, theirs: TypedValue, ours: TypedValue) -> bool:

@@ -247,6 +247,8 @@ DERIVED = [
     ("The clinic is open for ten hours.", CLINIC, ["=ten hours"]),
     ("She was eight years old.", "She was born in 1756. Her first symphony is from 1764.", ["=eight years old"]),
     ("He finished it two years later.", "Work began in 1887. The tower was finished in 1889.", ["=two years"]),
+    ("It ends in June.", "It begins in March and takes three months.", ["=June"]),
+    ("It ends in July.", "It begins in March and takes three months.", ["~July"]),
     ("It is due on 19 November.", "Ordered on 5 November. Payment is due within 14 days.", ["=19 November"]),
     ("It is due on 20 November.", "Ordered on 5 November. Payment is due within 14 days.", ["~20 November"]),
     ("That is £5 each.", "Six mugs cost £30.", ["=£5"]),

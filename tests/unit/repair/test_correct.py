@@ -16,6 +16,7 @@ from groundwire.runtime.protocol import Outcome
 from tests.support import fakes
 from tests.support.correcting import CALIBRATION, METRICS, entail, make_engine
 
+SALE = "The pass ends with the year, and the sale begins in July."
 VIOLIN = "The violin is old. It has four strings, and Stradivari made it in Cremona."
 
 
@@ -95,7 +96,9 @@ def test_an_answer_of_the_knowledge_replaces_what_was_asked_about() -> None:
     with make_engine(**roles) as engine:
         # No value of the knowledge has the same role, but the reader finds one.
         correction = Corrector(engine).correct(
-            "The tale was heard in 1950.", "In 1960 it was read, and the tale was heard.", metrics=["q2", *METRICS]
+            "The tale was heard in 1950.",
+            "In 1960, the tale was heard, and read again later.",
+            metrics=["q2", *METRICS],
         )
     assert correction.response == "The tale was heard in 1960."
     assert correction.edits[0].source in ("answer", "value", "candidate")
@@ -175,6 +178,21 @@ def test_a_supported_value_in_other_words_is_not_touched() -> None:
     with make_engine() as engine:
         correction = Corrector(engine).correct("It was sung in the 19th century by Bob.", "It was sung in 1889 by Ann.")
     assert "19th century" in correction.response
+
+
+@pytest.mark.parametrize(
+    ("response", "knowledge", "expected"),
+    [
+        # The word before the date is said of something else in the knowledge.
+        ("She was born in 1968.", "Born in Oslo, she moved to Rome in 1978.", "She was born in 1968."),
+        ("The pass ends in May.", SALE, "The pass ends in May."),
+        ("She was born in 1968.", "Raised in Oslo, she was born in 1978.", "She was born in 1978."),
+        ("The sale begins in May.", SALE, "The sale begins in July."),
+    ],
+)  # fmt: skip
+def test_a_date_is_not_replaced_by_that_of_something_else(response: str, knowledge: str, expected: str) -> None:
+    with make_engine() as engine:
+        assert Corrector(engine).correct(response, knowledge).response == expected
 
 
 def test_without_a_verdict_nothing_is_corrected() -> None:
