@@ -3,10 +3,13 @@
     python bench/quality/corrections.py                    the embedded bundle with its own metrics
     python bench/quality/corrections.py --metrics fast     other metrics, separated by commas, or a group
     python bench/quality/corrections.py --limit 20         the first rows alone
+    python bench/quality/corrections.py --written 100      100 right answers of the written documents held out of
+                                                           training, and their wrong versions
 
 The answers were written by hand, with arithmetic, times of day, code, dates, units and lists. An edit of a right answer
 is harmful unless its meaning stays, which a reader decides: the script prints every edit, and counts as harmful each
-that changes a number, a name or a negation, or leaves words out. The rows are never trained or calibrated on.
+that changes a number, a name or a negation, or leaves words out. An edit of a wrong answer is harmful unless the right
+answer has the words that it writes. The rows are never trained or calibrated on.
 """
 
 from __future__ import annotations
@@ -14,17 +17,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "bench" / "quality" / "repairs" / "right_answers.jsonl"
+SEED = 13
+"""Of the slots of the written answers that become wrong."""
 sys.path.insert(0, str(ROOT))
 
 from bench.quality.pairs import Pair, make_parser, read_pairs  # noqa: E402
 from groundwire.engine import Engine  # noqa: E402
 from groundwire.engine.text.words import WORD  # noqa: E402
 from groundwire.engine.values.support import NEGATIONS  # noqa: E402
+from groundwire.recipes.written.pairs import WrittenPairs  # noqa: E402
+from groundwire.recipes.written.rows import iterate_rows  # noqa: E402
 from groundwire.repair import Correction, Corrector  # noqa: E402
 
 
@@ -33,6 +41,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     pair: Pair
     correction: Correction
+    right_answer: str = ""
+    """The right version of a wrong answer."""
 
     @property
     def edited(self) -> bool:
@@ -41,8 +51,15 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def harmful(self) -> bool:
-        """Whether an edit changes a number, a name or a negation, or leaves words out."""
+        """Whether an edit writes what a right version does not have, or changes what a right answer tells."""
+        if self.right_answer:
+            return any(not edit.new or edit.new not in self.right_answer for edit in self.correction.edits)
         return any(_tell(edit.old) != _tell(edit.new) or not edit.new for edit in self.correction.edits)
+
+    @property
+    def repaired(self) -> bool:
+        """Whether a wrong answer is now the right one."""
+        return self.correction.response == self.right_answer
 
 
 def _tell(text: str) -> list[str]:
@@ -54,19 +71,37 @@ def _tell(text: str) -> list[str]:
     ]  # fmt: skip
 
 
-def correct_rows(rows: Sequence[Pair], engine: Engine, metrics: list[str] | None) -> list[Outcome]:
+def read_written(count: int) -> Iterator[tuple[Pair, str]]:
+    """Right answers of the held-out documents, at equal distances, each followed by its wrong version and the right."""
+    rows = list(iterate_rows(WrittenPairs.read("dev").documents, SEED))
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    for index in range(count):
+        right, wrong = pairs[index * len(pairs) // count]
+        yield _make_pair(right, "right"), ""
+        yield _make_pair(wrong, "wrong"), right["response"]
+
+
+def _make_pair(row: dict[str, Any], kind: str) -> Pair:
+    return Pair(
+        id=row["id"], kind=kind, knowledge=row["knowledge"], history=row["history"], response=row["response"]
+    )  # fmt: skip
+
+
+def correct_rows(
+    rows: Sequence[tuple[Pair, str]], engine: Engine, metrics: list[str] | None
+) -> list[Outcome]:  # fmt: skip
     """Each answer with its correction."""
     corrector = Corrector(engine)
     return [
-        Outcome(row, corrector.correct(row.response, row.knowledge, history=row.history, metrics=metrics))
-        for row in rows
+        Outcome(row, corrector.correct(row.response, row.knowledge, history=row.history, metrics=metrics), right)
+        for row, right in rows
     ]  # fmt: skip
 
 
 def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Lines of the table by kind, and every edit."""
-    yield "| kind | answers | called inconsistent | edited | harmful |"
-    yield "|---|---|---|---|---|"
+    yield "| kind | answers | called inconsistent | edited | harmful | repaired |"
+    yield "|---|---|---|---|---|---|"
     for kind in dict.fromkeys(outcome.pair.kind for outcome in outcomes):
         yield _count(kind, [outcome for outcome in outcomes if outcome.pair.kind == kind])
     yield _count("**all**", outcomes)
@@ -77,18 +112,21 @@ def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _count(title: str, outcomes: Sequence[Outcome]) -> str:
     doubted = sum(outcome.correction.status != "clean" for outcome in outcomes)
-    edited, harmful = (sum(flags) for flags in zip(*((item.edited, item.harmful) for item in outcomes), strict=True))
-    return f"| {title} | {len(outcomes)} | {doubted} | {edited} | {harmful} |"
+    flags = ((item.edited, item.harmful, item.repaired) for item in outcomes)
+    edited, harmful, repaired = (sum(column) for column in zip(*flags, strict=True))
+    return f"| {title} | {len(outcomes)} | {doubted} | {edited} | {harmful} | {repaired} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Correct the answers and print what came of it."""
     parser = make_parser(__doc__)
     parser.add_argument("--limit", type=int, help="answers, at most; default: all")
+    parser.add_argument("--written", type=int, help="right answers of the held-out written documents, instead")
     parser.add_argument("--threads", type=int, help="processor threads")
     options = parser.parse_args(arguments)
+    rows = list(read_written(options.written)) if options.written else [(row, "") for row in read_pairs(ROWS, Pair)]
     with Engine.load(options.bundle, threads=options.threads) as engine:
-        outcomes = correct_rows(read_pairs(ROWS, Pair)[: options.limit], engine, options.metrics)
+        outcomes = correct_rows(rows[: options.limit], engine, options.metrics)
     print("\n".join(describe(outcomes)))
 
 
