@@ -32,6 +32,11 @@ _NOON = {"noon": 720, "midday": 720, "midnight": 0}
 _PARTS_OF_DAY = {"morning": 0, "afternoon": 12, "evening": 12, "night": 12}
 _SPOKEN_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
 _POINTED = re.compile(r"(\d{1,2})\.([0-5]\d)")
+ZONE = re.compile(
+    r"\b(?:UTC|GMT|BST|CES?T|[ECMP][SD]T|(?:Eastern|Central|Mountain|Pacific|[Ll]ocal) (?:Standard |Daylight )?[Tt]ime"
+    r"|[Tt]ime zones?|clock there)\b"
+)
+"""What names a zone in which times of day are given."""
 
 
 class ReadDate(NamedTuple):

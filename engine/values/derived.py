@@ -36,7 +36,7 @@ _DIFFERENCES = frozenset(
     earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund
     lighter dearer deeper wider narrower taller thicker thinner faster slower warmer colder closer farther further
     below above short others except reduced down saved increase increased decrease decreased rise rose add adds added
-    comes
+    comes hotter cooler span range
 """)
 )
 _SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
@@ -45,6 +45,8 @@ FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0
 """Words that multiply."""
 CHANGES = {"doubled": 2.0, "doubling": 2.0, "tripled": 3.0, "halved": 0.5}
 """Words that say how an amount has changed, so that it may be the amount before or after."""
+RESTS = frozenset({"rest", "remaining", "remainder", "others"})
+"""Words of the knowledge that leave an amount to be computed: "95 on the balcony, the rest in the stalls"."""
 SERVINGS = frozenset(read_table("serves serving servings portion portions people persons person recipe makes yields"))
 """Words of the knowledge with which its amounts are for a number of people or pieces."""
 _SERVED = frozenset(map(stem, SERVINGS))
@@ -60,6 +62,7 @@ _PASSING = frozenset(
 )
 """Words with which a time follows from another and a duration."""
 _AGAIN = frozenset({"again", "open", "opens", "reopen", "reopens", "after", "next", "starts", "resumes"})
+_DEGREES = frozenset({"degree", "temperature"})
 _DAY_MINUTES = 1440
 _YEAR_DAYS = UNITS["year"].factor
 _LEAP_YEAR = 2024
@@ -144,11 +147,19 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], liste
                 return True
         if _may_be_operand(content, first) and any(_equals(content, first.amount * factor) for factor in factors):
             return True
+    if named and content.measure in _DEGREES and _is_gap(content, numbers):
+        return True
     return _adds_listed(value, content, listed) or _takes_three(content, numbers, named=named)
 
 
 def _may_be_operand(target: Measure, content: Measure) -> bool:
     return _is_alike(target, content) or (content.measure == "count" and not content.nouns)
+
+
+def _is_gap(target: Measure, numbers: Iterable[tuple[Operand, Measure]]) -> bool:
+    """Whether "10 degrees" are between two temperatures."""
+    degrees = [content.amount for _, content in numbers if content.measure in _DEGREES]
+    return any(abs(abs(left - right) - target.amount) < 1e-6 for left, right in combinations(degrees, 2))
 
 
 def _is_ratio(target: Measure, first: Measure, second: Measure) -> bool:
@@ -171,10 +182,10 @@ def _adds_listed(value: Value, target: Measure, listed: Iterable[Value]) -> bool
 def _takes_three(target: Measure, numbers: Sequence[tuple[Operand, Measure]], *, named: bool) -> bool:
     """Whether an amount is a × b × c, a × b ± c or a × b + c × d with factors that are not of the knowledge.
 
-    Where a computation is named, it may be a + b ± c, too.
+    Where a computation is named, all may be of the knowledge, and it may be a + b ± c, too.
     """
     alike = [content.amount for _, content in numbers if _may_be_operand(target, content)][: 2 * MAX_TERMS]
-    stated = {_count(item) for item, _ in numbers if item.sentence_key[0] < 0}
+    stated = {_count(item) for item, _ in numbers if named or item.sentence_key[0] < 0}
     factors = sorted(factor for factor in stated if factor > 1)[:MAX_TERMS]
     for amount in alike:
         for factor, other in product(factors, [1.0, *factors]):
@@ -204,6 +215,7 @@ def _combine(left: Measure, right: Measure) -> Iterator[float]:
         yield abs(left.amount - amount)
     number = right.amount / right.factor if right.measure != "share" else right.amount
     yield left.amount * number
+    yield left.amount * right.amount  # 300 g, of a price per kilo
     if number:
         yield left.amount / number
     if right.measure == "share":

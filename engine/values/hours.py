@@ -30,6 +30,8 @@ _SHORT = {
 _GROUPS = {
     "weekday": range(5), "weekdays": range(5), "weekend": range(5, 7), "weekends": range(5, 7), "daily": range(7),
 }  # fmt: skip
+_HOLIDAYS = frozenset({"black", "cyber", "easter", "good"})
+"""Words that make a name of a day: "Black Friday"."""
 _DASHES = frozenset("-–—")
 _THROUGH = frozenset({*_DASHES, "to", "until", "till", "through", "thru"})
 _TOGETHER = frozenset({",", "and", "&", "/", ", and", "or", "+"})
@@ -128,6 +130,8 @@ def _find_groups(tokens: Sequence[Token], taken: set[int]) -> Iterator[_Group]:
 def _read_days(tokens: Sequence[Token], index: int) -> frozenset[int] | None:
     """The day or days that a word names, or None."""
     token = tokens[index]
+    if text_at(tokens, index - 1) in _HOLIDAYS:
+        return None
     lower = token.lower.removesuffix("'s")
     day = WEEKDAYS.get(lower)
     if day is None:
@@ -251,7 +255,7 @@ def _attach(
         for number, value in enumerate(values)
         if isinstance(value.content, Clock) and value.start in indices
     ]
-    events += [(group.first, -1, group) for group in groups]
+    events += [(group.first, -1, group) for group in groups if not _is_compared(tokens, group)]
     events.sort(key=lambda event: event[0])
     current: _Group | None = None
     last: _Group | None = None
@@ -278,6 +282,11 @@ def _attach(
                 pending, current = [], None
     _give(attached, pending, last)
     return attached
+
+
+def _is_compared(tokens: Sequence[Token], group: _Group) -> bool:
+    """Whether days are what others are compared with: "later than on weekdays"."""
+    return "than" in (text_at(tokens, group.first - 1), text_at(tokens, group.first - 2))
 
 
 def _is_apart(tokens: Sequence[Token], value: Value, group: _Group) -> bool:

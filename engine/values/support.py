@@ -13,6 +13,7 @@ from groundwire.runtime.errors import TooLong
 from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
+from .dates import ZONE
 from .demonyms import REGIONS
 from .derived import (
     CHANGES,
@@ -21,6 +22,7 @@ from .derived import (
     HISTORY,
     MAX_OPERANDS,
     RESPONSE,
+    RESTS,
     SERVINGS,
     Operand,
     derive,
@@ -56,8 +58,9 @@ _CALLED = frozenset({"phone", "email"})
 _IN = re.compile(r"\b(?:in|during|for)\s+$", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:from|since|until|till|before|after|outside)\s+(?:the\s+|late\s+|early\s+)?$", re.IGNORECASE)
 _PARTS = re.compile(r" [×+/=-] ")
+_GOES_ON = re.compile(r"\s*(?:to|-|–)\s*\d")
 TAIL = 20
-"""Characters before a date in which a preposition is looked for."""
+"""Characters before a date, or after a code, in which a preposition is looked for."""
 MAX_LINES = 8
 """Lines of a list or a table, at most, whose numbers may be computed with."""
 LISTED = 1
@@ -294,6 +297,7 @@ class _Sides:
                 and alike
                 and self._says_alike(value, location)
                 and not self._is_within(value, theirs, location)
+                and not self._is_range_of_codes(value, location)
             ):
                 differing.append((location, theirs))
         differing.sort(key=lambda other: gap(value.content, other[1].content))
@@ -326,6 +330,11 @@ class _Sides:
             return False
         before = self._response[: value.start], self._passages[location.passage][: location.start]
         return bool(_IN.search(before[0][-TAIL:]) and _LIMIT.search(before[1][-TAIL:]))
+
+    def _is_range_of_codes(self, value: Value, location: Location) -> bool:
+        """Whether a code is an end of a range, which others may be in: "rows 6 to 15"."""
+        after = self._passages[location.passage][location.end : location.end + TAIL]
+        return isinstance(value.content, ExactCode) and _GOES_ON.match(after) is not None
 
     def _says_alike(self, value: Value, location: Location) -> bool:
         """Whether a sentence of the knowledge says what kind of value it has as the response's does.
@@ -421,8 +430,10 @@ class _Sides:
         value = check.value
         if check.outcome not in ("contradicted", "absent") or isinstance(value.content, Name):
             return check
-        if any(_relate(value, item.value) == "supports" for item in self._said):
+        if any(_relate(value, item.value) == "supports" or _is_hour(value, item.value) for item in self._said):
             return CheckedValue(value, "absent", None)
+        if isinstance(value.content, Clock) and any(map(ZONE.search, self._passages)):
+            return None
         if isinstance(value.content, ExactCode):
             return check
         if isinstance(value.content, Clock) and self._content[value.sentence]:
@@ -432,7 +443,7 @@ class _Sides:
         stated = [Operand(other, "", (RESPONSE, other.sentence)) for other in self._list_others(value, lines)]
         numbers = [*operands, *self._said, *stated]
         words = self._words[value.sentence] | (self._asked & COMPUTING)
-        words |= {word for word in CHANGES if self._knowledge.has_word(word)}
+        words |= {word for word in (*CHANGES, *RESTS) if self._knowledge.has_word(word)}
         listed = self._list_others(value, range(lines.start - LISTED, lines.stop + 1))
         return None if may_follow(value, numbers, words, listed) else check
 
@@ -555,6 +566,13 @@ def _is_numbered(number: Value, code: Value) -> bool:
         return False
     key = code.content.key if isinstance(code.content, ExactCode) else ""
     return code.kind in ("identifier", "version") and key == f"{content.amount:g}"
+
+
+def _is_hour(ours: Value, theirs: Value) -> bool:
+    """Whether a time is the full hour that a bare number of the history may be: noon, of "lunch at 12"."""
+    clock, number = ours.content, theirs.content
+    is_bare = isinstance(number, Measure) and number.measure == "count" and not number.nouns
+    return is_bare and isinstance(clock, Clock) and (clock.minutes - 60 * number.amount) % 720 == 0
 
 
 def _have_one_end(ours: Clock, theirs: Clock) -> bool:

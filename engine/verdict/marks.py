@@ -141,6 +141,7 @@ def _fit_sentence(
         marks = [_cut(response, spans[0], denied.start, denied.end)]
     if contradicted:
         marks = [mark for mark in marks if _has_value(mark, values) or not _is_vague(mark)] or marks
+        marks = [mark for mark in marks if _has_value(mark, values) or not _goes_on(response, mark, contradicted)]
     supported = [value for value in values if value.outcome in ("supported", "derived")]
     unknown = [mark for mark in marks if _has_value(mark, values) or not _is_known(mark, known_stems, supported)]
     marks = unknown or marks
@@ -219,6 +220,13 @@ def _fit(
     following = next((value for value in values if value.start >= span.end and value.outcome != "supported"), None)
     if following is not None and all(word.light for word in words if span.end <= word.start < following.start):
         yield _cut(response, span, following.start, following.end)
+
+
+def _goes_on(response: str, mark: UnsupportedSpan, contradicted: Sequence[StatedValue]) -> bool:
+    """Whether a long mark is right beside a contradicted value, which then is why its words were doubted."""
+    sides = ((value.end, mark.start) if value.end <= mark.start else (mark.end, value.start) for value in contradicted)
+    beside = any(start <= end and not response[start:end].strip() for start, end in sides)
+    return beside and len(_list_words(mark.text)) > BRIDGED
 
 
 def _split(

@@ -217,6 +217,29 @@ COMPUTED = [
     ("The clerk is there at 2 on Monday.", "Clerk: Monday 10–12, 2 Church Row.", ["-2", "+Monday"]),
     ("In the fifth year the charge is 1 %.", "The charge is 3 % in the first year, then 1 %.", ["?fifth", "+1 %"]),
     ("The fee for 2 h is £6.", "The fee is £3 per hour.", ["=£6"]),
+    # both of the knowledge, where a word names the computation or leaves it to be made
+    ("Over the term you spend £217 altogether.", "Joining is £25. It is £32 a month for a term of 6 months.", []),
+    (
+        "Over the term you spend £227 altogether.",
+        "Joining is £25. It is £32 a month for a term of 6 months.",
+        ["-£227"],
+    ),
+    ("The stalls have 725 seats.", "The hall has 820 seats, 95 on the balcony, the rest in the stalls.", []),
+    ("The stalls have 735 seats.", "The hall has 820 seats, 95 on the balcony, the rest in the stalls.", ["-735"]),
+    ("300 g of it cost €6.60.", "It costs €22 per kilo.", ["?300 g"]),
+    ("300 g of it cost €7.60.", "It costs €22 per kilo.", ["?300 g", "-€7.60"]),
+    ("It is 20 degrees hotter.", "Green tea: 75 °C. Black tea: 95 °C.", []),
+    # times in another zone, and days that are only compared, or are a name
+    ("In Berlin it begins at 00:30.", "Maintenance begins at 23:30 UTC.", ["?Berlin"]),
+    ("In Berlin it begins at 00:30.", "Maintenance begins at 23:30.", ["?Berlin", "-00:30"]),
+    (
+        "On Saturday we open later than on weekdays and close at 1 pm.",
+        "Mon-Fri 8:30-18:30, Sat 9-13.",
+        ["+Saturday", "+weekdays", "+1 pm"],
+    ),
+    ("It ends on Monday.", "The Black Friday sale ends on 1 December 2025.", ["?Monday"]),
+    # a code of a range
+    ("Row 3 is €60.", "A seat in row 1 to 5 is €60.", ["?Row 3", "+€60"]),
     # a bare count is one of anything
     ("Two of them.", "KT-112;kettle;51;3", ["?Two"]),
 ]

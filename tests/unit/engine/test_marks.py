@@ -66,6 +66,14 @@ def test_marks_are_values_and_phrases(response: str, marked: list[str], expected
     assert fit(response, marked) == expected
 
 
+def test_the_words_after_a_contradicted_value_are_not_marked_with_it() -> None:
+    response = "A marathon is 50 kilometres long, and it was added later."
+    values = (state(response, "50 kilometres", "contradicted"),)
+    assert fit(response, ["50 kilometres", "long, and it was added"], values=values) == ["50 kilometres"]
+    assert fit(response, ["50 kilometres", "added later"], values=values) == ["50 kilometres", "added later"]
+    assert fit(response, ["50 kilometres", "long"], values=values) == ["50 kilometres", "long"]
+
+
 def test_an_exchange_whose_names_are_not_in_the_words_has_no_mark() -> None:
     response = "It was founded by them."
     relation = state(response, "founded", "contradicted", "relation", normalized="ada bob")
