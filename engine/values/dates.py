@@ -24,7 +24,7 @@ _BEFORE_YEAR = frozenset(
 """)
 )
 _BEFORE_MONTH = frozenset({"in", "since", "until", "by", "early", "late", "last", "next"})
-_MONTH_RANGE = frozenset({"-", "–", "to", "until", "till", "through"})
+_BETWEEN_MONTHS = frozenset({"-", "–", "to", "until", "till", "through", "and", ",", "/", "|"})
 _ERAS = {"bc": -1, "bce": -1, "ad": 1, "ce": 1}
 _DECADES = {word[:-1] + "ies": number for word, number in TENS.items()}
 _FULL = re.compile(r"[12]\d{3}|20\d\d")
@@ -160,10 +160,12 @@ def _read_spoken(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | Non
     following = tokens[index + 2]
     hour = int(following.text) if following.text.isdecimal() and len(following.text) <= 2 else ONES.get(following.lower)
     word = tokens[index].text.isalpha() and tokens[index].lower in ("half", "quarter")
-    if hour is None or not 0 < hour <= 12 or not (word or side == "past"):
-        return None  # "five to ten people"
+    if hour is None or not 0 < hour <= 12:
+        return None
     half, end = _read_half(tokens, index + 3)
     part, end = ({"am": "morning", "pm": "evening"}[half], end) if half else _read_part_of_day(tokens, index + 3)
+    if not (word or part or side == "past"):
+        return None  # "five to ten people"
     clock = _make_clock(hour, 0, part)
     return clock._replace(minutes=(clock.minutes + (minutes if side == "past" else -minutes)) % 1440), end
 
@@ -196,15 +198,15 @@ def _read_month_first(tokens: Sequence[Token], index: int) -> ReadDate | None:
         return ReadDate(Date(year, year, month), end)
     before = text_at(tokens, index - 1)
     sure = len(tokens[index].lower) > 3 and tokens[index].lower not in _WORDS_TOO
-    if not sure and before not in _BEFORE_MONTH and not _is_in_range(tokens, index):
+    if not sure and before not in _BEFORE_MONTH and not _is_beside_month(tokens, index):
         return None
     return ReadDate(Date(None, None, month), index + 1)
 
 
-def _is_in_range(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a range sign and another month are before or after a month: "May–Sept"."""
+def _is_beside_month(tokens: Sequence[Token], index: int) -> bool:
+    """Whether another month is before or after a month: "May–Sept", "May and June"."""
     return any(
-        text_at(tokens, index + step) in _MONTH_RANGE and text_at(tokens, index + 2 * step) in MONTHS
+        text_at(tokens, index + step) in _BETWEEN_MONTHS and text_at(tokens, index + 2 * step) in MONTHS
         for step in (1, -1)
     )
 

@@ -212,6 +212,9 @@ COMPUTED = [
     ("In November the hall is free.", "The hall is free May–Sept.", ["-November"]),
     ("In June the train leaves at 8:12.", "From 1 May the train leaves at 8:12.", ["?June", "+8:12"]),
     ("The train leaves at 8:12 from 1 June.", "From 1 May the train leaves at 8:12.", ["+8:12", "-1 June"]),
+    ("It fell in May.", "| May | June |\n|---|---|\n| 79 | 70 |", ["+May"]),
+    ("It is at twenty to six in the evening.", "It is at 17:40.", ["+twenty to six in the evening"]),
+    ("It is for five to six people.", "It is for 5 to 6 people.", ["+five", "+six"]),
     # a house is not a time of day, and a year after the first is another one
     ("The clerk is at 2 Church Row on Monday.", "Clerk: Monday 10–12, 2 Church Row.", ["+2", "+Church Row", "+Monday"]),
     ("The clerk is there at 2 on Monday.", "Clerk: Monday 10–12, 2 Church Row.", ["-2", "+Monday"]),
