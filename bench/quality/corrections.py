@@ -51,7 +51,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def harmful(self) -> bool:
-        """Whether an edit writes what a right version does not have, or changes what a right answer tells."""
+        """Whether an edit writes what a right version does not have, or changes what a right answer states."""
         if self.right_answer:
             return any(not edit.new or edit.new not in self.right_answer for edit in self.correction.edits)
         return any(_tell(edit.old) != _tell(edit.new) or not edit.new for edit in self.correction.edits)

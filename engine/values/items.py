@@ -8,6 +8,7 @@ A sentence that names one row and one column of a table of the knowledge is comp
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ from .tokens import tokenize
 
 MAX_CHARS = 60_000
 """Characters of response and knowledge, at most, whose lines are compared."""
+MAX_TABLE_CHARS = 20_000
+"""Characters of response and knowledge, at most, whose tables are compared cell by cell: 300 ms for the worst."""
 MAX_KEY_WORDS = 5
 _LINE = re.compile(
     r"^[ \t]*(?:[-*•+–][ \t]+|\d{1,3}[.)][ \t]+)?(?P<key>[^:|\n]{2,60}):[*_]*[ \t]+(?P<value>\S[^\n]*)$", re.MULTILINE
@@ -72,9 +75,11 @@ def find_misplaced(response: str, passages: Sequence[str]) -> Iterator[Exchanged
     >>> list(find_misplaced("- **Monday:** 9–17", hours))
     []
     """
-    if len(response) + sum(map(len, passages)) > MAX_CHARS:
+    size = len(response) + sum(map(len, passages))
+    if size > MAX_CHARS:
         return
-    yield from _find_in_tables(response, passages)
+    if size <= MAX_TABLE_CHARS:
+        yield from _find_in_tables(response, passages)
     items = list(_read_items(response))
     keys = {item.key for item in items}
     known_items = [
@@ -113,67 +118,72 @@ def _compare(value: Value, same: Sequence[_KnownItem]) -> Iterator[Exchanged]:
 
 def _find_in_tables(response: str, passages: Sequence[str]) -> Iterator[Exchanged]:
     """The values of the response that a table of the knowledge has in another cell than the one that is named."""
-    tables = [(passage, list(_read_cells(text))) for passage, text in enumerate(passages) if _TABLE_LINE.search(text)]
-    if not any(cells for _, cells in tables):
+    tables = [(passage, _Table(text)) for passage, text in enumerate(passages) if _TABLE_LINE.search(text)]
+    if not any(table.cells for _, table in tables):
         return
-    own_cells = list(_read_cells(response))
     values = _find(response)
-    named = [(cell.row, cell.column, cell) for cell in own_cells]
-    for passage, cells in tables:
-        known_values = _find(passages[passage])
-        inside = [[value for value in known_values if cell.start <= value.start < cell.end] for cell in cells]
-        for start, end in _list_places(response, own_cells):
-            mine = [value for value in values if start <= value.start < end]
-            own = next(((row, column) for row, column, cell in named if cell.start == start), None)
-            index = _find_cell(cells, own, "" if own else response[start:end])
-            if index is None:
+    starts = [value.start for value in values]
+    cells = list(_read_cells(response))
+    parts: list[tuple[int, int, _Cell | None]] = [(cell.start, cell.end, cell) for cell in cells]
+    parts += [(part.start, part.end, None) for part in sentences(response) if "|" not in part.text]
+    for start, end, cell in parts:
+        stated = values[bisect_left(starts, start) : bisect_left(starts, end)]
+        for passage, table in tables if stated else ():
+            named = table.cells.get((cell.row, cell.column), []) if cell else table.find_named(response[start:end])
+            if len(named) == 1:
+                for value, theirs in table.find_elsewhere(named[0], stated):
+                    yield Exchanged(value.start, value.end, passage, theirs.start, theirs.end)
+
+
+class _Table:
+    """The cells of the tables of a text, and the values in them."""
+
+    def __init__(self, text: str) -> None:
+        self.cells: dict[tuple[frozenset[str], frozenset[str]], list[_Cell]] = {}
+        self._lines: dict[frozenset[str], list[_Cell]] = {}
+        for cell in _read_cells(text):
+            self.cells.setdefault((cell.row, cell.column), []).append(cell)
+            for header in (cell.row, cell.column):
+                self._lines.setdefault(header, []).append(cell)
+        self._rows, self._columns = {row for row, _ in self.cells}, {column for _, column in self.cells}
+        self._values = _find(text)
+        self._starts = [value.start for value in self._values]
+
+    def find_named(self, sentence: str) -> list[_Cell]:
+        """The cells of the only row and the only column that a sentence names."""
+        if any(word.lower().replace("’", "'") in _OTHERWISE for word in WORD.findall(sentence)):
+            return []
+        words = _read_words(sentence, opens=True)
+        rows, columns = _choose_longest(self._rows, words), _choose_longest(self._columns, words)
+        return self.cells.get((rows[0], columns[0]), []) if len(rows) == len(columns) == 1 else []
+
+    def find_elsewhere(self, cell: _Cell, stated: Sequence[Value]) -> Iterator[tuple[Value, Value]]:
+        """The values of a response that another cell of the row or column has, each with what this one has."""
+        inside = self._list_values(cell)
+        for value in stated:
+            rivals = [theirs for theirs in inside if _is_rival(value, theirs)]
+            is_alone = sum(other.kind == value.kind for other in stated) == 1
+            if not rivals or not is_alone or any(_allows(value.content, theirs.content) for theirs in rivals):
                 continue
-            for value in mine:
-                rivals = [theirs for theirs in inside[index] if _is_rival(value, theirs)]
-                alike = [other for other in mine if other.kind == value.kind]
-                elsewhere = any(
-                    _is_rival(value, theirs) and compare(value.content, theirs.content) == "supports"
-                    for number, others in enumerate(inside) if number != index for theirs in others
-                )  # fmt: skip
-                if (
-                    rivals
-                    and len(alike) == 1
-                    and elsewhere
-                    and not any(_allows(value.content, theirs.content) for theirs in rivals)
-                ):
-                    yield Exchanged(value.start, value.end, passage, rivals[0].start, rivals[0].end)
+            beside = self._lines[cell.row] + self._lines[cell.column]
+            others = (theirs for other in beside for theirs in self._list_values(other))
+            if any(
+                _is_rival(value, theirs) and compare(value.content, theirs.content) == "supports" for theirs in others
+            ):
+                yield value, rivals[0]
+
+    def _list_values(self, cell: _Cell) -> Sequence[Value]:
+        return self._values[bisect_left(self._starts, cell.start) : bisect_left(self._starts, cell.end)]
 
 
 def _is_rival(ours: Value, theirs: Value) -> bool:
     return not isinstance(theirs.content, Name) and _is_comparable(ours, theirs)
 
 
-def _list_places(response: str, own_cells: Sequence[_Cell]) -> Iterator[tuple[int, int]]:
-    """The cells of the response's tables, and its sentences."""
-    yield from ((cell.start, cell.end) for cell in own_cells)
-    yield from (
-        (sentence.start, sentence.end) for sentence in sentences(response) if "|" not in sentence.text
-    )  # fmt: skip
-
-
-def _find_cell(cells: Sequence[_Cell], own: tuple[frozenset[str], frozenset[str]] | None, sentence: str) -> int | None:
-    """The number of the only cell with these headers, or whose row and column a sentence names; None without one."""
-    if own is not None:
-        matching = [index for index, cell in enumerate(cells) if (cell.row, cell.column) == own]
-        return matching[0] if len(matching) == 1 else None
-    if any(word.lower().replace("’", "'") in _OTHERWISE for word in WORD.findall(sentence)):
-        return None
-    words = _read_words(sentence, opens=True)
-    rows = _choose_longest({cell.row for cell in cells}, words)
-    columns = _choose_longest({cell.column for cell in cells}, words)
-    matching = [index for index, cell in enumerate(cells) if cell.row in rows and cell.column in columns]
-    return matching[0] if len(matching) == 1 and len(rows) == len(columns) == 1 else None
-
-
 def _choose_longest(keys: set[frozenset[str]], words: frozenset[str]) -> list[frozenset[str]]:
     """The keys that a text has all words of, without keys that are a part of another."""
-    found = [key for key in keys if key <= words]
-    return [key for key in found if not any(key < other for other in found)]
+    named = [key for key in keys if key <= words]
+    return [key for key in named if not any(key < other for other in named)]
 
 
 def _read_cells(text: str) -> Iterator[_Cell]:
@@ -199,9 +209,9 @@ def _read_cells(text: str) -> Iterator[_Cell]:
 
 def _read_words(text: str, *, opens: bool = False) -> frozenset[str]:
     """The words of a header or a sentence as they are compared; a single capital, "zone A", is one."""
-    found = WORD.findall(text)
-    capitals = [word for word in found[opens:] if len(word) == 1 and word.isupper() and word != "I"]
-    lower = [_DAYS.get(word.lower(), word.lower()) for word in found]
+    written = WORD.findall(text)
+    capitals = [word for word in written[opens:] if len(word) == 1 and word.isupper() and word != "I"]
+    lower = [_DAYS.get(word.lower(), word.lower()) for word in written]
     return frozenset([*capitals, *(stem(word) for word in lower if word not in FUNCTION_WORDS)])
 
 

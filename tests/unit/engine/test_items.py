@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.engine.values.items import MAX_CHARS, find_misplaced
+from groundwire.engine.values.items import MAX_CHARS, MAX_TABLE_CHARS, find_misplaced
 from groundwire.runtime.fake import FakeRuntime
 
 HOURS = ["Opening hours\n\nMonday: 9–17\nTuesday: 10–18\nSat: 10–13"]
@@ -63,3 +63,9 @@ def test_a_misplaced_value_is_contradicted() -> None:
 
 def test_lines_of_long_knowledge_are_not_compared() -> None:
     assert list(find_misplaced("Sat: 10–17", [HOURS[0], "x" * MAX_CHARS])) == []
+
+
+def test_cells_of_long_knowledge_are_not_compared() -> None:
+    response = "The adult ticket for zone B costs €3."
+    assert len(list(find_misplaced(response, [*ZONES, "x" * (MAX_TABLE_CHARS // 2)]))) == 1
+    assert list(find_misplaced(response, [*ZONES, "x" * MAX_TABLE_CHARS])) == []
