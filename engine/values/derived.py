@@ -8,6 +8,7 @@ response.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import date, timedelta
 from itertools import accumulate, combinations, islice, permutations, product
@@ -187,13 +188,15 @@ def _takes_three(target: Measure, numbers: Sequence[tuple[Operand, Measure]], *,
     alike = [content.amount for _, content in numbers if _may_be_operand(target, content)][: 2 * MAX_TERMS]
     stated = {_count(item) for item, _ in numbers if named or item.sentence_key[0] < 0}
     factors = sorted(factor for factor in stated if factor > 1)[:MAX_TERMS]
-    for amount in alike:
-        for factor, other in product(factors, [1.0, *factors]):
-            if _equals(target, factor * other * amount):
-                return True
-            for added in alike:
-                if _equals(target, factor * amount + other * added) or _equals(target, factor * amount - added):
-                    return True
+    products = [factor * amount for factor in factors for amount in alike]
+    if any(_equals(target, factor * amount) for factor in (1.0, *factors) for amount in products):
+        return True
+    margin = _find_margin(target)
+    added = sorted([*alike, *products, *(-amount for amount in alike)])
+    for amount in products:
+        index = bisect_left(added, target.amount - amount - margin)
+        if index < len(added) and added[index] <= target.amount - amount + margin:
+            return True
     triples = combinations(alike[:MAX_TERMS], 3) if named else ()
     return any(_equals(target, total) for a, b, c in triples for total in (a + b + c, a + b - c, a + c - b, b + c - a))
 
@@ -247,11 +250,14 @@ def _amount(item: Operand) -> float:
 
 def _equals(target: Measure, amount: float) -> bool:
     """Whether an amount is the target, rounded as the target is written."""
-    gap = abs(target.amount - amount)
-    if gap <= 1e-6 * max(abs(target.amount), 1.0):
-        return True
-    margin = 0.05 if target.hedge == "about" else 1.0 if target.measure == "share" else 0.001
-    return gap <= min(0.5 * target.step, margin * abs(target.amount)) * (1 + 1e-6)
+    return abs(target.amount - amount) <= _find_margin(target)
+
+
+def _find_margin(target: Measure) -> float:
+    """How far an amount may be from the target that is rounded."""
+    share = 0.05 if target.hedge == "about" else 1.0 if target.measure == "share" else 0.001
+    rounded = min(0.5 * target.step, share * abs(target.amount)) * (1 + 1e-6)
+    return max(1e-6 * max(abs(target.amount), 1.0), rounded)
 
 
 def _add(target: Measure, alike: Sequence[Operand], words: Set[str]) -> Iterator[str]:

@@ -27,7 +27,9 @@ from .tokens import tokenize
 MAX_CHARS = 60_000
 """Characters of response and knowledge, at most, whose lines are compared."""
 MAX_TABLE_CHARS = 20_000
-"""Characters of response and knowledge, at most, whose tables are compared cell by cell: 300 ms for the worst."""
+"""Characters of response and knowledge, at most, whose tables are compared cell by cell."""
+MAX_BESIDE = 64
+"""Cells of a row and a column, at most, that a value is looked for in."""
 MAX_KEY_WORDS = 5
 _LINE = re.compile(
     r"^[ \t]*(?:[-*•+–][ \t]+|\d{1,3}[.)][ \t]+)?(?P<key>[^:|\n]{2,60}):[*_]*[ \t]+(?P<value>\S[^\n]*)$", re.MULTILINE
@@ -165,11 +167,9 @@ class _Table:
             is_alone = sum(other.kind == value.kind for other in stated) == 1
             if not rivals or not is_alone or any(_allows(value.content, theirs.content) for theirs in rivals):
                 continue
-            beside = self._lines[cell.row] + self._lines[cell.column]
-            others = (theirs for other in beside for theirs in self._list_values(other))
-            if any(
-                _is_rival(value, theirs) and compare(value.content, theirs.content) == "supports" for theirs in others
-            ):
+            beside = (self._lines[cell.row] + self._lines[cell.column])[:MAX_BESIDE]
+            others = (theirs for other in beside for theirs in self._list_values(other) if theirs.kind == value.kind)
+            if any(compare(value.content, theirs.content) == "supports" for theirs in others):
                 yield value, rivals[0]
 
     def _list_values(self, cell: _Cell) -> Sequence[Value]:
