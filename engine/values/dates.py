@@ -33,8 +33,8 @@ _PARTS_OF_DAY = {"morning": 0, "afternoon": 12, "evening": 12, "night": 12}
 _SPOKEN_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
 _POINTED = re.compile(r"(\d{1,2})\.([0-5]\d)")
 ZONE = re.compile(
-    r"\b(?:UTC|GMT|BST|CES?T|[ECMP][SD]T|(?:Eastern|Central|Mountain|Pacific|[Ll]ocal) (?:Standard |Daylight )?[Tt]ime"
-    r"|[Tt]ime zones?|clock there)\b"
+    r"\b(?:(?:UTC|GMT)(?:[+−-]\d+)?|BST|CES?T|[ECMP][SD]T|[Tt]ime zones?|clock there"
+    r"|(?:Eastern|Central|Mountain|Pacific|[Ll]ocal) (?:Standard |Daylight )?[Tt]ime)\b"
 )
 """What names a zone in which times of day are given."""
 

@@ -150,7 +150,9 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], liste
             return True
     if named and content.measure in _DEGREES and _is_gap(content, numbers):
         return True
-    return _adds_listed(value, content, listed) or _takes_three(content, numbers, named=named)
+    return _adds_listed(value, content, listed) or _takes_three(
+        content, numbers, named=named and (content.measure == "count" or content.measure in MONEY)
+    )
 
 
 def _may_be_operand(target: Measure, content: Measure) -> bool:
@@ -183,7 +185,7 @@ def _adds_listed(value: Value, target: Measure, listed: Iterable[Value]) -> bool
 def _takes_three(target: Measure, numbers: Sequence[tuple[Operand, Measure]], *, named: bool) -> bool:
     """Whether an amount is a × b × c, a × b ± c or a × b + c × d with factors that are not of the knowledge.
 
-    Where a computation is named, all may be of the knowledge, and it may be a + b ± c, too.
+    Where a computation of money or numbers is named, all may be of the knowledge, and it may be a + b ± c, too.
     """
     alike = [content.amount for _, content in numbers if _may_be_operand(target, content)][: 2 * MAX_TERMS]
     stated = {_count(item) for item, _ in numbers if named or item.sentence_key[0] < 0}

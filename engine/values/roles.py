@@ -44,8 +44,9 @@ FEW_VALUES = 8
 """Values of the knowledge, at most, in which one word in common suffices."""
 FEW_RIVALS = 5
 """Values of a kind, at most, that are distinguished in longer knowledge."""
-MATCHED = 2
-"""Words that the clauses share, at least, in longer knowledge: of one, seven of 20 exchanges were right answers."""
+FEW_WORDS, MATCHED = 3, 2
+"""Words of the other value's clause, at most, of which one in common suffices in longer knowledge; else so many must
+be shared: of one in a longer clause, about as many exchanges were right answers as wrong ones."""
 _GROUPS = (
     "start starts started begin begins began beginning open opens opened opening commence commences kick kicks "
     "from starting",
@@ -266,7 +267,7 @@ def _check(
         theirs = max(others, key=lambda item: len(heads & item[2]))
         matched = heads & theirs[2]
         sure = len(held) <= FEW_VALUES or (
-            len(matched) >= MATCHED
+            (len(matched) >= MATCHED or len(theirs[2]) <= FEW_WORDS)
             and len(rivals) <= FEW_RIVALS
             and any(counts[word] == 1 for word in matched)
             and not any(word.startswith("#") for word in read - own_words)

@@ -432,7 +432,7 @@ class _Sides:
             return check
         if any(_relate(value, item.value) == "supports" or _is_hour(value, item.value) for item in self._said):
             return CheckedValue(value, "absent", None)
-        if isinstance(value.content, Clock) and any(map(ZONE.search, self._passages)):
+        if isinstance(value.content, Clock) and self._is_of_another_zone:
             return None
         if isinstance(value.content, ExactCode):
             return check
@@ -446,6 +446,12 @@ class _Sides:
         words |= {word for word in (*CHANGES, *RESTS) if self._knowledge.has_word(word)}
         listed = self._list_others(value, range(lines.start - LISTED, lines.stop + 1))
         return None if may_follow(value, numbers, words, listed) else check
+
+    @cached_property
+    def _is_of_another_zone(self) -> bool:
+        """Whether the knowledge names a time zone for its times of day that the response does not name."""
+        zones = {match[0].lower() for text in self._passages for match in ZONE.finditer(text)}
+        return bool(zones) and zones.isdisjoint(match[0].lower() for match in ZONE.finditer(self._response))
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
         """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word."""

@@ -22,6 +22,11 @@ BOATS = ["Ferry to Skarv Island: 09:20. Last ferry back: 17:45."]
 TRAINS = ["Train 12 departs from Linz at 07:04 and arrives in Salzburg at 08:12."]
 FLIGHTS = ["Evening flight: departs 19:50, lands 22:15."]
 SHIPPING = ["Shipping within the EU is €6. Shipping to Switzerland is €14. Shipping overseas is €29."]
+ORDER = [
+    "Order 48213: coffee machine, £189, paid on 14 November. Status: dispatched on 16 November. Expected delivery: 19 "
+    "November. A voucher of £10 was sent to the holder of the account with a letter on 21 November, valid until 3 May. "
+    "Returns within 30 days, guarantee 2 years, delivery £3.95 and 3 to 5 days."
+]
 PAINTS = [
     "Paint Meadow is for indoor use and dries in 2 hours.",
     "Paint Storm is for outdoor use and dries in 8 hours.",
@@ -50,6 +55,12 @@ PLANS = ["Group A: course from 6 October, exam on 17 October.", "Group B: course
         ("Dr Singh runs the dental clinic.", CLINICS, [], [("Dr Singh", "Dr Walsh")]),
         # In prose two names are not the rows of a list.
         ("Ann wrote the book about Oslo.", [PROSE], [], []),
+        # In longer knowledge a word is enough in a short clause, and two are needed in others.
+        ("It was dispatched on 19 November.", ORDER, [], [("19 November", "16 November")]),
+        ("It was dispatched on 16 November.", ORDER, [], []),
+        ("The voucher is valid until 3 May.", ORDER, [], []),
+        # The end of a period is not exchanged with its beginning.
+        ("Juniors wear it from November until March.", ["Rowers wear it from November to March if juniors."], [], []),
         # A value that the knowledge does not have is not exchanged, nor is one that has no rival.
         ("The bar closes at 23:00.", HOURS, [], []),
         ("The bar closes at 21:30.", ["The kitchen closes at 21:30."], [], []),
