@@ -203,7 +203,7 @@ def _takes_three(target: Measure, numbers: Sequence[tuple[Operand, Measure]], *,
     return any(_equals(target, total) for a, b, c in triples for total in (a + b + c, a + b - c, a + c - b, b + c - a))
 
 
-def _count_inclusively(operands: Iterable[Operand]) -> Iterator[Operand]:
+def _count_inclusively(operands: Sequence[Operand]) -> Iterator[Operand]:
     """Periods of days without their first day: from the 1st to the 14th for 14 days."""
     for item, duration in _durations(operands):
         if 1 < duration.amount == round(duration.amount):

@@ -577,8 +577,9 @@ def _is_numbered(number: Value, code: Value) -> bool:
 def _is_hour(ours: Value, theirs: Value) -> bool:
     """Whether a time is the full hour that a bare number of the history may be: noon, of "lunch at 12"."""
     clock, number = ours.content, theirs.content
-    is_bare = isinstance(number, Measure) and number.measure == "count" and not number.nouns
-    return is_bare and isinstance(clock, Clock) and (clock.minutes - 60 * number.amount) % 720 == 0
+    if not (isinstance(clock, Clock) and isinstance(number, Measure)) or number.measure != "count" or number.nouns:
+        return False
+    return (clock.minutes - 60 * number.amount) % 720 == 0
 
 
 def _have_one_end(ours: Clock, theirs: Clock) -> bool:

@@ -108,6 +108,15 @@ def test_values(tmp_path: Path) -> None:
     assert all(row["values"]["p50_ms"] > 0 and row["ratio"] > 0 for row in rows)
 
 
+def test_outcomes_of_values_are_counted(tmp_path: Path) -> None:
+    answers = [("It opened in 1889.", 1), ("It opened in 1898.", 0), ("It opened in Oslo.", 0), ("It is nice.", 1)]
+    rows = [{"response": text, "knowledge": "It opened in 1889.", "label": label} for text, label in answers]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    lines = list(values_benchmark.count_outcomes([str(tmp_path / "rows.jsonl")]))
+    counted = [[cell.strip() for cell in line.split("|")[2:6]] for line in lines[2:]]
+    assert counted == [["1", "0", "1", "100%"], ["0", "0", "0", "–"], ["1", "0", "1", "100%"], ["1", "1", "0", "0%"]]
+
+
 def test_values_refuses_to_time_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values_benchmark, "EXPECTED", {"It opened in 1889.": ["absent"]})
     with pytest.raises(WrongAnswer, match=r"gives \['supported'\], expected \['absent'\]"):
