@@ -151,8 +151,7 @@ def _build_systems_table(differences: Sequence[SystemDifference]) -> Table:
 
 def _name_order(pair: SystemDifference) -> str:
     """Which system has fewer inconsistent responses, where the interval shows it."""
-    if pair.is_small:
-        return "too few to tell"
     if pair.difference.low <= 0 <= pair.difference.high:
-        return "may be chance"
-    return "A" if pair.difference.value < 0 else "B"
+        return "too few to tell" if pair.is_small else "may be chance"
+    name = "A" if pair.difference.value < 0 else "B"
+    return f"{name}, of few responses" if pair.is_small else name
