@@ -72,7 +72,8 @@ def select_unfitted(
         name: Name of the set.
         examples: The labelled responses.
         scores: The scores of ``examples``, in their order.
-        calibration: The calibration that draws the verdicts; of None, or of an earlier version, all examples are kept.
+        calibration: The calibration that draws the verdicts; None, or one of an earlier version,
+            leaves all examples.
 
     Returns:
         The other examples, and their scores.
@@ -81,14 +82,14 @@ def select_unfitted(
         InvalidRequest: It was fitted to all of them.
     """
     digests = frozenset((calibration.row_digests if calibration else ()) or ())
-    kept = [index for index, example in enumerate(examples) if not digests or example.digest not in digests]
-    if examples and not kept:
+    remaining = [index for index, example in enumerate(examples) if not digests or example.digest not in digests]
+    if examples and not remaining:
         raise InvalidRequest(
             f"The calibration was fitted to all {len(examples)} examples of {name}, so figures of them say nothing "
             "about other responses. Give examples that it was not fitted to, or fit it to a part of these. The rates "
             "that `groundwire calibrate` prints are of rows that the fit had not seen."
         )
-    return [examples[index] for index in kept], [scores[index] for index in kept]
+    return [examples[index] for index in remaining], [scores[index] for index in remaining]
 
 
 def analyse(

@@ -124,16 +124,16 @@ def evaluate(
         figures = []
         for name, examples in sets.items():
             watch(f"figures of {name}", 0, 0)
-            kept, scores = select_unfitted(name, examples, scored.sets[name], scored.calibration)
-            save_values(out / VALUES / f"{name}.jsonl", build_example_values(kept, scores, scored.calibration))
+            unfitted, scores = select_unfitted(name, examples, scored.sets[name], scored.calibration)
+            save_values(out / VALUES / f"{name}.jsonl", build_example_values(unfitted, scores, scored.calibration))
             figures.append(
                 analyse(
                     name,
-                    kept,
+                    unfitted,
                     scores,
                     calibration=scored.calibration,
                     development=development,
-                    fitted=len(examples) - len(kept),
+                    fitted=len(examples) - len(unfitted),
                     seed=seed,
                     repeats=repeats,
                 )
