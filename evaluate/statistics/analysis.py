@@ -79,15 +79,18 @@ def select_unfitted(
         The other examples, and their scores.
 
     Raises:
-        InvalidRequest: It was fitted to all of them.
+        InvalidRequest: It was fitted to all that have a label or a grade.
     """
     digests = frozenset((calibration.row_digests if calibration else ()) or ())
     remaining = [index for index, example in enumerate(examples) if not digests or example.digest not in digests]
-    if examples and not remaining:
+    labelled = {
+        index for index, example in enumerate(examples) if example.label is not None or example.grade is not None
+    }
+    if len(remaining) < len(examples) and labelled.isdisjoint(remaining):
         raise InvalidRequest(
-            f"The calibration was fitted to all {len(examples)} examples of {name}, so figures of them say nothing "
-            "about other responses. Give examples that it was not fitted to, or fit it to a part of these. The rates "
-            "that `groundwire calibrate` prints are of rows that the fit had not seen."
+            f"The calibration was fitted to all {len(labelled)} labelled examples of {name}, so figures of them say "
+            "nothing about other responses. Give examples that it was not fitted to, or fit it to a part of these. The "
+            "rates that `groundwire calibrate` prints are of rows that the fit had not seen."
         )
     return [examples[index] for index in remaining], [scores[index] for index in remaining]
 

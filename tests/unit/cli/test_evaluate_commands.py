@@ -235,7 +235,7 @@ def test_a_calibration_is_not_measured_on_its_own_rows(tmp_path: Path) -> None:
     given = ("--calibration", mine, "--metrics", "q2,nli", "--repeats", 20)
     refused = run("evaluate", dev, *given, "--out", tmp_path / "own")
     assert refused.exit_code == 1
-    assert "fitted to all 44 examples of dev" in str(refused.exception)
+    assert "fitted to all 44 labelled examples of dev" in str(refused.exception)
     both = write(tmp_path / "both.jsonl", examples(30))
     result = run("evaluate", both, *given, "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output

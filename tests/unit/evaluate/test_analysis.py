@@ -210,8 +210,9 @@ def test_examples_that_the_calibration_was_fitted_to_are_left_out() -> None:
     assert select_unfitted("set", examples, scores, fitted) == (examples[2:], scores[2:])
     assert select_unfitted("set", examples, scores, CALIBRATION) == (examples, scores)
     assert select_unfitted("set", examples, scores, None) == (examples, scores)
-    with pytest.raises(InvalidRequest, match="fitted to all 2 examples of set"):
-        select_unfitted("set", examples[:2], scores[:2], fitted)
+    without = make_example("6", verifiable=False)
+    with pytest.raises(InvalidRequest, match="fitted to all 2 labelled examples of set"):
+        select_unfitted("set", [*examples[:2], without], [*scores[:2], scores[0]], fitted)
 
 
 def test_a_verdict_without_metrics_of_its_fusion_is_a_note() -> None:
