@@ -13,7 +13,7 @@ from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Label, Score, Verdict
 from groundwire.engine.verdict.decision import decide_response
-from groundwire.engine.verdict.fusion import HALF, are_consistent, choose_fusion, name_metric, rates_verifiability
+from groundwire.engine.verdict.fusion import HALF, are_consistent, choose_fusion, list_unread, rates_verifiability
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
 from groundwire.runtime.calibration import Calibration, ProfileName
@@ -193,8 +193,7 @@ def analyse(
 def _list_lacking(scores: Sequence[Score], calibration: Calibration) -> list[str]:
     """The numbers of the verdict's fusion whose metrics no score has."""
     asked = {name for score in scores for name in score.metrics}
-    fusion = choose_fusion(calibration, asked)
-    return [feature.name for feature in fusion.features if name_metric(feature.name) not in asked]
+    return list_unread(choose_fusion(calibration, asked), asked)
 
 
 def _tune_thresholds(
