@@ -4,7 +4,8 @@
     python deploy/wheels.py test       only the tests, of the wheels that are in dist/
 
 The commands that build and install are read from ``deploy/Dockerfile``, with ``dist/`` in the place of ``/wheels``, so
-``dist/`` holds the wheels of the dependencies too. The tests look at the licences and files of each wheel, install the
+``dist/`` holds the wheels of the dependencies too, and beside them what the extra ``all`` needs, in the versions of
+``requirements-dev.lock``. The tests look at the licences and files of each wheel, install the
 wheels into a new virtual environment, and there, outside the checkout, score an example, generate a response, and
 start the service. pip finds build tools and dependencies as it is configured to (``PIP_NO_INDEX=1`` with
 ``PIP_FIND_LINKS`` for a machine without network). ``tests/integration/test_wheels.py`` runs the same.
@@ -41,6 +42,8 @@ MODELS = tuple(ROOT / line for line in (ROOT / "bundles" / "packaging" / "models
 TEXTS = {"Apache-2.0": "LICENSE", "BSD-3-Clause": "nanobind.txt", "MIT": "robin_map.txt"}
 """The files of groundwire's own wheel; the files of other wheels have the name of the licence."""
 
+EXTRAS = "groundwire[all]"
+"""What ``dist/`` can install without a package index."""
 EXAMPLE = {
     "response": "Rembrandt painted it in 1642.",
     "knowledge": "Rembrandt painted The Night Watch in 1642.",
@@ -90,6 +93,8 @@ def build(wheels: Path) -> None:
     for command in read_pip_commands("wheel"):
         run_pip(sys.executable, command, wheels)
     run_pip(sys.executable, ["wheel", "--no-deps", "--wheel-dir", "/wheels", str(RECIPES)], wheels)
+    extras = ["--find-links", "/wheels", "--constraint", "requirements-dev.lock", EXTRAS]
+    run_pip(sys.executable, ["wheel", "--wheel-dir", "/wheels", *extras], wheels)
 
 
 def find_own(wheels: Path) -> list[Path]:
@@ -166,6 +171,11 @@ class Installation:
         install = ["install", "--no-deps", "--no-index", "--find-links", "/wheels", "groundwire-recipes"]
         run_pip(self._find("python"), install, self.wheels)
 
+    def check_extras(self) -> None:
+        """Raise CalledProcessError if the wheels alone do not have all that the extras need; installs nothing."""
+        install = ["install", "--isolated", "--dry-run", "--no-index", "--find-links", "/wheels", EXTRAS]
+        run_pip(self._find("python"), install, self.wheels)
+
     def run(self, *command: str) -> str:
         """Return what a program of the environment prints; it must end well."""
         words = [self._find(command[0]), *command[1:]]
@@ -230,6 +240,7 @@ def test(wheels: Path) -> int:
         subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, built)], check=True)
     with tempfile.TemporaryDirectory(prefix="groundwire-wheels-") as folder:
         installation = Installation(Path(folder), wheels)
+        installation.check_extras()
         installation.run("python", "-I", "-c", PROBE)
         scored = installation.run("groundwire", "score", "example.jsonl")
         generated = installation.run("groundwire", "generate", "example.jsonl")

@@ -180,6 +180,9 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Names of the labelled sets."""
     rows: Annotated[int, msgspec.Meta(ge=0)]
     """How many labelled responses they have."""
+    row_digests: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Digests of these responses with their knowledge (``evaluate.datasets.examples.Example.digest``), ascending. Unset
+    in calibrations of earlier versions, which do not know their rows."""
     fusions: Annotated[tuple[Fusion, ...], msgspec.Meta(min_length=1)]
     """The first one's metrics are the default of ``Engine.score``. Which of them draws a verdict depends on the metrics
     that are asked for (``engine.verdict.fusion``)."""
@@ -278,6 +281,7 @@ def join_calibrations(calibrations: Sequence[Calibration | None]) -> Calibration
             first,
             fitted_on=tuple(dict.fromkeys((*first.fitted_on, *other.fitted_on))),
             rows=max(first.rows, other.rows),
+            row_digests=tuple(sorted({*(first.row_digests or ()), *(other.row_digests or ())})) or msgspec.UNSET,
             fusions=(*(fusion for fusion in other.fusions if fusion.name not in names), *first.fusions),
             scales={**other.scales, **first.scales},
         )

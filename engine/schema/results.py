@@ -101,8 +101,8 @@ class Verdict(Record, frozen=True):
     message: str = ""
     max_false_positive_rate: float | None = None
     """The bound, 0–1, on the share of consistent responses that the threshold calls inconsistent, for responses like
-    the responses of the calibration. None where the calibration promises none, and for a sentence of several: the bound
-    is about responses."""
+    the responses of the calibration. None where the calibration promises none; where a metric that the fusion reads was
+    not asked, or did not end well; and for a sentence of several: the bound is about responses."""
     fusion: str = ""
     """Which of the calibration's fusions drew the verdict: ``full``, ``fast``."""
     absent: tuple[str, ...] = ()

@@ -67,7 +67,7 @@ def decide(
     unknown = Verdict(
         "unknown",
         profile=point.profile,
-        max_false_positive_rate=point.max_false_positive_rate,
+        max_false_positive_rate=None if _is_cut(absent, results) else point.max_false_positive_rate,
         fusion=fusion.name,
         absent=absent,
     )
@@ -107,6 +107,16 @@ def _is_zero(feature: Feature, results: Mapping[str, MetricResult]) -> bool:
     """Whether a feature has no number because its metric found nothing to count, and so counts as what it is, 0."""
     result = results.get(name_metric(feature.name))
     return feature.mean == 0 and result is not None and result.status == "nothing_to_verify"
+
+
+def _is_cut(absent: Sequence[str], results: Mapping[str, MetricResult]) -> bool:
+    """Whether a feature is absent because its metric was not asked or could not look at the texts.
+
+    The bound is then not of this verdict. It holds where a metric found nothing to count: the calibration's responses
+    had such features too.
+    """
+    metrics = {name_metric(feature) for feature in absent}
+    return any(name not in results or results[name].status in STOPPED for name in metrics)
 
 
 def find_basis(

@@ -107,6 +107,11 @@ def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
     return min(calibration.fusions, key=rank)
 
 
+def list_unread(fusion: Fusion, metrics: Collection[str]) -> list[str]:
+    """The features of a fusion that are of none of ``metrics``: a verdict without them promises no bound."""
+    return [feature.name for feature in fusion.features if name_metric(feature.name) not in metrics]
+
+
 HALF = 0.5
 """The fixed threshold of values from 0 to 1."""
 

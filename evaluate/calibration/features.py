@@ -25,6 +25,7 @@ def collect_features(
             features(score.metrics),
             list_sentences(example.response, score.metrics),
             describe_texts(example.response, example.knowledge),
+            example.digest,
         )
         for name, examples in sets.items()
         for example, score in zip(examples, scores[name], strict=True)

@@ -63,6 +63,8 @@ class LabelledFeatures(NamedTuple):
     """The features of each sentence (``features_of_part``) of a response of several; else empty."""
     quantities: Mapping[Quantity, float] = {}
     """How the response looks (``groundwire.monitor.shift.describe_texts``)."""
+    digest: str = ""
+    """``Example.digest``; empty for an example whose text is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from msgspec import UNSET
 
 from groundwire.engine.metrics import find
 from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized
@@ -79,6 +80,7 @@ def fit_calibration(
     return Calibration(
         fitted_on=tuple(dict.fromkeys(example.set for example in examples)),
         rows=len(examples),
+        row_digests=tuple(sorted({example.digest for example in examples if example.digest})) or UNSET,
         fusions=tuple(fusions),
         scales={name: scale for name in metrics if (scale := _fit_scale(examples, name)) is not None},
         verifiable=options.verifiable if checks else None,

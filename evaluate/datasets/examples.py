@@ -52,6 +52,12 @@ class Example(Record, frozen=True):
         """Knowledge and history, in sixteen hexadecimal digits: examples that share both are drawn together."""
         return hashlib.sha256(msgspec.json.encode((self.knowledge, self.history))).hexdigest()[:16]
 
+    @property
+    def digest(self) -> str:
+        """Response and knowledge, in twelve hexadecimal digits; case and spaces are ignored."""
+        texts = [_normalize(text) for text in (self.response, *self.knowledge)]
+        return hashlib.sha256(msgspec.json.encode(texts)).hexdigest()[:12]
+
 
 def sample_examples(examples: Sequence[Example], count: int, seed: int) -> list[Example]:
     """At most ``count`` examples, in their order; 0 takes all.

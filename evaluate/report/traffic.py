@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 import msgspec
 
 from groundwire.monitor.concentration import SIGNIFICANT
-from groundwire.monitor.records import Drift, Factor, Group, SystemDifference, TrafficReport
+from groundwire.monitor.records import MIN_RESPONSES, Drift, Factor, Group, SystemDifference, TrafficReport
 from groundwire.runtime.errors import InvalidRequest
 
 from .page import format_time, make_environment
@@ -151,8 +151,7 @@ def _build_systems_table(differences: Sequence[SystemDifference]) -> Table:
 
 def _name_order(pair: SystemDifference) -> str:
     """Which system has fewer inconsistent responses, where the interval shows it."""
-    if pair.is_small:
-        return "too few to tell"
     if pair.difference.low <= 0 <= pair.difference.high:
-        return "may be chance"
-    return "A" if pair.difference.value < 0 else "B"
+        return "too few to tell" if pair.is_small else "may be chance"
+    name = "A" if pair.difference.value < 0 else "B"
+    return f"{name}, from fewer than {MIN_RESPONSES} responses" if pair.is_small else name

@@ -77,7 +77,7 @@ def measure_agreement(
         decisions=tuple(_decide(values, thresholds, labels, labelled)) if both else (),
         spearman=labels.estimate(labels.rank_correlation(values)),
         pearson=labels.estimate(linear),
-        ranking=labels.estimate(labels.ranking(values)),
+        ranking=labels.estimate(labels.ranking(values), labels.pairs.contexts),
         system_level=simulate_systems(*labels.values_of_only_pairs(values), labels.repeats, labels.seed),
         roc=_trace_roc(known_values, consistent) if both else None,
         precision_recall=_trace_precision_recall(-known_values, ~consistent) if both else None,
@@ -95,9 +95,13 @@ def _decide(
     values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, labelled: Bools
 ) -> Iterator[Decision]:
     for threshold in thresholds:
-        called = are_consistent(values[labelled], threshold.value, fitted=threshold.tuned_on is not None)
-        statistic = classification(called, labels.consistent[labelled])
-        estimates = [labels.estimate(numbers) for numbers in labels.samples.measure(statistic, labelled)]
+        called = are_consistent(values, threshold.value, fitted=threshold.tuned_on is not None)
+        statistic = classification(called[labelled], labels.consistent[labelled])
+        # What accuracy, precision and recall are shares of; balanced accuracy and F1 are not shares.
+        wholes = (~called | called, None, called, labels.consistent, None, ~called, labels.inconsistent, None)
+        contexts = [0 if whole is None else labels.count_contexts(labelled & whole) for whole in wholes]
+        sampled = labels.samples.measure(statistic, labelled)
+        estimates = [labels.estimate(numbers, count) for numbers, count in zip(sampled, contexts, strict=True)]
         defined = [figure for figure in estimates if figure is not None]
         if len(defined) < len(estimates):  # of a handful of examples, no sample had both classes
             continue

@@ -13,10 +13,11 @@ from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Label, Score, Verdict
 from groundwire.engine.verdict.decision import decide_response
-from groundwire.engine.verdict.fusion import HALF, are_consistent, rates_verifiability
+from groundwire.engine.verdict.fusion import HALF, are_consistent, choose_fusion, list_unread, rates_verifiability
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
 from groundwire.runtime.calibration import Calibration, ProfileName
+from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example, flag_unshared_knowledge
 from ..scores.metric_values import VERDICT, MetricValues, collect_metric_values
@@ -62,6 +63,38 @@ class Development(NamedTuple):
         )
 
 
+def select_unfitted(
+    name: str, examples: Sequence[Example], scores: Sequence[Score], calibration: Calibration | None
+) -> tuple[list[Example], list[Score]]:
+    """Leave out the examples that a calibration was fitted to: its verdicts on them are better than on others.
+
+    Args:
+        name: Name of the set.
+        examples: The labelled responses.
+        scores: The scores of ``examples``, in their order.
+        calibration: The calibration that draws the verdicts; None, or one of an earlier version,
+            leaves all examples.
+
+    Returns:
+        The other examples, and their scores.
+
+    Raises:
+        InvalidRequest: It was fitted to all that have a label or a grade.
+    """
+    digests = frozenset((calibration.row_digests if calibration else ()) or ())
+    remaining = [index for index, example in enumerate(examples) if not digests or example.digest not in digests]
+    labelled = {
+        index for index, example in enumerate(examples) if example.label is not None or example.grade is not None
+    }
+    if len(remaining) < len(examples) and labelled.isdisjoint(remaining):
+        raise InvalidRequest(
+            f"The calibration was fitted to all {len(labelled)} labelled examples of {name}, so figures of them say "
+            "nothing about other responses. Give examples that it was not fitted to, or fit it to a part of these. The "
+            "rates that `groundwire calibrate` prints are of rows that the fit had not seen."
+        )
+    return [examples[index] for index in remaining], [scores[index] for index in remaining]
+
+
 def analyse(
     name: str,
     examples: Sequence[Example],
@@ -69,6 +102,7 @@ def analyse(
     *,
     calibration: Calibration | None = None,
     development: Development | None = None,
+    fitted: int = 0,
     seed: int = 0,
     repeats: int = 1000,
 ) -> SetFigures:
@@ -80,6 +114,7 @@ def analyse(
         scores: The scores of ``examples``, in their order.
         calibration: The calibration that draws the verdicts again, whatever the scores were made with; None keeps them.
         development: Scored examples on which thresholds are tuned; None tunes none.
+        fitted: How many further examples ``select_unfitted`` left out.
         seed: Seed of the bootstrap samples.
         repeats: Samples for every interval, 1 or more.
 
@@ -89,6 +124,11 @@ def analyse(
     human = HumanLabels(examples, repeats, seed)
     columns = collect_metric_values(examples, scores, calibration)
     notes: list[str] = []
+    if fitted:
+        notes.append(
+            f"The calibration was fitted to {fitted} of the {fitted + len(examples)} examples. They are left out: all "
+            f"figures are of the other {len(examples)}."
+        )
     if not human.by_context and len(examples) >= MIN_GROUPS:
         notes.append("Intervals may be too narrow: the examples share too few contexts to draw samples of contexts.")
     tuned = _tune_thresholds(examples, development, calibration, notes) if development else {}
@@ -106,6 +146,12 @@ def analyse(
         ]
         for profile in (calibration.fusions[0].profiles if calibration else ())
     }
+    if calibration and leading == VERDICT and (lacking := _list_lacking(scores, calibration)):
+        notes.append(
+            f"The metrics of {len(lacking)} numbers that the verdict reads were not asked for ({', '.join(lacking)}). "
+            "These numbers count as their means, so the verdict is another than the calibrated one, and promises no "
+            "false positive rate."
+        )
     error_threshold: ErrorThreshold | None = None
     called: list[Label] = []
     if leading == VERDICT:
@@ -139,8 +185,15 @@ def analyse(
         notes=tuple(notes),
         marking=measure_marking(examples, scores, human),
         citing=measure_citing(examples, scores, human),
+        fitted=fitted,
         shifts=shifts,
     )
+
+
+def _list_lacking(scores: Sequence[Score], calibration: Calibration) -> list[str]:
+    """The numbers of the verdict's fusion whose metrics no score has."""
+    asked = {name for score in scores for name in score.metrics}
+    return list_unread(choose_fusion(calibration, asked), asked)
 
 
 def _tune_thresholds(
@@ -237,7 +290,7 @@ def _measure_verdicts(
         false_negative_rate=human.share(~positive & inconsistent, inconsistent),
         false_positive_rate_on_unverifiable=human.share(positive & nothing & decided, nothing & decided),
         verifiability_accuracy=human.share((unverifiable == nothing) & labelled & decided, labelled & decided),
-        max_false_positive_rate=next((verdict.max_false_positive_rate for verdict in verdicts), None),
+        max_false_positive_rate=next((bound for v in verdicts if (bound := v.max_false_positive_rate)), None),
     )
 
 

@@ -69,7 +69,7 @@ class FigureDifference(Record, frozen=True):
     metric: str
     figure: FigureName
     examples: int
-    """Examples of the set that both runs have."""
+    """Examples with a value in both runs, and with what the figure needs: a label, or a grade."""
     a: float
     b: float
     difference: Estimate
@@ -139,6 +139,12 @@ def compare_runs(
         raise InvalidRequest(f"No run has the metric {_join(unknown)}; they have {_join(sorted(with_values))}.")
     missing = [f"set {name}" for name in a.sets if name not in b.sets]
     notes = [f"Only B has the set {name}." for name in b.sets if name not in a.sets]
+    notes += [
+        f"{letter} leaves out {figures.fitted} examples of {figures.name}, which its calibration was fitted to."
+        for letter, run in (("A", a), ("B", b))
+        for figures in run.results.sets
+        if figures.fitted
+    ]
     all_shared = [_Shared.of(name, a.sets[name], b.sets[name], metrics) for name in common]
     repeats = max(repeats, math.ceil(2 / SIGNIFICANT) * sum(shared.count_figures() for shared in all_shared))
     differences: list[FigureDifference] = []
@@ -206,6 +212,7 @@ class _Shared(NamedTuple):
                 for examples in zip(*self.pairs, strict=True)
             )
             in_both = np.isfinite(first) & np.isfinite(second)
+            counts = {"spearman": int((in_both & np.isfinite(labels.grades)).sum())}
             first, second = np.where(in_both, first, np.nan), np.where(in_both, second, np.nan)
             for figure, measure in FIGURES.items():
                 before, after = measure(labels, first), measure(labels, second)
@@ -219,7 +226,7 @@ class _Shared(NamedTuple):
                         set=self.name,
                         metric=metric,
                         figure=figure,
-                        examples=int(in_both.sum()),
+                        examples=counts.get(figure, int((in_both & labels.labelled).sum())),
                         a=float(before[0]),
                         b=float(after[0]),
                         difference=difference,

@@ -69,14 +69,19 @@ class HumanLabels:
         self.grades: Floats = np.array(grades, dtype=np.float64)
         self.pairs = _pair_examples(examples)
         groups = group_examples(examples)
+        self._groups = np.unique(groups, return_inverse=True)[1] if groups else np.empty(0, np.intp)
         self.by_context = len(set(groups)) >= MIN_GROUPS
         """Whether samples draw whole contexts; of fewer they draw examples."""
         self.samples = Resamples(groups if self.by_context else range(len(examples)), repeats, seed)
         self._contexts = Resamples(range(self.pairs.contexts), repeats, seed)
 
-    def estimate(self, figure: Floats | None) -> Estimate | None:
-        """A figure of this set with its interval; None when it is undefined."""
-        return None if figure is None else estimate(figure, self.repeats)
+    def estimate(self, figure: Floats | None, contexts: int = 0) -> Estimate | None:
+        """A figure of this set with its interval; None when it is undefined. A share is of so many ``contexts``."""
+        return None if figure is None else estimate(figure, self.repeats, contexts)
+
+    def count_contexts(self, part: Bools) -> int:
+        """How many contexts the examples in ``part`` have; each example counts where samples draw examples."""
+        return len(np.unique(self._groups[part])) if self.by_context else int(part.sum())
 
     @property
     def inconsistent(self) -> Bools:
@@ -135,7 +140,8 @@ class HumanLabels:
     def share(self, part: Bools | Floats, whole: Bools | Floats) -> Estimate | None:
         """The sum of ``part`` over the sum of ``whole``, both [examples]; None when ``whole`` is 0."""
         everywhere = np.ones(len(self.labelled), dtype=bool)
-        return self.samples.estimate(share(part.astype(np.float64), whole.astype(np.float64)), everywhere)
+        statistic = share(part.astype(np.float64), whole.astype(np.float64))
+        return self.samples.estimate(statistic, everywhere, self.count_contexts(whole > 0))
 
 
 def group_examples(examples: Sequence[LabelledExample]) -> list[str]:

@@ -2,8 +2,8 @@
 
 Responses to one context (knowledge and history) are alike, so contexts are drawn, each with all its examples: a cluster
 bootstrap. Intervals are bias-corrected and accelerated (BCa; Efron 1987): they follow the skewness of figures near 1,
-where percentiles of the samples do not. A jackknife over contexts gives the acceleration. Several comparisons
-are corrected by Holm's method.
+where percentiles of the samples do not. A jackknife over contexts gives the acceleration. A share of 0 or 1 has
+Wilson's interval instead. Several comparisons are corrected by Holm's method.
 
 A sampled figure is an array: the figure of the data as they are, then of each sample, then of the data without each
 block of contexts. Where a sample leaves it undefined it is NaN; NaN never leaves this module: an undefined figure is
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from groundwire.monitor.prevalence import share
 from groundwire.monitor.records import Estimate
 
 from .estimates import Bools, Floats, Statistic
@@ -62,16 +63,22 @@ class Resamples:
         ]
         return np.concatenate(parts, axis=-1)
 
-    def estimate(self, statistic: Statistic, keep: Bools) -> Estimate | None:
+    def estimate(self, statistic: Statistic, keep: Bools, contexts: int = 0) -> Estimate | None:
         """The statistic with its interval; None when it is undefined for these examples."""
-        return estimate(self.measure(statistic, keep), self.repeats)
+        return estimate(self.measure(statistic, keep), self.repeats, contexts)
 
 
-def estimate(figure: Floats, repeats: int) -> Estimate | None:
-    """A sampled figure with its 95 % interval, BCa; None when it is undefined."""
+def estimate(figure: Floats, repeats: int, contexts: int = 0) -> Estimate | None:
+    """A sampled figure with its 95 % interval, BCa; None when it is undefined.
+
+    A share of 0 or 1 is 0 or 1 in every sample, which says nothing. Its interval is Wilson's, for ``contexts``, the
+    number of contexts that it is a share of; other figures have 0 there.
+    """
     value, samples, left_out = figure[0], _known(figure[1 : 1 + repeats]), _known(figure[1 + repeats :])
     if not np.isfinite(value) or not len(samples):
         return None
+    if contexts and value in (0, 1):
+        return Estimate(*share(round(float(value) * contexts), contexts))
     low, high = np.percentile(samples, 100 * _bca_levels(float(value), samples, left_out))
     return Estimate(float(value), float(low), float(high))
 

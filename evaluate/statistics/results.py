@@ -227,6 +227,8 @@ class SetFigures(Record, frozen=True):
     calibration."""
     marking: MarkingFigures | None = None
     citing: CitingFigures | None = None
+    fitted: int = 0
+    """Further examples, left out of all figures: the calibration was fitted to them."""
     shifts: tuple[Shift, ...] = ()
     """Empty where the calibration does not describe its responses, or no consistent response has a verdict."""
 

@@ -3,7 +3,8 @@
 Needs the extra: ``pip install 'groundwire[pandas]'``.
 
 >>> import groundwire.adapters.pandas                                                       # doctest: +SKIP
->>> frame.join(frame.groundwire.score(response="answer", knowledge="document"))                 # doctest: +SKIP
+>>> scores = frame.groundwire.score(response="answer", knowledge="document")                    # doctest: +SKIP
+>>> frame.join(scores, rsuffix="_groundwire")  # where the frame has a "label" of its own       # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ class GroundwireAccessor:
             options: As for ``Engine.score``.
 
         Returns:
-            A frame with the same index: ``label``, ``passed`` (boolean), ``probability`` (Float64), ``reason``, the
-            list
-            ``spans``, and one Float64 column for each metric, with NA wherever a number is missing.
+            A frame with the same index: ``label``, ``passed`` (boolean), ``probability`` and the ``threshold`` that it
+            is compared with (Float64), ``reason``, the list ``spans``, ``status`` and ``signature`` of the score, and
+            one Float64 column for each metric, with NA wherever a number is missing.
 
         Raises:
             InvalidRequest: The frame does not have a column.
@@ -76,13 +77,17 @@ class GroundwireAccessor:
         for score in engine.score_many(read_rows(), metrics=metrics, options=options):
             checked = read_score(score)
             values = {name: result.value for name, result in score.metrics.items()}
-            rows.append(checked.to_dict() | {name: values.get(name) for name in names})
+            about = {"threshold": checked.threshold, "status": score.status, "signature": score.signature}
+            rows.append(checked.to_dict() | about | {name: values.get(name) for name in names})
         kinds = {
             "label": "string",
             "passed": "boolean",
             "probability": "Float64",
+            "threshold": "Float64",
             "reason": "string",
             "spans": "object",
+            "status": "string",
+            "signature": "string",
         }
         kinds |= dict.fromkeys(names, "Float64")
         return pandas.DataFrame(rows, index=self._frame.index, columns=list(kinds)).astype(kinds)

@@ -33,7 +33,8 @@ def inspect(bundle: BundleArgument = "compact") -> None:
     """Show the roles of a bundle, their checkpoints, and how closely the exported graphs match them.
 
     The column `parity` reports the comparison with the checkpoint that export made: its gate, the share of equal
-    decisions and spans, and the largest logit error beside the standard deviation of the logits.
+    decisions and spans, and the largest logit error beside the standard deviation of the logits. The last line names
+    the labelled sets that the calibration was fitted on.
 
         groundwire bundle inspect compact
         groundwire bundle inspect my-bundle
@@ -56,6 +57,10 @@ def inspect(bundle: BundleArgument = "compact") -> None:
         for device, target in (role.targets or {}).items() if isinstance(role, TargetRole) else ():
             table.add_row(f"  on {device}", "", "", target.precision, _format_parity(target.parity))
     console.print(table)
+    if (fitted := manifest.calibration) is not None:
+        fusions = ", ".join(fusion.name for fusion in fitted.fusions)
+        about = f"calibration {fitted.digest()}: fitted on {fitted.rows} examples of {', '.join(fitted.fitted_on)}; "
+        console.print(escape(f"{about}fusions {fusions}"), soft_wrap=True)
 
 
 @app.command()

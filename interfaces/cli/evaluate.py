@@ -89,7 +89,7 @@ def evaluate(
     from groundwire.evaluate.report.page import write_report
     from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
     from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
-    from groundwire.evaluate.statistics.analysis import Development, analyse
+    from groundwire.evaluate.statistics.analysis import Development, analyse, select_unfitted
     from groundwire.evaluate.statistics.results import SCHEMA, Results
 
     request_options = None if questions == options.QuestionOptions() else Options(q2=questions.make_options())
@@ -124,15 +124,16 @@ def evaluate(
         figures = []
         for name, examples in sets.items():
             watch(f"figures of {name}", 0, 0)
-            scores = scored.sets[name]
-            save_values(out / VALUES / f"{name}.jsonl", build_example_values(examples, scores, scored.calibration))
+            unfitted, scores = select_unfitted(name, examples, scored.sets[name], scored.calibration)
+            save_values(out / VALUES / f"{name}.jsonl", build_example_values(unfitted, scores, scored.calibration))
             figures.append(
                 analyse(
                     name,
-                    examples,
+                    unfitted,
                     scores,
                     calibration=scored.calibration,
                     development=development,
+                    fitted=len(examples) - len(unfitted),
                     seed=seed,
                     repeats=repeats,
                 )
@@ -234,7 +235,8 @@ def _tabulate_verdicts(verdicts: Sequence[VerdictFigures]) -> Table:
     table = Table(
         title="the verdict's labels, by profile",
         title_justify="left",
-        caption="false positive: a consistent response called inconsistent; false negative: an inconsistent one missed",
+        caption="false positive: a consistent response called inconsistent; false negative: an inconsistent response "
+        "called consistent or unverifiable",
         caption_justify="left",
     )
     table.add_column("profile")

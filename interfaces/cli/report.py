@@ -315,11 +315,13 @@ def _print_report(report: TrafficReport, page: Path | None) -> None:
 
 def _describe_difference(pair: SystemDifference) -> str:
     """Two systems in a line; green or red where the interval of their difference is on one side of 0."""
+    from groundwire.monitor.records import MIN_RESPONSES
+
     difference = pair.difference
-    shade = "default"
-    if not pair.is_small and not difference.low <= 0 <= difference.high:
-        shade = "green" if difference.value < 0 else "red"
-    few = " [yellow]too few to tell[/]" if pair.is_small else ""
+    differ = not difference.low <= 0 <= difference.high
+    shade = "default" if not differ else "green" if difference.value < 0 else "red"
+    note = f"from fewer than {MIN_RESPONSES} responses" if differ else "too few to tell"
+    few = f" [yellow]{note}[/]" if pair.is_small else ""
     return (
         f"{display.escape_markup(pair.a)} − {display.escape_markup(pair.b)}: called inconsistent {pair.share_a:.1%} of "
         f"{pair.responses_a} − {pair.share_b:.1%} of {pair.responses_b} = [{shade}]{100 * difference.value:+.1f} "

@@ -17,7 +17,7 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.engine.schema.validation import make_request
 from groundwire.engine.text.shown import shown
-from groundwire.engine.verdict.fusion import choose_fusion
+from groundwire.engine.verdict.fusion import choose_fusion, list_unread
 from groundwire.engine.verdict.operating_point import find_operating_point
 from groundwire.files.parquet import check_parquet, write_parquet
 from groundwire.files.reading import Line, UntilError
@@ -164,11 +164,10 @@ def score_file(
         )
     if output is None:
         if engine.core.calibration is not None and counts["scored"]:
-            point = find_operating_point(
-                choose_fusion(engine.core.calibration, names),
-                request_options.profile,
-                request_options.max_false_positive_rate,
-            )
+            fusion = choose_fusion(engine.core.calibration, names)
+            point = find_operating_point(fusion, request_options.profile, request_options.max_false_positive_rate)
+            if list_unread(fusion, names):
+                point = point._replace(max_false_positive_rate=None)
             display.output_console().print(
                 "[dim]Verdict: the probability that the knowledge supports the response; "
                 f"{display.format_operating_point(point)}.[/]"

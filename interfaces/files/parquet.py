@@ -58,9 +58,9 @@ def check_parquet(path: Path) -> None:
 def write_parquet(results: Path, out: Path, metrics: Sequence[str]) -> None:
     """Write the file of results that ``groundwire score`` made as Parquet, in the order of the input, in one step.
 
-    Columns are ``line``, ``id`` (as JSON), ``status``, ``label``, ``probability``, ``value``, one of float64 for each
-    of ``metrics``, ``unsupported`` (structs), ``signature`` and ``score``, the whole record as JSON. OutputError if it
-    cannot be written.
+    Columns are ``line``, ``id`` (a text as it is, other values as JSON), ``status``, ``label``, ``probability``,
+    ``value``, one of float64 for each of ``metrics``, ``unsupported`` (structs), ``signature`` and ``score``, the whole
+    record as JSON. OutputError if it cannot be written.
     """
     import pyarrow
     from pyarrow import parquet
@@ -100,7 +100,7 @@ def _read_rows(results: Path, metrics: Sequence[str]) -> Iterator[dict[str, Any]
             values = {name: result.value for name, result in score.metrics.items()}
             yield {
                 "line": line.line,
-                "id": None if bytes(line.id) == b"null" else bytes(line.id).decode(),
+                "id": _read_id(line.id),
                 "status": score.status,
                 "label": score.verdict.label,
                 "probability": score.verdict.probability,
@@ -110,3 +110,8 @@ def _read_rows(results: Path, metrics: Sequence[str]) -> Iterator[dict[str, Any]
                 "signature": score.signature,
                 "score": bytes(line.score).decode(),
             }
+
+
+def _read_id(raw: msgspec.Raw) -> str | None:
+    name = msgspec.json.decode(raw)
+    return name if name is None or isinstance(name, str) else bytes(raw).decode()

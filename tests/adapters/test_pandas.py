@@ -28,7 +28,12 @@ def test_each_row_has_its_score_under_its_index(engine: Engine) -> None:
     assert scores["nli"].to_list()[:2] == [1.0, 0.0]
     assert scores["nli"].isna().to_list() == [False, False, False, True]
     assert "response" in scores["reason"][1]
+    assert scores["status"].to_list()[0] == "scored"
+    assert scores["threshold"].notna().to_list()[:2] == [True, True]
+    assert "metrics:" in scores["signature"][7]
     assert list(frame.join(scores)["answer"])[:2] == [CONSISTENT, INCONSISTENT]
+    labelled = frame.assign(label=[1, 0, None, None]).join(scores, rsuffix="_groundwire")
+    assert list(labelled["label_groundwire"]) == list(scores["label"])
 
 
 def test_a_failed_metric_is_not_available(failing_engine: Engine) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from groundwire.cli import app
 from groundwire.engine import Engine, LoadOptions, Score
 from groundwire.engine.schema.explanations import Q2Explanation
 from groundwire.runtime.bundle import Bundle, embedded
@@ -28,6 +30,14 @@ def engine() -> Iterator[Engine]:
     with Engine.load("compact", device="cpu", options=LoadOptions(cache_bytes=1)) as loaded:
         loaded.warmup()
         yield loaded
+
+
+def test_inspect_names_the_sets_of_the_calibration() -> None:
+    shown = CliRunner().invoke(app, ["bundle", "inspect", "compact"]).output
+    fitted = Bundle.open("compact").manifest.calibration
+    assert fitted is not None
+    assert f"calibration {fitted.digest()}: fitted on {fitted.rows} examples of" in shown
+    assert all(name in shown for name in fitted.fitted_on)
 
 
 def mix_requests() -> list[dict[str, Any]]:

@@ -77,6 +77,10 @@ def test_the_command_scores_a_line(installation: wheels.Installation) -> None:
     assert json.loads(line)["score"]["status"] == "scored"
 
 
+def test_the_extras_that_the_quickstart_names_need_no_index(installation: wheels.Installation) -> None:
+    installation.check_extras()
+
+
 def test_recipes_add_their_commands(installation: wheels.Installation) -> None:
     def list_commands() -> set[str]:
         return {*re.findall(r"^\W+([a-z]+) {2,}\S", installation.run("groundwire", "--help"), re.M)}  # rows of a table

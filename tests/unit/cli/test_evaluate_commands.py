@@ -227,6 +227,32 @@ def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkey
         assert verdict["threshold"] == fitted.fusions[0].profiles["balanced"].threshold
 
 
+def test_a_calibration_is_not_measured_on_its_own_rows(tmp_path: Path) -> None:
+    """The figures are of the other rows, in the table, the report and results.json; of its rows alone, none."""
+    dev = write(tmp_path / "dev.jsonl", examples(22))
+    mine = tmp_path / "mine.json"
+    assert run("calibrate", dev, "--out", mine, "--metrics", "q2,nli").exit_code == 0
+    given = ("--calibration", mine, "--metrics", "q2,nli", "--repeats", 20)
+    refused = run("evaluate", dev, *given, "--out", tmp_path / "own")
+    assert refused.exit_code == 1
+    assert "fitted to all 44 labelled examples of dev" in str(refused.exception)
+    both = write(tmp_path / "both.jsonl", examples(30))
+    result = run("evaluate", both, *given, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    note = "The calibration was fitted to 44 of the 60 examples."
+    assert "both: 16 examples (8 consistent, 8 inconsistent)" in result.output
+    assert note in " ".join(result.output.split())
+    assert note in (tmp_path / "run" / "report.html").read_text()
+    (figures,) = Results.load(tmp_path / "run" / "results.json").sets
+    assert (figures.fitted, figures.examples, figures.metrics["verdict"].examples) == (44, 16, 16)
+    assert len((tmp_path / "run" / "values" / "both.jsonl").read_text().splitlines()) == 16
+    plain = tmp_path / "plain"
+    assert run("evaluate", both, *given[2:], "--out", plain).exit_code == 0
+    compared = run("compare", plain, tmp_path / "run", "--fail-below", 1, "--repeats", 20)
+    assert compared.exit_code == 4
+    assert "B leaves out 44 examples of both, which its calibration was fitted to." in compared.output
+
+
 def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: Path) -> None:
     path = write(tmp_path / "dev.jsonl", examples(22))
     result = run("calibrate", path, "--out", tmp_path / "mine.json", "--metrics", "q2,overlap_precision")

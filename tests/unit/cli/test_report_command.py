@@ -240,9 +240,10 @@ def test_two_systems_are_compared(tmp_path: Path) -> None:
     ]
     result = run(write(tmp_path / "both.jsonl", lines), "--out", tmp_path)
     assert "new − old: called inconsistent 0.0% of 60 − 100.0% of 20 = -100.0 points" in result.output
-    assert "too few to tell" in result.output
+    assert "points (-100.0 to -8" in result.output
+    assert "from fewer than 30 responses" in result.output  # the interval is on one side of 0 all the same
     page = " ".join(re.sub(r"<[^>]*>", " ", (tmp_path / "traffic.html").read_text(encoding="utf-8")).split())
-    assert re.search("−100.0 −100.0 to −8[0-9].[0-9] too few to tell", page)
+    assert re.search("−100.0 −100.0 to −8[0-9].[0-9] A, from fewer than 30 responses", page)
 
 
 def test_a_report_without_anything_has_a_page() -> None:

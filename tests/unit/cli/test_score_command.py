@@ -285,22 +285,27 @@ def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
 ) -> None:
     record = OrderStatistics(count=19, values=tuple(i / 20 for i in range(1, 20)))
     (fusion,) = CALIBRATION.fusions
-    missing = Feature(name="pmi", mean=0.0, deviation=1.0, weight=1.0)
-    fusion = msgspec.structs.replace(
-        fusion, held_out=HeldOut(consistent=record, inconsistent=record), features=(*fusion.features, missing)
-    )
-    calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
-    monkeypatch.setattr(
-        Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=calibration)))
-    )
+    fusion = msgspec.structs.replace(fusion, held_out=HeldOut(consistent=record, inconsistent=record))
+
+    def load(*features: Feature) -> None:
+        changed = msgspec.structs.replace(fusion, features=(*fusion.features, *features))
+        loaded = LoadOptions(calibration=msgspec.structs.replace(CALIBRATION, fusions=(changed,)))
+        monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), loaded)))
+
+    load()
     source = str(write(tmp_path / "in.jsonl", GOOD, WRONG))
     given = ("--max-false-positive-rate", "0.1")
     shown = " ".join(run("score", source, "--table", *given).output.split())
     assert "threshold 0.10, false positive rate at most 10 % for responses like the" in shown
-    assert "lines 1, 2: The value of pmi is absent and counts as its mean." in shown
     texts = ("explain", GOOD["response"], "-k", GOOD["knowledge"], "--table")
+    assert "rate at most 10 % for responses like the calibration's)" in " ".join(run(*texts, *given).output.split())
+    load(Feature(name="pmi", mean=0.0, deviation=1.0, weight=1.0))  # which is not asked for
+    shown = " ".join(run("score", source, "--table", *given).output.split())
+    assert "lines 1, 2: The value of pmi is absent and counts as its mean." in shown
+    assert "threshold 0.10." in shown
     explained = " ".join(run(*texts, *given).output.split())
-    assert "rate at most 10 % for responses like the calibration's) The value of pmi is absent" in explained
+    assert "threshold 0.10) The value of pmi is absent" in explained
+    assert "rate at most" not in shown + explained
     assert "enough for 0.05 or more" in str(run("score", source, "--max-false-positive-rate", "0.04").exception)
     refused = run("score", source, "--max-false-positive-rate", "1")
     assert "1.0 is not from 0.001 to less than 1" in usage_error(refused)

@@ -86,12 +86,13 @@ def test_a_limit_ends_the_input(tmp_path: Path) -> None:
 
 
 def test_parquet_is_written_when_the_run_is_complete(tmp_path: Path) -> None:
-    source, out = write(tmp_path / "in.jsonl", ROWS), tmp_path / "scores.parquet"
+    source = write(tmp_path / "in.jsonl", [ROWS[0] | {"id": "first"}, *ROWS[1:]])
+    out = tmp_path / "scores.parquet"
     for _ in range(2):
         assert run(str(source), "--out", str(out), "--metrics", "nli,overlap").exit_code == 0
         rows = parquet.read_table(out).to_pylist()
         assert [row["line"] for row in rows] == list(range(1, 12))
-        assert [json.loads(row["id"]) for row in rows] == list(range(11))
+        assert [row["id"] for row in rows] == ["first", *map(str, range(1, 11))]
         written = [json.loads(line) for line in (tmp_path / "scores.parquet.jsonl").read_text().splitlines()]
         assert [json.loads(row["score"]) for row in rows] == [entry["score"] for entry in written]
         assert [row["overlap"] for row in rows] == [entry["score"]["metrics"]["overlap"]["value"] for entry in written]

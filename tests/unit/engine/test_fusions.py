@@ -89,6 +89,21 @@ def test_a_verdict_states_its_threshold_and_its_promise() -> None:
     assert decide({}, None, "balanced", 0.1).profile is None
 
 
+def test_a_verdict_without_all_metrics_of_its_fusion_promises_nothing() -> None:
+    """Unless a metric found nothing to count, as on responses of the calibration."""
+    silent = {"q2": MetricResult("q2", "nothing_to_verify")}
+    failed = {"q2": MetricResult("q2", "failed", message="Broken.")}
+    for results, bound in (
+        (scored("nli", "overlap") | silent, 0.25),
+        (scored("nli", "overlap") | failed, None),
+        (scored("nli", "q2"), None),  # overlap was not asked for
+    ):
+        verdict = decide(results, CALIBRATION, "balanced")
+        assert (verdict.fusion, verdict.label, verdict.threshold) == ("full", "consistent", 0.5)
+        assert verdict.absent
+        assert verdict.max_false_positive_rate == bound
+
+
 def test_the_option_reaches_the_verdict_and_its_signature() -> None:
     calibration = msgspec.structs.replace(CALIBRATION, fusions=(FAST,))
     with Engine(world(), LoadOptions(calibration=calibration)) as engine:

@@ -96,7 +96,7 @@ def test_a_response_is_as_consistent_as_its_worst_sentence_that_states_something
         pytest.approx(probability(0.3)),
     ]
     worst = score.sentences[2].verdict
-    assert score.verdict == msgspec.structs.replace(worst, max_false_positive_rate=0.2, absent=("q2",))
+    assert score.verdict == msgspec.structs.replace(worst, max_false_positive_rate=None, absent=("q2",))
 
 
 def test_only_doubted_sentences_have_marked_words() -> None:
@@ -170,7 +170,7 @@ def test_a_sentence_has_the_fusion_of_the_response_and_says_what_that_lacks() ->
     score = make_score((0.9, 0.9, 0.1), None)
     assert (score.verdict.fusion, score.verdict.absent) == ("full", ("q2",))
     assert score.verdict.message == "The value of q2 is absent and counts as its mean."
-    assert (score.verdict.threshold, score.verdict.max_false_positive_rate) == (0.5, 0.2)
+    assert (score.verdict.threshold, score.verdict.max_false_positive_rate) == (0.5, None)
     with pytest.raises(InvalidRequest, match="has no fusion 'fast'; it has full"):
         CALIBRATION.fusion("fast")
 

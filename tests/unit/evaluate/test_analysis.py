@@ -17,9 +17,11 @@ from groundwire.engine.schema.explanations import Comparison, Q2Explanation
 from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.agreement import measure_reliability
-from groundwire.evaluate.statistics.analysis import Development, analyse
+from groundwire.evaluate.statistics.analysis import Development, analyse, select_unfitted
 from groundwire.evaluate.statistics.results import SCHEMA, ErrorThreshold, Results, SetFigures
+from groundwire.monitor.prevalence import share
 from groundwire.monitor.records import Estimate
+from groundwire.runtime.calibration import Feature
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import CALIBRATION, make_example, score
@@ -183,6 +185,45 @@ def test_a_long_curve_is_thinned() -> None:
     assert area_under(metric.roc.x, metric.roc.y) == pytest.approx(
         metric.roc_auc.value if metric.roc_auc else 0, abs=5e-3
     )
+
+
+def test_shares_of_all_or_none_say_how_many_contexts_they_are_of() -> None:
+    """Twelve contexts of two responses each, all of them right."""
+    examples = [
+        make_example(f"{index}-{label}", label, knowledge=f"Elvis came in {index}.")
+        for index in range(12)
+        for label in (1, 0)
+    ]
+    scores = [score({"q2": float(example.label or 0)}) for example in examples]
+    figures = analyse("set", examples, scores, calibration=CALIBRATION, repeats=50)
+    none, every = Estimate(*share(0, 12)), Estimate(*share(12, 12))
+    assert (figures.verdicts[0].false_positive_rate, figures.verdicts[0].false_negative_rate) == (none, none)
+    (decision, *_) = figures.metrics["q2"].decisions
+    assert (decision.accuracy, decision.consistent.precision, decision.inconsistent.recall) == (every, every, every)
+
+
+def test_examples_that_the_calibration_was_fitted_to_are_left_out() -> None:
+    examples = [make_example(str(index), index % 2) for index in range(6)]
+    scores = [score({"q2": index / 5}) for index in range(6)]
+    shouted = msgspec.structs.replace(examples[1], response="1  CAME.")
+    fitted = msgspec.structs.replace(CALIBRATION, row_digests=(examples[0].digest, shouted.digest))
+    assert select_unfitted("set", examples, scores, fitted) == (examples[2:], scores[2:])
+    assert select_unfitted("set", examples, scores, CALIBRATION) == (examples, scores)
+    assert select_unfitted("set", examples, scores, None) == (examples, scores)
+    without = make_example("6", verifiable=False)
+    with pytest.raises(InvalidRequest, match="fitted to all 2 labelled examples of set"):
+        select_unfitted("set", [*examples[:2], without], [*scores[:2], scores[0]], fitted)
+
+
+def test_a_verdict_without_metrics_of_its_fusion_is_a_note() -> None:
+    fusion = CALIBRATION.fusions[0]
+    lacking = Feature(name="nli.worst", mean=0.5, deviation=0.25, weight=0.1)
+    calibration = msgspec.structs.replace(
+        CALIBRATION, fusions=(msgspec.structs.replace(fusion, features=(*fusion.features, lacking)),)
+    )
+    figures = measured([1, 0, 1, 0], [0.9, 0.2, 0.7, 0.1], "q2", calibration=calibration)
+    assert "not asked for (nli.worst)" in figures.notes[0]
+    assert measured([1, 0, 1, 0], [0.9, 0.2, 0.7, 0.1], "q2", calibration=CALIBRATION).notes == ()
 
 
 def test_reliability() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -221,3 +222,10 @@ def test_a_run_is_read_from_its_directory(tmp_path: Path) -> None:
     (tmp_path / "values" / "set.jsonl").write_text("[]\n")
     with pytest.raises(InvalidRequest, match="Not the JSON form of ExampleValues"):
         Run.load(tmp_path)
+
+
+def test_examples_without_a_label_are_in_no_figure_of_labels() -> None:
+    values = build_values(q2=GOOD)
+    unlabelled = [msgspec.structs.replace(value, label=None) for value in values[:6]] + values[6:]
+    (difference,) = compare_by_metric(build_run({"set": unlabelled}), build_run({"set": unlabelled})).values()
+    assert difference.examples == EXAMPLES - 6

@@ -95,6 +95,16 @@ def test_contexts_that_agree_widen_the_interval() -> None:
     assert by_context.high - by_context.low > 1.6 * (by_example.high - by_example.low)
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_a_share_of_none_or_all_has_wilsons_interval(value: float) -> None:
+    values, everywhere = np.full(25, value), np.ones(25, dtype=bool)
+    theirs = stats.binomtest(int(25 * value), 25).proportion_ci(method="wilson")
+    interval = Resamples(range(25), 100, seed=0).estimate(mean_of(values), everywhere, contexts=25)
+    assert interval is not None
+    assert (interval.low, interval.value, interval.high) == pytest.approx((theirs.low, value, theirs.high))
+    assert interval.high - interval.low > 0.13
+
+
 def test_what_is_undefined_is_none_and_no_warning() -> None:
     values = np.array([0.1, 0.2, 0.3])
     everywhere = np.ones(3, dtype=bool)
