@@ -32,6 +32,7 @@ from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .keeping import Kept
 from .proposals import list_values, propose
+from .question import Question
 from .sources import Sources
 
 MAX_SENTENCES = 8
@@ -140,9 +141,9 @@ class Corrector:
         compared = restrict_score(request, before, quick)
         if compared.verdict.label == "unknown":
             return work.leave("unknown", NOT_COMPARED.format(compared.verdict.message))
-        drafts = draft_response(request, before, settings)
+        drafts, objections = draft_response(request, before, settings)
         if not drafts:
-            return work.leave("refused", explain_refusal(before))
+            return work.leave("refused", explain_refusal(before, objections))
         checked, work = yield from self._check(drafts, work, quick)
         chosen = choose_drafts(compared, checked)
         if len(chosen) > 1:
@@ -240,30 +241,38 @@ def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
     return build_score(request, results, score.timings, plan.calibration, plan.options, plan.signature)
 
 
-def draft_response(request: Request, score: Score, settings: CorrectOptions) -> list[Draft]:
-    """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first."""
-    response, sources, untouched = (
-        request.response,
-        Sources(request.knowledge),
-        Kept(request.response, request.knowledge),
-    )
+def draft_response(request: Request, score: Score, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:
+    """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first.
+
+    With them, the objections to what is not drafted.
+    """
+    response, sources = request.response, Sources(request.knowledge)
+    untouched = Kept(response, request.knowledge, request.history)
+    question = Question(response, request.history)
     doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
     drafts: list[Draft] = []
+    objections: list[str] = []
     for part in doubted:
         sentence = Sentence(part.text, part.start, part.end)
-        proposals = propose(response, sentence, score, sources, untouched)
+        proposals = propose(response, sentence, score, sources, untouched, question)
+        objections += [proposal.objection for proposal in proposals if proposal.objection]
         supported = [value for value in list_values(score, sentence) if value.outcome == "supported"]
-        made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched)
+        made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched, question)
         drafts += islice(made, max(1, settings.max_drafts // len(doubted)))
         if settings.remove_sentences:
             drafts += filter(None, [remove_sentence(response, sentence)])
-    return drafts
+    return drafts, objections
 
 
-def explain_refusal(score: Score) -> str:
-    """Why a response has no draft: the knowledge has nothing of the kind, or a candidate that is not trusted."""
-    doubts = [span for part in score.sentences if part.verdict.label == "inconsistent" for span in part.unsupported]
-    candidate = next((span for span in doubts if span.knowledge_says), None)
+def explain_refusal(score: Score, objections: Sequence[str] = ()) -> str:
+    """Why a response has no draft: an objection, a candidate that is not trusted, or nothing of the kind."""
+    if objections:
+        return objections[0]
+    doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"]
+    values = [value for part in doubted for value in list_values(score, Sentence(part.text, part.start, part.end))]
+    contradicted = [value for value in values if value.outcome == "contradicted"]
+    spans = [span for part in doubted for span in part.unsupported]
+    candidate = next((item for item in (*contradicted, *spans) if item.knowledge_says), None)
     return NO_DRAFT if candidate is None else NOT_ALLOWED.format(old=candidate.text, new=candidate.knowledge_says)
 
 

@@ -34,6 +34,7 @@ from groundwire.engine.values.units import UNITS
 from ..records import EditSource
 from .alignment import align_words
 from .keeping import Kept
+from .question import Question
 from .sources import Sources, SourceSentence, TypedValue, find_free_parts
 
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
@@ -75,17 +76,25 @@ class Proposal(NamedTuple):
     evidence: PassageRange
     sentence: SourceSentence
     """The sentence that the words are from."""
+    objection: str = ""
+    """Why it is not drafted; empty if it is."""
 
 
 def propose(
-    response: str, sentence: Sentence, score: Score, sources: Sources, untouched: Kept | None = None
+    response: str,
+    sentence: Sentence,
+    score: Score,
+    sources: Sources,
+    untouched: Kept | None = None,
+    question: Question | None = None,
 ) -> list[Proposal]:
     """Proposals for the unsupported words of a sentence of ``response``, the most trusted first.
 
     A value that the knowledge supports, in other words perhaps, is left as it is, and so is what is only spelt
-    differently, and what is ``untouched``.
+    differently, and what is ``untouched``. What ``question`` asks about has an objection.
     """
     untouched = Kept(response, sources.passages) if untouched is None else untouched
+    question = Question(response) if question is None else question
     doubted = _Doubted(
         response,
         sentence,
@@ -100,18 +109,22 @@ def propose(
         *_propose_values(doubted, values, sources),
         *_propose_answers(doubted, score, sources),
         *_propose_wordings(doubted, nearest),
-        *_propose_candidates(doubted, nearest),
+        *_propose_candidates(doubted, nearest, untouched),
     ]
     best: dict[tuple[int, int, str], Proposal] = {}
     for proposal in proposals:
         old = response[proposal.start : proposal.end]
         if is_similar(old, proposal.text) or _overlaps(proposal, supported):
             continue
-        if untouched.touches_code(proposal.start, proposal.end) or not (
-            _is_framed(sentence, proposal)
-            or (not untouched.keeps(proposal.start, proposal.end) and _may_replace(doubted, proposal, sources))
-        ):
+        if untouched.touches_code(proposal.start, proposal.end):
             continue
+        plain = _is_plain(doubted, proposal, untouched, values)
+        is_free = plain or not untouched.keeps(proposal.start, proposal.end)
+        if not _is_framed(sentence, proposal) and not (is_free and _may_replace(doubted, proposal, sources)):
+            continue
+        objection = question.find_objection(sentence, proposal.start, proposal.end, proposal.text, proposal.sentence)
+        weight = max(proposal.weight, VALUE) if plain else proposal.weight
+        proposal = proposal._replace(weight=weight, objection=objection)
         key = (proposal.start, proposal.end, proposal.text.casefold())
         earlier = best.get(key, proposal)
         weight = max(earlier.weight, proposal.weight)
@@ -129,6 +142,24 @@ def _is_framed(sentence: Sentence, proposal: Proposal) -> bool:
     before = zip(_list_words(sentence.text[:first])[::-1], _list_words(source[:start])[::-1], strict=False)
     after = zip(_list_words(sentence.text[last:]), _list_words(source[end:]), strict=False)
     return sum(1 for side in (before, after) for _ in takewhile(lambda pair: pair[0] == pair[1], side)) >= FRAME
+
+
+def _is_plain(doubted: _Doubted, proposal: Proposal, untouched: Kept, values: Iterable[StatedValue]) -> bool:
+    """Whether a clause of the knowledge says what the response's says, with the value of a proposal."""
+    contradicted = any(
+        value.outcome == "contradicted"
+        and value.evidence is not None
+        and value.evidence.passage == proposal.evidence.passage
+        and _overlaps(value.evidence, [proposal.evidence])
+        for value in values
+        if _overlaps(value, [proposal])
+    )
+    source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
+    ours = _choose_part(doubted.parts, proposal.start, proposal.end)
+    theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
+    if ours is None or theirs is None or isinstance(ours.value.content, Name):
+        return False
+    return untouched.is_plain(ours, source, theirs, contradicted=contradicted)
 
 
 def _list_words(text: str) -> list[str]:
@@ -256,8 +287,9 @@ def _propose_wordings(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> I
             mine, other = _choose_part(doubted.parts, *ours), _choose_part(source.parts, *theirs)
             evidence = source.cite(*theirs)
             weight = WORDING * difference.trust - rank * NEXT_SENTENCE
+            text = source.write(*theirs)
             if difference.negates:
-                yield Proposal(*ours, difference.text, "wording", weight, evidence, source)
+                yield Proposal(*ours, text, "wording", weight, evidence, source)
             elif not any(span.start < ours[1] and ours[0] < span.end for span in doubted.doubts):
                 continue
             elif mine is not None and other is not None:
@@ -265,11 +297,14 @@ def _propose_wordings(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> I
                     ranges = (mine.start, mine.end), source, (other.start, other.end)
                     yield _fit(doubted.response, *ranges, "wording", weight)
             elif mine is other and difference.is_plain:
-                yield Proposal(*ours, difference.text, "wording", weight, evidence, source)
+                yield Proposal(*ours, text, "wording", weight, evidence, source)
 
 
-def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> Iterator[Proposal]:
-    """For an unsupported value, the only one of a similar sentence that is of its type and not in the response."""
+def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence], untouched: Kept) -> Iterator[Proposal]:
+    """For an unsupported value, the only one of a similar sentence that is of its type and not in the response.
+
+    Of several, the only one whose clause says what the clause of the response says.
+    """
     stated = doubted.sentence.text.casefold()
     for ours in doubted.parts:
         if not _overlaps(ours, doubted.doubts) or _is_common(doubted.response, ours):
@@ -284,6 +319,8 @@ def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence]) ->
                 and not _is_mentioned(ours, source)
                 and (ours.value.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
             ]
+            if len(others) > 1 and not isinstance(ours.value.content, Name):
+                others = [theirs for theirs in others if untouched.is_plain(ours, source, theirs, contradicted=False)]
             if len(others) == 1:
                 ranges = (ours.start, ours.end), source, (others[0].start, others[0].end)
                 yield _fit(doubted.response, *ranges, "candidate", CANDIDATE - rank * NEXT_SENTENCE)
@@ -346,9 +383,7 @@ def _fit(
     noun, known_noun = _NEXT_WORD.match(response, end), _NEXT_WORD.match(source.text, known_end)
     if noun and known_noun and _differ_in_number(noun[1].lower(), known_noun[1].lower()):
         end, known_end = noun.end(), known_noun.end()
-    text = source.text[known_start:known_end]
-    if known_start == 0 and not any(part.start == 0 for part in source.parts) and text[1:2].islower():
-        text = text[:1].lower() + text[1:]
+    text = source.write(known_start, known_end)
     return Proposal(start, end, text, kind, weight, source.cite(known_start, known_end), source)
 
 
