@@ -76,7 +76,7 @@ def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _count(title: str, outcomes: Sequence[Outcome]) -> str:
-    doubted = sum(outcome.correction.status != "clean" for outcome in outcomes)
+    doubted = sum(outcome.correction.before.verdict.label == "inconsistent" for outcome in outcomes)
     edited, harmful = (sum(flags) for flags in zip(*((item.edited, item.harmful) for item in outcomes), strict=True))
     return f"| {title} | {len(outcomes)} | {doubted} | {edited} | {harmful} |"
 

@@ -62,11 +62,12 @@ _WORKED_OUT = re.compile(
 """Words that say that the value beside them was worked out."""
 _GIVEN = re.compile(
     r"\b(?:if|suppose|assuming|at your|your|you(?:'ve| have|’ve)?\s+(?:already\s+)?(?:opened|ordered|used|bought|got|"
-    r"have(?!\s+\S+\s+(?:minutes|hours|days|weeks|months|years)\b)|arrive|started|paid)|for (?:a party|a group|\S+ people|\S+ adults|\S+ servings)|picking up|started at|"
-    r"set (?:at|to)|\S+ people)\b",
+    r"have(?!\s+\S+\s+(?:minutes|hours|days|weeks|months|years)\b)|arrive|started|paid)|for (?:a party|"
+    r"a group|\S+ people|\S+ adults|\S+ servings)|picking up|started at|set (?:at|to)|\S+ people)\b",
     re.IGNORECASE,
 )
 """Words that say that the value beside them is the reader's, or an example."""
+_YOUR = re.compile(r"\byour\b", re.IGNORECASE)
 _ZONE = re.compile(
     r"\b(?:utc|gmt|[cepm][se]?t|eastern|pacific|central|time zone|local time|your time|\w+ time)\b", re.IGNORECASE
 )
@@ -141,7 +142,7 @@ class Kept:
             False if words or other amounts say that the value was worked out, or is of something else.
         """
         clause = find_clause(self._response, part.start, part.end)
-        if _is_worked_out(clause.text) or not all(map(self._is_known, self._find_beside(part))):
+        if _is_worked_out(_YOUR.sub("", clause.text)) or not all(map(self._is_known, self._find_beside(part))):
             return False
         known = find_clause(source.text, other.start, other.end)
         ours = _list_heads(self._response[clause.start : part.start], self._response[part.end : clause.end])

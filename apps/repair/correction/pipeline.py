@@ -37,6 +37,9 @@ from .sources import Sources
 
 MAX_SENTENCES = 8
 """Inconsistent sentences of a response that are corrected, at most."""
+CLEAN = "The verdict is consistent, so nothing is corrected."
+ABSENT = " The knowledge does not have {values}."
+UNVERIFIABLE = "The verdict is that the response states nothing that could be checked."
 NO_VERDICT = "Without a verdict nothing is corrected. {}"
 NO_DRAFT = (
     "The knowledge has nothing of the same kind to put in the place of the unsupported words, and they cannot be left "
@@ -188,8 +191,13 @@ class Work(NamedTuple):
 
     def leave_as_it_is(self) -> Correction:
         """The result for a response that is not inconsistent."""
-        if self.before.verdict.label != "unknown":
-            return self.leave("clean", "")
+        label = self.before.verdict.label
+        if label == "consistent":
+            whole = Sentence(self.request.response, 0, len(self.request.response))
+            absent = [value.text for value in list_values(self.before, whole) if value.outcome == "absent"]
+            return self.leave("clean", CLEAN + (ABSENT.format(values=", ".join(absent)) if absent else ""))
+        if label == "unverifiable":
+            return self.leave("unverifiable", UNVERIFIABLE)
         stopped = _find_stopped([self.before])
         return self.leave(stopped or "unknown", NO_VERDICT.format(self.before.verdict.message))
 

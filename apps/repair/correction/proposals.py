@@ -27,7 +27,7 @@ from groundwire.engine.text.words import WORD, words
 from groundwire.engine.values.comparing import compare
 from groundwire.engine.values.dates import MONTHS
 from groundwire.engine.values.numbers import stem
-from groundwire.engine.values.records import Measure, Name
+from groundwire.engine.values.records import Days, Measure, Name
 from groundwire.engine.values.roles import belongs
 from groundwire.engine.values.units import UNITS
 
@@ -444,13 +444,13 @@ def _choose_part(parts: Iterable[TypedValue], start: int, end: int) -> TypedValu
 
 
 def are_alike(ours: TypedValue, theirs: TypedValue) -> bool:
-    """Whether one value may replace another: of one type, and not a person for a place.
+    """Whether one value may replace another: of one type, and not a person for a place or a date for a weekday.
 
     A value that may be a nationality gives way to a nationality, or to what follows the same words ("in Rome", "in
     Oslo").
     """
     mine, other = ours.value, theirs.value
-    if ours.range.type != theirs.range.type:
+    if ours.range.type != theirs.range.type or isinstance(mine.content, Days) != isinstance(other.content, Days):
         return False
     if not (isinstance(mine.content, Name) and isinstance(other.content, Name)):
         return True
