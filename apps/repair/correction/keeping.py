@@ -162,7 +162,12 @@ class Kept:
         yield from (
             other for other in self.values if sentence.start <= other.start < sentence.end and other.start != part.start
         )
-        yield from (other for other in find_parts(self._question) if _is_amount(other))
+        yield from (other for other in self.asked if compare(part.value.content, other.value.content) != "supports")
+
+    @property
+    def is_asked_with_amounts(self) -> bool:
+        """Whether the question has an amount that the knowledge does not have: the answer may be worked out from it."""
+        return not all(map(self._is_known, self.asked))
 
     def _is_known(self, part: TypedValue) -> bool:
         return any(compare(part.value.content, other.value.content) == "supports" for other in self.known)
@@ -177,6 +182,11 @@ class Kept:
         """The amounts of the knowledge; their places are in their passages."""
         every = (part for passage in self._passages for part in find_parts(passage) if _is_amount(part))
         return list(islice(every, MAX_NUMBERS))
+
+    @cached_property
+    def asked(self) -> list[TypedValue]:
+        """The amounts of the question; their places are in it."""
+        return [part for part in find_parts(self._question) if _is_amount(part)]
 
     @cached_property
     def _words(self) -> set[str]:
@@ -194,7 +204,7 @@ class Kept:
         clause = find_clause(self._response, part.start, part.end)
         if part.range.type != "entity" and _is_worked_out(clause.text):
             return True
-        pool = [*self.known, *(other for other in self.values if other is not part)][: 2 * MAX_NUMBERS]
+        pool = [*self.known, *self.asked, *(other for other in self.values if other is not part)][: 2 * MAX_NUMBERS]
         content = part.value.content
         if isinstance(content, Clock):
             return self._clock_follows(content, pool)

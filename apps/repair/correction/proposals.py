@@ -120,7 +120,8 @@ def propose(
             continue
         plain = _is_plain(doubted, proposal, untouched, values)
         is_free = plain or not untouched.keeps(proposal.start, proposal.end)
-        if not _is_framed(sentence, proposal) and not (is_free and _may_replace(doubted, proposal, sources)):
+        is_framed = _is_framed(sentence, proposal) and not untouched.is_asked_with_amounts
+        if not is_framed and not (is_free and _may_replace(doubted, proposal, sources)):
             continue
         objection = question.find_objection(sentence, proposal.start, proposal.end, proposal.text, proposal.sentence)
         weight = max(proposal.weight, VALUE) if plain else proposal.weight

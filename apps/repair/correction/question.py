@@ -21,12 +21,13 @@ from .sources import SourceSentence, TypedValue, find_parts
 
 _OPENER = re.compile(
     r"[\W_]*(yes|yeah|yep|no|nope|of course|certainly|sure|absolutely|definitely|indeed|correct|exactly|that's right|"
-    r"unfortunately not|not at all|i'm afraid not)(?=\s*(?:[,.!;:–—-]|$))",
+    r"unfortunately not|not at all|i'm afraid not)(?=\s*(?:[,.!;:–—]|$)|\s+(?:I|we|you|it|they|there)\b)",
     re.IGNORECASE,
 )
 """Words at the beginning of an answer that say yes or no to the question."""
-_SENTENCE = re.compile(r"[^.!?\n]*[.!?]*\s*$")
-"""The last sentence of a text."""
+_SENTENCE_END = re.compile(r"[.!?\n]")
+LONGEST = 60
+"""Characters of a sentence before another, at most, that may be such words."""
 AFTER_ANSWER = "The knowledge says {known!r}, but that does not fit after {opener!r}."
 WITH_AMOUNT = "The knowledge says {known!r}, but {amount!r} does not fit with that."
 ASKED_ABOUT = "The knowledge says {new!r} where the response says {old!r}, but the question asks about {old!r}."
@@ -52,12 +53,6 @@ class Question:
     def _values(self) -> list[TypedValue]:
         return find_parts(self._question)
 
-    def find_opener(self, sentence: Sentence) -> str:
-        """The "Yes" or "No" at the beginning of a sentence, or that is the sentence before it; empty without one."""
-        before = self._response[: sentence.start].rstrip()
-        match = _OPENER.match(sentence.text) or _OPENER.fullmatch(_SENTENCE.search(before)[0].rstrip(" .!"))  # type: ignore[index]
-        return "" if match is None else match[1]
-
     def find_objection(self, sentence: Sentence, start: int, end: int, new: str, source: SourceSentence | None) -> str:
         """Why characters ``start`` to ``end`` of the response may not become ``new``.
 
@@ -71,7 +66,7 @@ class Question:
         Returns:
             The reason; empty if they may.
         """
-        old, opener = self._response[start:end], self.find_opener(sentence)
+        old, opener = self._response[start:end], find_opener(self._response[: sentence.start], sentence.text)
         if is_denied(old) != is_denied(new):
             if opener:
                 return AFTER_ANSWER.format(known=source.text if source else new, opener=opener)
@@ -84,6 +79,17 @@ class Question:
         if opener and not self._question and lost and not all(map(_is_amount, parts or [None])):
             return AFFIRMED.format(new=new, old=old, opener=opener)
         return ""
+
+
+def find_opener(before: str, sentence: str) -> str:
+    """The "Yes" or "No" at the beginning of a sentence, or that is the sentence before it; empty without one.
+
+    >>> find_opener("", "Yes, we ship."), find_opener("Hello! Of course.", "We ship."), find_opener("", "No one ships.")
+    ('Yes', 'Of course', '')
+    """
+    last = _SENTENCE_END.split(before.rstrip(" .!\n")[-LONGEST:])[-1]
+    match = _OPENER.match(sentence) or _OPENER.fullmatch(last.strip())
+    return "" if match is None else match[1]
 
 
 def is_denied(text: str) -> bool:
