@@ -32,7 +32,7 @@ from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .keeping import Kept
 from .proposals import list_values, propose
-from .question import Question
+from .question import Question, find_opener
 from .sources import Sources
 
 MAX_SENTENCES = 8
@@ -267,7 +267,7 @@ def draft_response(request: Request, score: Score, settings: CorrectOptions) -> 
         supported = [value for value in list_values(score, sentence) if value.outcome == "supported"]
         made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched, question)
         drafts += islice(made, max(1, settings.max_drafts // len(doubted)))
-        if settings.remove_sentences:
+        if settings.remove_sentences and not find_opener(response[: part.start], ""):
             drafts += filter(None, [remove_sentence(response, sentence)])
     return drafts, objections
 
