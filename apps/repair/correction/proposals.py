@@ -27,7 +27,7 @@ from groundwire.engine.text.words import WORD, words
 from groundwire.engine.values.comparing import compare
 from groundwire.engine.values.dates import MONTHS
 from groundwire.engine.values.numbers import stem
-from groundwire.engine.values.records import Days, Measure, Name
+from groundwire.engine.values.records import Measure, Name
 from groundwire.engine.values.roles import belongs
 from groundwire.engine.values.units import UNITS
 
@@ -451,7 +451,7 @@ def are_alike(ours: TypedValue, theirs: TypedValue) -> bool:
     Oslo").
     """
     mine, other = ours.value, theirs.value
-    if ours.range.type != theirs.range.type or isinstance(mine.content, Days) != isinstance(other.content, Days):
+    if ours.range.type != theirs.range.type or (mine.kind == "weekday") != (other.kind == "weekday"):
         return False
     if not (isinstance(mine.content, Name) and isinstance(other.content, Name)):
         return True
