@@ -22,7 +22,7 @@ from groundwire.engine.values.support import check_values
 from ..records import EditSource
 from .keeping import Kept
 from .proposals import Proposal
-from .question import Question
+from .question import UserQuestion
 from .removal import find_removals
 from .sources import find_parts
 
@@ -75,7 +75,7 @@ def make_drafts(
     doubts: Sequence[UnsupportedSpan],
     supported: Sequence[HasRange],
     untouched: Kept | None = None,
-    question: Question | None = None,
+    question: UserQuestion | None = None,
 ) -> Iterator[Draft]:
     """Yield drafts for a sentence, the most trusted first: several proposals together, single ones, removals.
 
@@ -146,7 +146,7 @@ def _remove_parts(
     doubts: Sequence[UnsupportedSpan],
     supported: Sequence[HasRange],
     untouched: Kept | None,
-    question: Question | None,
+    question: UserQuestion | None,
 ) -> Iterator[Draft]:
     """The response without parts of the sentence that are mostly unsupported, and have nothing that is supported."""
     for doubt in doubts:

@@ -4,7 +4,7 @@
 it is if the values of knowledge and response give it by one or two steps of arithmetic, if it is a time or date that a
 duration leads to, or if the words beside it say that it was worked out ("£4 cheaper", "48 in total"). A value that
 happens to follow is left as it is, too: a correction that is not made does less harm than a wrong one. But where a
-clause of the knowledge says just what the response's clause says, with another value, arithmetic is no reason.
+clause of the knowledge says just what the response's clause says, with another value, arithmetic does not keep it.
 """
 
 from __future__ import annotations
@@ -144,16 +144,16 @@ class Kept:
         clause = find_clause(self._response, part.start, part.end)
         if _is_worked_out(_YOUR.sub("", clause.text)) or not all(map(self._is_known, self._find_beside(part))):
             return False
-        known = find_clause(source.text, other.start, other.end)
-        ours = _list_heads(self._response[clause.start : part.start], self._response[part.end : clause.end])
-        theirs = _list_heads(known.text)
+        source_clause = find_clause(source.text, other.start, other.end)
+        ours = list_heads(self._response[clause.start : part.start], self._response[part.end : clause.end])
+        theirs = list_heads(source_clause.text)
         missing, shared = ours - theirs, ours & theirs
         if not missing:
             return len(shared) > 1
         return (
             contradicted
             and len(shared) >= max(SHARED, len(missing))
-            and missing.isdisjoint(_list_heads(*self._passages) | set(UNITS))
+            and missing.isdisjoint(self.known_heads | set(UNITS))
         )
 
     def _find_beside(self, part: TypedValue) -> Iterator[TypedValue]:
@@ -168,6 +168,11 @@ class Kept:
     def is_asked_with_amounts(self) -> bool:
         """Whether the question has an amount that the knowledge does not have: the answer may be worked out from it."""
         return not all(map(self._is_known, self.asked))
+
+    @cached_property
+    def known_heads(self) -> set[str]:
+        """The words of the knowledge that tell what a value is of."""
+        return list_heads(*self._passages)
 
     def _is_known(self, part: TypedValue) -> bool:
         return any(compare(part.value.content, other.value.content) == "supports" for other in self.known)
@@ -241,10 +246,10 @@ def _is_worked_out(clause: str) -> bool:
     return bool(_WORKED_OUT.search(clause) or _GIVEN.search(clause))
 
 
-def _list_heads(*texts: str) -> set[str]:
+def list_heads(*texts: str) -> set[str]:
     """The words that tell what the value of a clause is of; compounds as a whole: "next-day"."""
-    found = (match[0].lower() for text in texts for match in _WORD.finditer(text))
-    return {word if "-" in word else stem(word) for word in found if word not in _LIGHT}
+    lower = (match[0].lower() for text in texts for match in _WORD.finditer(text))
+    return {word if "-" in word else stem(word) for word in lower if word not in _LIGHT}
 
 
 def _is_amount(part: TypedValue) -> bool:

@@ -32,7 +32,7 @@ from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .keeping import Kept
 from .proposals import list_values, propose
-from .question import Question, find_opener
+from .question import UserQuestion, find_opener
 from .sources import Sources
 
 MAX_SENTENCES = 8
@@ -256,7 +256,7 @@ def draft_response(request: Request, score: Score, settings: CorrectOptions) -> 
     """
     response, sources = request.response, Sources(request.knowledge)
     untouched = Kept(response, request.knowledge, request.history)
-    question = Question(response, request.history)
+    question = UserQuestion(response, request.history)
     doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
     drafts: list[Draft] = []
     objections: list[str] = []

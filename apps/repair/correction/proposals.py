@@ -33,8 +33,8 @@ from groundwire.engine.values.units import UNITS
 
 from ..records import EditSource
 from .alignment import align_words
-from .keeping import Kept
-from .question import Question
+from .keeping import Kept, list_heads
+from .question import UserQuestion
 from .sources import Sources, SourceSentence, TypedValue, find_free_parts
 
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
@@ -86,7 +86,7 @@ def propose(
     score: Score,
     sources: Sources,
     untouched: Kept | None = None,
-    question: Question | None = None,
+    question: UserQuestion | None = None,
 ) -> list[Proposal]:
     """Proposals for the unsupported words of a sentence of ``response``, the most trusted first.
 
@@ -94,7 +94,7 @@ def propose(
     differently, and what is ``untouched``. What ``question`` asks about has an objection.
     """
     untouched = Kept(response, sources.passages) if untouched is None else untouched
-    question = Question(response) if question is None else question
+    question = UserQuestion(response) if question is None else question
     doubted = _Doubted(
         response,
         sentence,
@@ -120,7 +120,7 @@ def propose(
             continue
         plain = _is_plain(doubted, proposal, untouched, values)
         is_free = plain or not untouched.keeps(proposal.start, proposal.end)
-        is_framed = _is_framed(sentence, proposal) and not untouched.is_asked_with_amounts
+        is_framed = _is_framed(sentence, proposal, untouched) and not untouched.is_asked_with_amounts
         if not is_framed and not (is_free and _may_replace(doubted, proposal, sources)):
             continue
         objection = question.find_objection(sentence, proposal.start, proposal.end, proposal.text, proposal.sentence)
@@ -135,14 +135,22 @@ def propose(
     return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
 
 
-def _is_framed(sentence: Sentence, proposal: Proposal) -> bool:
-    """Whether the knowledge has the same words next to it, ``FRAME`` of them on both sides together."""
+def _is_framed(sentence: Sentence, proposal: Proposal, untouched: Kept) -> bool:
+    """Whether the knowledge has the same words next to it, ``FRAME`` of them on both sides together.
+
+    And not, beyond them, a word of something else in the knowledge: "a [return] ticket to Bath costs".
+    """
     source, known_range = proposal.sentence.text, proposal.evidence
     first, last = proposal.start - sentence.start, proposal.end - sentence.start
     start, end = known_range.start - proposal.sentence.start, known_range.end - proposal.sentence.start
-    before = zip(_list_words(sentence.text[:first])[::-1], _list_words(source[:start])[::-1], strict=False)
-    after = zip(_list_words(sentence.text[last:]), _list_words(source[end:]), strict=False)
-    return sum(1 for side in (before, after) for _ in takewhile(lambda pair: pair[0] == pair[1], side)) >= FRAME
+    before = _list_words(sentence.text[:first])[::-1], _list_words(source[:start])[::-1]
+    after = _list_words(sentence.text[last:]), _list_words(source[end:])
+    equal, beyond = 0, ""
+    for ours, theirs in (before, after):
+        count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False)))
+        equal += count
+        beyond += " ".join(ours[count : count + 1]) + " "
+    return equal >= FRAME and (list_heads(beyond) - list_heads(source)).isdisjoint(untouched.known_heads)
 
 
 def _is_plain(doubted: _Doubted, proposal: Proposal, untouched: Kept, values: Iterable[StatedValue]) -> bool:
@@ -304,7 +312,7 @@ def _propose_wordings(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> I
 def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence], untouched: Kept) -> Iterator[Proposal]:
     """For an unsupported value, the only one of a similar sentence that is of its type and not in the response.
 
-    Of several, the only one whose clause says what the clause of the response says.
+    Among several, the only one whose clause says what the clause of the response says.
     """
     stated = doubted.sentence.text.casefold()
     for ours in doubted.parts:

@@ -37,7 +37,7 @@ AFFIRMED = (
 )
 
 
-class Question:
+class UserQuestion:
     """The question that a response answers: the last utterance before it."""
 
     def __init__(self, response: str, history: Sequence[str] = ()) -> None:

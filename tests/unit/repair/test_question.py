@@ -7,7 +7,7 @@ import pytest
 from groundwire.engine.text.sentences import sentences
 from groundwire.guard import Correct, Guard, Policy
 from groundwire.repair import Corrector
-from groundwire.repair.correction.question import Question, find_opener
+from groundwire.repair.correction.question import UserQuestion, find_opener
 from groundwire.repair.correction.sources import SourceSentence
 from tests.support.correcting import METRICS, make_engine
 
@@ -130,17 +130,17 @@ def test_a_stream_does_not_say_the_opposite_of_what_has_left(opener: str, releas
 def test_words_are_left_out_unless_they_are_asked_about() -> None:
     (sentence,) = sentences("We ship to Norway.")
     for history, reason in ((["Do you ship to Norway?"], True), (["How do you ship?"], False), ([], False)):
-        question = Question(sentence.text, history)
+        question = UserQuestion(sentence.text, history)
         assert bool(question.find_objection(sentence, 8, 17, "", None)) is reason
-    assert Question("No, not there.").find_objection(sentences("No, not there.")[0], 4, 8, "", None)
+    assert UserQuestion("No, not there.").find_objection(sentences("No, not there.")[0], 4, 8, "", None)
 
 
 def test_a_value_that_is_asked_about_is_the_same_in_other_digits() -> None:
     response = "It costs £20.00."
     source = SourceSentence(0, "It costs £30.", 0)
-    question = Question(response, ["Is it £20?"])
+    question = UserQuestion(response, ["Is it £20?"])
     assert question.find_objection(sentences(response)[0], 9, 15, "£30", source)
-    assert not Question(response, ["Is it dear?"]).find_objection(sentences(response)[0], 9, 15, "£30", source)
+    assert not UserQuestion(response, ["Is it dear?"]).find_objection(sentences(response)[0], 9, 15, "£30", source)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_value_that_is_asked_about_is_the_same_in_other_digits() -> None:
         ("", "Yes we do.", "Yes"),
         ("Hi! Sure!  ", "We do.", "Sure"),
         ("Yes. We ship.", "It is free.", ""),
-        ("", "Nobody ships.", ""),
+        ("", "No one ships.", ""),
         ("", "Sure-footed mules ship it.", ""),
     ],
 )
