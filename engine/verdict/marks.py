@@ -252,7 +252,7 @@ def _trim(
     """The mark; around a value that the knowledge does not have, without words at its ends that the knowledge has."""
     inside = [word for word in words if _overlap(mark, word)]
     unknown = [
-        (min(item.start for item in (word, *about)), max(item.end for item in (word, *about)))
+        (min([word.start, *(value.start for value in about)]), max([word.end, *(value.end for value in about)]))
         for word in inside
         if (about := [value for value in values if value.outcome == "absent" and _overlap(word, value)])
         or is_negation(word.text)

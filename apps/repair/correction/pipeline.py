@@ -278,10 +278,12 @@ def explain_refusal(score: Score, objections: Sequence[str] = ()) -> str:
         return objections[0]
     doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"]
     values = [value for part in doubted for value in list_values(score, Sentence(part.text, part.start, part.end))]
-    contradicted = [value for value in values if value.outcome == "contradicted"]
     spans = [span for part in doubted for span in part.unsupported if span.knowledge == "contradicts"]
-    candidate = next((item for item in (*contradicted, *spans) if item.knowledge_says), None)
-    return NO_DRAFT if candidate is None else NOT_ALLOWED.format(old=candidate.text, new=candidate.knowledge_says)
+    candidates = [
+        *((value.text, value.knowledge_says) for value in values if value.outcome == "contradicted"),
+        *((span.text, span.knowledge_says) for span in spans),
+    ]
+    return next((NOT_ALLOWED.format(old=old, new=new) for old, new in candidates if new), NO_DRAFT)
 
 
 def join_drafts(response: str, drafts: Sequence[Draft]) -> Draft:

@@ -76,7 +76,7 @@ class UserQuestion:
         parts = [part for part in find_parts(old) if not any(_are_equal(part, other) for other in find_parts(new))]
         if lost & self._words or any(_are_equal(part, asked) for part in parts for asked in self._values):
             return ASKED_ABOUT.format(new=new, old=old)
-        if opener and not self._question and lost and not all(map(_is_amount, parts or [None])):
+        if opener and not self._question and lost and not (parts and all(map(_is_amount, parts))):
             return AFFIRMED.format(new=new, old=old, opener=opener)
         return ""
 
@@ -116,8 +116,8 @@ def _list_content(text: str) -> set[str]:
     return {stem(word.lower) for word in words(text) if word.content and any(map(str.isalpha, word.lower))}
 
 
-def _is_amount(part: TypedValue | None) -> bool:
-    return part is not None and isinstance(part.value.content, Measure | Date | Clock)
+def _is_amount(part: TypedValue) -> bool:
+    return isinstance(part.value.content, Measure | Date | Clock)
 
 
 def _are_equal(part: TypedValue, other: TypedValue) -> bool:
