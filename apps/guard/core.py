@@ -47,8 +47,8 @@ from .records import ActionName, Blocked, EarlyVerdict, Event, FinalEvent, Outco
 ScoreJob: TypeAlias = Job[MetricResult]
 Start: TypeAlias = Callable[[Request, float | None], ScoreJob]
 """Starts the metrics of a request, with a deadline in milliseconds; None is without a deadline."""
-Repair: TypeAlias = Callable[[str, Refine | Correct], str | None]
-"""Refines or corrects a sentence; None where none is possible."""
+Repair: TypeAlias = Callable[[str, str, Refine | Correct], str | None]
+"""Refines or corrects a sentence, after the text before it; None where none is possible."""
 AT_ONCE = 8
 """Sentences of a stream that are checked at the same time, if so many come at once."""
 AHEAD_CHARACTERS, AHEAD_SHARE = 4_000, 4
@@ -423,7 +423,7 @@ class StreamCore:
             if isinstance(action, Regenerate):
                 text = yield partial(action.callback, event)
             else:
-                text = yield partial(self._repair, event.text, action)
+                text = yield partial(self._repair, self.text[: event.start], event.text, action)
             self._check_open()
             if text is None:
                 return None

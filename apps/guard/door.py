@@ -9,6 +9,7 @@ from groundwire.engine.core.core import count_tokens
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.validation import make_request
 from groundwire.repair import Corrector, Refiner
+from groundwire.repair.correction.question import find_opener, is_denied
 
 from .core import StreamCore
 from .policies import Correct, Policy, Refine, check_policy, check_stream
@@ -69,11 +70,14 @@ class Guard:
         request = make_request("-", knowledge, history, plan.options, triples)
         core.scheduler.check_room(count_tokens([request], plan))
 
-        def repair(sentence: str, action: Refine | Correct) -> str | None:
+        def repair(before: str, sentence: str, action: Refine | Correct) -> str | None:
             if isinstance(action, Correct):
                 correction = Corrector(self._engine).correct(
                     sentence, request.knowledge, history=history, metrics=plan.names, scoring=plan.options
                 )
+                is_opposite = is_denied(correction.response) != is_denied(sentence)
+                if is_opposite and find_opener(before, sentence):
+                    return None  # the "Yes" before it has left
                 return correction.response if correction.status == "corrected" else None
             facts = triples if action.graph is None else action.graph
             refined = Refiner(self._engine).refine(sentence, facts, history=history, scoring=plan.options)

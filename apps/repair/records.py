@@ -13,7 +13,9 @@ StoppedStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed
 """As for metrics: the texts exceed what may be read, the request was stopped, or a model failed."""
 
 
-CorrectionStatus: TypeAlias = Literal["corrected", "partial", "clean", "refused", "unknown"] | StoppedStatus
+CorrectionStatus: TypeAlias = (
+    Literal["corrected", "partial", "clean", "unverifiable", "refused", "unknown"] | StoppedStatus
+)
 EditSource: TypeAlias = Literal["value", "answer", "wording", "candidate", "removal"]
 """Where the words of a correction come from. ``value``: the knowledge has this value where the response has another.
 ``answer``: it answers a question about the replaced words so. ``wording``: its sentence has these words where the
@@ -124,9 +126,9 @@ class Correction(Record, frozen=True):
 
     status: CorrectionStatus
     """``corrected``: no sentence is inconsistent any more. ``partial``: the response is better, and a sentence of it is
-    still inconsistent. ``clean``: the verdict is not inconsistent, so there is nothing to correct. ``refused``: it is,
-    and no correction is good enough. ``unknown``: without a verdict nothing is corrected. ``message`` says why. Only
-    ``corrected`` and ``partial`` change the response."""
+    still inconsistent. ``clean``: the verdict is consistent. ``unverifiable``: by the verdict it states nothing that
+    could be checked. ``refused``: it is inconsistent, and no correction is good enough. ``unknown``: without a verdict
+    nothing is corrected. ``message`` says why. Only ``corrected`` and ``partial`` change the response."""
     original: str
     response: str
     """The response after correction; equal to ``original`` under every status but ``corrected`` and ``partial``."""

@@ -111,7 +111,7 @@ def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _count(title: str, outcomes: Sequence[Outcome]) -> str:
-    doubted = sum(outcome.correction.status != "clean" for outcome in outcomes)
+    doubted = sum(outcome.correction.before.verdict.label == "inconsistent" for outcome in outcomes)
     flags = ((item.edited, item.harmful, item.repaired) for item in outcomes)
     edited, harmful, repaired = (sum(column) for column in zip(*flags, strict=True))
     return f"| {title} | {len(outcomes)} | {doubted} | {edited} | {harmful} | {repaired} |"

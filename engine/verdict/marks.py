@@ -147,6 +147,7 @@ def _fit_sentence(
     marks = unknown or marks
     if not contradicted:
         marks = _bridge(response, marks, words, amounts)
+    marks = [_trim(response, mark, words, values, known_stems) for mark in marks]
     marks = [_complete(response, _explain(mark, contradicted), words) for mark in marks]
     last = -1
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
@@ -251,6 +252,24 @@ def _explain(mark: UnsupportedSpan, contradicted: Sequence[StatedValue]) -> Unsu
     if value is None or not value.knowledge_says or not mark.knowledge_says:
         return mark
     return replace(mark, knowledge_says=value.knowledge_says)
+
+
+def _trim(
+    response: str, mark: UnsupportedSpan, words: Sequence[_Word], values: Sequence[StatedValue], known_stems: set[str]
+) -> UnsupportedSpan:
+    """The mark; around a value that the knowledge does not have, without words at its ends that the knowledge has."""
+    inside = [word for word in words if _overlap(mark, word)]
+    unknown = [
+        (min([word.start, *(value.start for value in about)]), max([word.end, *(value.end for value in about)]))
+        for word in inside
+        if (about := [value for value in values if value.outcome == "absent" and _overlap(word, value)])
+        or is_negation(word.text)
+        or word.text in TELLING
+        or not (word.light or stem(fold_name(word.text)) in known_stems)
+    ]
+    if not unknown or not any(value.outcome == "absent" and _overlap(mark, value) for value in values):
+        return mark
+    return _cut(response, mark, max(mark.start, unknown[0][0]), min(mark.end, unknown[-1][1]))
 
 
 def _complete(response: str, mark: UnsupportedSpan, words: Sequence[_Word]) -> UnsupportedSpan:

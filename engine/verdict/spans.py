@@ -15,6 +15,7 @@ words.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
@@ -230,6 +231,7 @@ CONTRADICTING: frozenset[Reason] = frozenset({"contradiction", "mismatch"})
 VALUE_TYPES: dict[ValueKind, SpanType] = {
     "date": "date",
     "time": "date",
+    "weekday": "date",
     "name": "entity",
     "person": "entity",
     "place": "entity",
@@ -257,6 +259,14 @@ COUNT_WORDS = 3
 """Words of a span at most that is a number with what it counts."""
 VERIFIABLE = 0.5
 """Probability below which a sentence states an opinion, if anything."""
+_ACTION = re.compile(
+    r"\b(?:I|we)(?:['’]ve| have)?(?: just| already| now| also)* (?!lov|lik|enjoy|want|hop|need)"
+    r"(?P<did>\w+ed|sent|paid|put)\b(?= (?:\w+ ){0,3}your?s?\b)"
+    r"|\byour (?:[\w-]+ ){1,4}?(?:was|were|(?:has|have)(?: just| already| now)? been)"
+    r"(?: \w+ly| just| already| now)? (?P<done>\w+ed|sent|paid|put)\b",
+    re.IGNORECASE,
+)
+"""What a response claims to have been done for its reader: "I have just issued your refund"."""
 _OPINIONS = frozenset(
     read_table("""
     best worst better worse great greatest good bad amazing awesome awful beautiful boring brilliant cool cute excellent
@@ -284,7 +294,7 @@ def type_spans(
     scored = [result for result in results if result.status == "scored"]
     bounds = [(span.start, span.end) for span in spans]
     doubts = [doubt for result in scored for doubt in _list_doubts(result)]
-    typed = [*find_typed(response), *_list_entities(scored)]
+    typed = [*find_typed(response), *_list_entities(scored), *_list_actions(response)]
     opinions = [part for result in scored for part in _list_opinions(result)]
     return tuple(
         _describe(span, about, ranges, is_opinion=bool(inside))
@@ -322,10 +332,8 @@ def _describe(
 
 def _find_type(span: UnsupportedSpan, typed: Sequence[TypedRange], *, is_opinion: bool) -> SpanType | None:
     """What the words of a span are by themselves; None if only the knowledge makes them wrong."""
-    if is_opinion:
-        return "opinion"
     span_words = [word.lower().replace("’", "'") for word in WORD.findall(span.text)]
-    if len(span_words) <= NEGATION_WORDS and any(map(_is_negation, span_words)):
+    if not is_opinion and len(span_words) <= NEGATION_WORDS and any(map(_is_negation, span_words)):
         return "negation"
     letters = _count_letters(span.text)
     covering = max(typed, key=lambda part: _count_covered(span, part), default=None)
@@ -334,7 +342,7 @@ def _find_type(span: UnsupportedSpan, typed: Sequence[TypedRange], *, is_opinion
         if counts or _count_covered(span, covering) >= COVERED * letters:
             return covering.type
     content = [word.lower for word in words(span.text) if word.content]
-    return "opinion" if content and all(word in _OPINIONS for word in content) else None
+    return "opinion" if is_opinion or (content and all(word in _OPINIONS for word in content)) else None
 
 
 def _is_negation(word: str) -> bool:
@@ -352,7 +360,7 @@ def _count_letters(text: str) -> int:
 def _rate(kind: SpanType, *, contradicts: bool) -> Severity:
     if contradicts:
         return "medium" if kind == "relation" else "high"
-    return "medium" if kind in ("entity", "number", "date") else "low"
+    return "medium" if kind in ("entity", "number", "date", "relation") else "low"
 
 
 def _list_doubts(result: MetricResult) -> tuple[UnsupportedSpan, ...]:
@@ -378,6 +386,11 @@ def _list_entities(results: Iterable[MetricResult]) -> list[TypedRange]:
         for span in spans
         if span.kind.startswith("ent:")
     ]
+
+
+def _list_actions(response: str) -> list[TypedRange]:
+    matches = ((match, "did" if match["did"] else "done") for match in _ACTION.finditer(response))
+    return [TypedRange(*match.span(name), "relation") for match, name in matches]
 
 
 def _list_opinions(result: MetricResult) -> list[ClassifiedSpan]:

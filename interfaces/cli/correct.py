@@ -25,7 +25,8 @@ from .groups import expand_groups
 from .output import RowTable, print_json, prints_tables
 
 UNCHANGED = {
-    "clean": "not inconsistent",
+    "clean": "consistent",
+    "unverifiable": "states nothing to check",
     "refused": "refused",
     "unknown": "without a verdict",
     "truncated": "too long",
@@ -34,7 +35,7 @@ UNCHANGED = {
     "failed": "failed",
 }
 """Labels in tables, by a status that leaves the response unchanged."""
-COLOURS = {"clean": "green", "refused": "yellow", "unknown": "yellow"}
+COLOURS = {"clean": "green", "unverifiable": "yellow", "refused": "yellow", "unknown": "yellow"}
 SOURCES = {
     "value": "the knowledge says",
     "answer": "the knowledge answers",

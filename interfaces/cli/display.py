@@ -31,6 +31,7 @@ DONE = frozenset(
         "generated",
         "checked",
         "clean",
+        "unverifiable",
         "refined",
         "corrected",
         "partial",

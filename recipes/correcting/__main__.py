@@ -54,7 +54,9 @@ def measure_corrections(
     outcomes = [
         rate(pair.true.response, item.original, item.response) for pair, item in zip(pairs, edited, strict=True)
     ]
-    doubted = [outcome for outcome, item in zip(outcomes, edited, strict=True) if item.status != "clean"]
+    doubted = [
+        outcome for outcome, item in zip(outcomes, edited, strict=True) if item.before.verdict.label == "inconsistent"
+    ]
     typer.echo(f"{len(pairs)} edited responses, of which {len(doubted)} are called inconsistent")
     _print_shares(outcomes, edited)
     typer.echo(f"{len(pairs)} true responses")

@@ -90,7 +90,7 @@ class Client:
             policy,
             lambda request, deadline_ms: core.start([request], plan, deadline_ms),
             scheduler.cancel,
-            lambda sentence, action: None,
+            lambda before, sentence, action: None,
             self._world.now,
         )
         self._works = [*(lambda piece=piece: self.core.feed(piece) for piece in self._cut()), self.core.finish]

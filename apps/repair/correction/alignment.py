@@ -29,6 +29,7 @@ PLAIN_WORDS = 2
 ALIKE = 0.6
 """Share of the words of a sentence that must be equal for other words to be exchanged."""
 _AUXILIARIES = frozenset({"do", "does", "did"})
+_ADDING = frozenset({"also", "too", "even"})
 _SPACES = re.compile(r"\s+")
 
 
@@ -118,9 +119,9 @@ def _is_negated(words: Sequence[_Word]) -> bool:
 
 
 def _list_heavy(words: Sequence[_Word]) -> list[str]:
-    """What is said apart from the negation: "was" of "wasn't", nothing of "did not"."""
+    """What is said apart from the negation: "was" of "wasn't", nothing of "did not", "cover" of "also covers"."""
     plain = [word.lower.removesuffix("n't") for word in words]
-    return [word for word in plain if word not in NEGATIONS and word not in _AUXILIARIES]
+    return [word.removesuffix("s") for word in plain if word not in NEGATIONS | _AUXILIARIES | _ADDING]
 
 
 def _is_light(word: _Word) -> bool:

@@ -22,6 +22,7 @@ from groundwire.engine.values.support import check_values
 from ..records import EditSource
 from .keeping import Kept
 from .proposals import Proposal
+from .question import UserQuestion
 from .removal import find_removals
 from .sources import find_parts
 
@@ -34,6 +35,8 @@ DOUBTED = 0.5
 _AS_WRITTEN = "AA"
 """As the old name: the new one keeps its capitals, but for the first letter of a sentence (``replace_names``)."""
 _ARTICLES = frozenset({"a", "an"})
+_DOUBLED = re.compile(r"\b(\w+)\s+\1\b", re.IGNORECASE)
+"""A word that is written twice: an edit that doubles one broke the sentence."""
 _BLANK = re.compile(r"\s+")
 
 
@@ -72,18 +75,20 @@ def make_drafts(
     doubts: Sequence[UnsupportedSpan],
     supported: Sequence[HasRange],
     untouched: Kept | None = None,
+    question: UserQuestion | None = None,
 ) -> Iterator[Draft]:
     """Yield drafts for a sentence, the most trusted first: several proposals together, single ones, removals.
 
     ``doubts`` are its unsupported words, ``supported`` the values that the knowledge has, ``untouched`` what
-    is left as it is.
+    is left as it is, as is what ``question`` asks about.
     """
+    proposals = [proposal for proposal in proposals if not proposal.objection]
     together = _choose_disjoint(proposal for proposal in proposals if proposal.weight >= TOGETHER)
     trusted = [proposal for proposal in proposals if proposal.weight > REMOVAL]
     drafts = chain(
         (_replace(response, sentence, chosen) for chosen in (together,) if len(chosen) > 1),
         (_replace(response, sentence, [proposal]) for proposal in trusted),
-        _remove_parts(response, sentence, doubts, supported, untouched),
+        _remove_parts(response, sentence, doubts, supported, untouched, question),
         (_replace(response, sentence, [proposal]) for proposal in proposals[len(trusted) :]),
     )
     seen: set[str] = set()
@@ -128,7 +133,9 @@ def _replace(response: str, sentence: Sentence, proposals: Sequence[Proposal]) -
         action: Literal["replace", "insert"] = "insert" if _BLANK.sub(" ", new).startswith(f"{old} ") else "replace"
         edits.append(DraftEdit(*where, action, proposal.source, proposal.evidence))
     source_texts = tuple(dict.fromkeys(proposal.sentence.text for proposal in proposals))
-    if not _states_nothing_new(response, text, edits, source_texts):
+    if len(_DOUBLED.findall(text)) > len(_DOUBLED.findall(response)) or not _states_nothing_new(
+        response, text, edits, source_texts
+    ):
         return None
     return Draft(text, tuple(edits), sentence, min(proposal.weight for proposal in proposals))
 
@@ -139,6 +146,7 @@ def _remove_parts(
     doubts: Sequence[UnsupportedSpan],
     supported: Sequence[HasRange],
     untouched: Kept | None,
+    question: UserQuestion | None,
 ) -> Iterator[Draft]:
     """The response without parts of the sentence that are mostly unsupported, and have nothing that is supported."""
     for doubt in doubts:
@@ -151,6 +159,8 @@ def _remove_parts(
             ):
                 continue
             if untouched is not None and (untouched.touches_code(start, end) or untouched.states_amount(start, end)):
+                continue
+            if question is not None and question.find_objection(sentence, start, end, "", None):
                 continue
             edit = DraftEdit(start, end, start, start, "remove", "removal", None)
             text = response[:start] + response[end:]

@@ -3,7 +3,8 @@
 "Two packs give you 24 batteries" is right where a pack has twelve, although the knowledge has no 24. A value is left as
 it is if the values of knowledge and response give it by one or two steps of arithmetic, if it is a time or date that a
 duration leads to, or if the words beside it say that it was worked out ("£4 cheaper", "48 in total"). A value that
-happens to follow is left as it is, too: a correction that is not made does less harm than a wrong one.
+happens to follow is left as it is, too: a correction that is not made does less harm than a wrong one. But where a
+clause of the knowledge says just what the response's clause says, with another value, arithmetic does not keep it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import NamedTuple
 
+from groundwire.engine.text.sentences import sentences
+from groundwire.engine.values.comparing import compare
+from groundwire.engine.values.numbers import stem
 from groundwire.engine.values.records import Clock, Date, Measure
 from groundwire.engine.values.units import UNITS
+from groundwire.engine.verdict.marks import LIGHT
 
-from .sources import TypedValue, find_parts
+from .sources import SourceSentence, TypedValue, find_parts
 
 CODE = re.compile(
     r"^[ \t]*\|[^\n]*$|(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`)",
@@ -51,17 +56,18 @@ _WORKED_OUT = re.compile(
     r"hotter|colder|faster|slower|higher|lower|later|earlier|sooner|away from|difference|remaining|leaving|leaves?|"
     r"left over|instead of|double|twice|half|gap|per cent more|works out|comes? to|come out|amounts? to|equals|"
     r"multiplied|divided|rounded|roughly|works? out at|so you|so it|so your|therefore|which means|that means|"
-    r"would be|you'd|you’d|back)\b|\b(?:more|less|fewer)\b(?!\s+than)|\breach(?:es)?\b)",
+    r"would be|you'd|you’d|(?<!it )(?<!them )back)\b|\b(?:more|less|fewer)\b(?!\s+than)|\breach(?:es)?\b)",
     re.IGNORECASE,
 )
 """Words that say that the value beside them was worked out."""
 _GIVEN = re.compile(
     r"\b(?:if|suppose|assuming|at your|your|you(?:'ve| have|’ve)?\s+(?:already\s+)?(?:opened|ordered|used|bought|got|"
-    r"have|arrive|started|paid)|for (?:a party|a group|\S+ people|\S+ adults|\S+ servings)|picking up|started at|"
-    r"set (?:at|to)|\S+ people)\b",
+    r"have(?!\s+\S+\s+(?:minutes|hours|days|weeks|months|years)\b)|arrive|started|paid)|for (?:a party|"
+    r"a group|\S+ people|\S+ adults|\S+ servings)|picking up|started at|set (?:at|to)|\S+ people)\b",
     re.IGNORECASE,
 )
 """Words that say that the value beside them is the reader's, or an example."""
+_YOUR = re.compile(r"\byour\b", re.IGNORECASE)
 _ZONE = re.compile(
     r"\b(?:utc|gmt|[cepm][se]?t|eastern|pacific|central|time zone|local time|your time|\w+ time)\b", re.IGNORECASE
 )
@@ -72,6 +78,10 @@ _WEEKDAYS = frozenset({"monday", "tuesday", "wednesday", "thursday", "friday", "
 _TIMES = _WEEKDAYS | set(UNITS) | {"morning", "noon", "afternoon", "evening", "night", "midnight"}
 _TRIPLES = 2_000
 """Combinations of three numbers that are tried, at most."""
+_LIGHT = LIGHT | {"cost", "costs", "price", "pay", "charge", "take", "takes", "get", "gets"}
+"""Words of a clause that do not tell what its value is of."""
+SHARED = 3
+"""Words of a clause with a contradicted value, at least, that the knowledge's clause has, if it does not have all."""
 
 
 class Clause(NamedTuple):
@@ -101,10 +111,11 @@ def find_clause(text: str, start: int, end: int) -> Clause:
 class Kept:
     """The parts of a response that a correction leaves as they are."""
 
-    def __init__(self, response: str, passages: Sequence[str]) -> None:
+    def __init__(self, response: str, passages: Sequence[str], history: Sequence[str] = ()) -> None:
         """Find the code in ``response``; its values and those in the ``passages`` are read when first needed."""
         self._response = response
         self._passages = passages
+        self._question = history[-1] if history else ""
         self._code = [match.span() for match in CODE.finditer(response)]
 
     def touches_code(self, start: int, end: int) -> bool:
@@ -113,9 +124,58 @@ class Kept:
 
     def keeps(self, start: int, end: int) -> bool:
         """Whether characters ``start`` to ``end`` touch code, or a value that follows from others."""
-        if self.touches_code(start, end) or self._response[start:end].lower() in _WEEKDAYS:
+        if self.touches_code(start, end) or self._response[start:end].lower().removesuffix("s") in _WEEKDAYS:
             return True
         return any(self._follows(part) for part in self.values if part.start < end and start < part.end)
+
+    def is_plain(self, part: TypedValue, source: SourceSentence, other: TypedValue, *, contradicted: bool) -> bool:
+        """Whether a clause of the knowledge says what the clause of a value says, with the value ``other``.
+
+        Args:
+            part: The value of the response.
+            source: The sentence of the knowledge.
+            other: The value there.
+            contradicted: Whether ``other`` is known to contradict it. Else the knowledge's clause has to have all words
+                of the response's.
+
+        Returns:
+            False if words or other amounts say that the value was worked out, or is of something else.
+        """
+        clause = find_clause(self._response, part.start, part.end)
+        if _is_worked_out(_YOUR.sub("", clause.text)) or not all(map(self._is_known, self._find_beside(part))):
+            return False
+        source_clause = find_clause(source.text, other.start, other.end)
+        ours = list_heads(self._response[clause.start : part.start], self._response[part.end : clause.end])
+        theirs = list_heads(source_clause.text)
+        missing, shared = ours - theirs, ours & theirs
+        if not missing:
+            return len(shared) > 1
+        return (
+            contradicted
+            and len(shared) >= max(SHARED, len(missing))
+            and missing.isdisjoint(self.known_heads | set(UNITS))
+        )
+
+    def _find_beside(self, part: TypedValue) -> Iterator[TypedValue]:
+        """The other amounts of the sentence of a value, and the amounts of the question."""
+        sentence = next(item for item in sentences(self._response) if part.start < item.end)
+        yield from (
+            other for other in self.values if sentence.start <= other.start < sentence.end and other.start != part.start
+        )
+        yield from (other for other in self.asked if compare(part.value.content, other.value.content) != "supports")
+
+    @property
+    def is_asked_with_amounts(self) -> bool:
+        """Whether the question has an amount that the knowledge does not have: the answer may be worked out from it."""
+        return not all(map(self._is_known, self.asked))
+
+    @cached_property
+    def known_heads(self) -> set[str]:
+        """The words of the knowledge that tell what a value is of."""
+        return list_heads(*self._passages)
+
+    def _is_known(self, part: TypedValue) -> bool:
+        return any(compare(part.value.content, other.value.content) == "supports" for other in self.known)
 
     @cached_property
     def values(self) -> list[TypedValue]:
@@ -127,6 +187,11 @@ class Kept:
         """The amounts of the knowledge; their places are in their passages."""
         every = (part for passage in self._passages for part in find_parts(passage) if _is_amount(part))
         return list(islice(every, MAX_NUMBERS))
+
+    @cached_property
+    def asked(self) -> list[TypedValue]:
+        """The amounts of the question; their places are in it."""
+        return [part for part in find_parts(self._question) if _is_amount(part)]
 
     @cached_property
     def _words(self) -> set[str]:
@@ -142,9 +207,9 @@ class Kept:
 
     def _follows(self, part: TypedValue) -> bool:
         clause = find_clause(self._response, part.start, part.end)
-        if part.range.type != "entity" and (_WORKED_OUT.search(clause.text) or _GIVEN.search(clause.text)):
+        if part.range.type != "entity" and _is_worked_out(clause.text):
             return True
-        pool = [*self.known, *(other for other in self.values if other is not part)][: 2 * MAX_NUMBERS]
+        pool = [*self.known, *self.asked, *(other for other in self.values if other is not part)][: 2 * MAX_NUMBERS]
         content = part.value.content
         if isinstance(content, Clock):
             return self._clock_follows(content, pool)
@@ -174,6 +239,17 @@ class Kept:
         factors = [factor for words, more in _FACTORS.items() if self._words & {*words.split("|")} for factor in more]
         targets = set(_list_readings(measure))
         return any(_is_result(target, numbers[: 2 * MAX_NUMBERS], factors) for target in targets)
+
+
+def _is_worked_out(clause: str) -> bool:
+    """Whether words of a clause say that its value was worked out, or is the reader's."""
+    return bool(_WORKED_OUT.search(clause) or _GIVEN.search(clause))
+
+
+def list_heads(*texts: str) -> set[str]:
+    """The words that tell what the value of a clause is of; compounds as a whole: "next-day"."""
+    lower = (match[0].lower() for text in texts for match in _WORD.finditer(text))
+    return {word if "-" in word else stem(word) for word in lower if word not in _LIGHT}
 
 
 def _is_amount(part: TypedValue) -> bool:

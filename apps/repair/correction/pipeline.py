@@ -32,10 +32,14 @@ from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .keeping import Kept
 from .proposals import list_values, propose
+from .question import UserQuestion, find_opener
 from .sources import Sources
 
 MAX_SENTENCES = 8
 """Inconsistent sentences of a response that are corrected, at most."""
+CLEAN = "The verdict is consistent, so nothing is corrected."
+ABSENT = " The knowledge does not have {values}."
+UNVERIFIABLE = "The verdict is that the response states nothing that could be checked."
 NO_VERDICT = "Without a verdict nothing is corrected. {}"
 NO_DRAFT = (
     "The knowledge has nothing of the same kind to put in the place of the unsupported words, and they cannot be left "
@@ -140,9 +144,9 @@ class Corrector:
         compared = restrict_score(request, before, quick)
         if compared.verdict.label == "unknown":
             return work.leave("unknown", NOT_COMPARED.format(compared.verdict.message))
-        drafts = draft_response(request, before, settings)
+        drafts, objections = draft_response(request, before, settings)
         if not drafts:
-            return work.leave("refused", explain_refusal(before))
+            return work.leave("refused", explain_refusal(before, objections))
         checked, work = yield from self._check(drafts, work, quick)
         chosen = choose_drafts(compared, checked)
         if len(chosen) > 1:
@@ -187,8 +191,13 @@ class Work(NamedTuple):
 
     def leave_as_it_is(self) -> Correction:
         """The result for a response that is not inconsistent."""
-        if self.before.verdict.label != "unknown":
-            return self.leave("clean", "")
+        label = self.before.verdict.label
+        if label == "consistent":
+            whole = Sentence(self.request.response, 0, len(self.request.response))
+            absent = [value.text for value in list_values(self.before, whole) if value.outcome == "absent"]
+            return self.leave("clean", CLEAN + (ABSENT.format(values=", ".join(absent)) if absent else ""))
+        if label == "unverifiable":
+            return self.leave("unverifiable", UNVERIFIABLE)
         stopped = _find_stopped([self.before])
         return self.leave(stopped or "unknown", NO_VERDICT.format(self.before.verdict.message))
 
@@ -240,31 +249,41 @@ def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
     return build_score(request, results, score.timings, plan.calibration, plan.options, plan.signature)
 
 
-def draft_response(request: Request, score: Score, settings: CorrectOptions) -> list[Draft]:
-    """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first."""
-    response, sources, untouched = (
-        request.response,
-        Sources(request.knowledge),
-        Kept(request.response, request.knowledge),
-    )
+def draft_response(request: Request, score: Score, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:
+    """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first.
+
+    With them, the objections to what is not drafted.
+    """
+    response, sources = request.response, Sources(request.knowledge)
+    untouched = Kept(response, request.knowledge, request.history)
+    question = UserQuestion(response, request.history)
     doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
     drafts: list[Draft] = []
+    objections: list[str] = []
     for part in doubted:
         sentence = Sentence(part.text, part.start, part.end)
-        proposals = propose(response, sentence, score, sources, untouched)
+        proposals = propose(response, sentence, score, sources, untouched, question)
+        objections += [proposal.objection for proposal in proposals if proposal.objection]
         supported = [value for value in list_values(score, sentence) if value.outcome == "supported"]
-        made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched)
+        made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched, question)
         drafts += islice(made, max(1, settings.max_drafts // len(doubted)))
-        if settings.remove_sentences:
+        if settings.remove_sentences and not find_opener(response[: part.start], ""):
             drafts += filter(None, [remove_sentence(response, sentence)])
-    return drafts
+    return drafts, objections
 
 
-def explain_refusal(score: Score) -> str:
-    """Why a response has no draft: the knowledge has nothing of the kind, or a candidate that is not trusted."""
-    doubts = [span for part in score.sentences if part.verdict.label == "inconsistent" for span in part.unsupported]
-    candidate = next((span for span in doubts if span.knowledge_says), None)
-    return NO_DRAFT if candidate is None else NOT_ALLOWED.format(old=candidate.text, new=candidate.knowledge_says)
+def explain_refusal(score: Score, objections: Sequence[str] = ()) -> str:
+    """Why a response has no draft: an objection, a candidate that is not trusted, or nothing of the kind."""
+    if objections:
+        return objections[0]
+    doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"]
+    values = [value for part in doubted for value in list_values(score, Sentence(part.text, part.start, part.end))]
+    spans = [span for part in doubted for span in part.unsupported if span.knowledge == "contradicts"]
+    candidates = [
+        *((value.text, value.knowledge_says) for value in values if value.outcome == "contradicted"),
+        *((span.text, span.knowledge_says) for span in spans),
+    ]
+    return next((NOT_ALLOWED.format(old=old, new=new) for old, new in candidates if new), NO_DRAFT)
 
 
 def join_drafts(response: str, drafts: Sequence[Draft]) -> Draft:

@@ -33,7 +33,8 @@ from groundwire.engine.values.units import UNITS
 
 from ..records import EditSource
 from .alignment import align_words
-from .keeping import Kept, find_clause
+from .keeping import Kept, find_clause, list_heads
+from .question import UserQuestion
 from .sources import Sources, SourceSentence, TypedValue, find_free_parts
 
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
@@ -75,17 +76,25 @@ class Proposal(NamedTuple):
     evidence: PassageRange
     sentence: SourceSentence
     """The sentence that the words are from."""
+    objection: str = ""
+    """Why it is not drafted; empty if it is."""
 
 
 def propose(
-    response: str, sentence: Sentence, score: Score, sources: Sources, untouched: Kept | None = None
+    response: str,
+    sentence: Sentence,
+    score: Score,
+    sources: Sources,
+    untouched: Kept | None = None,
+    question: UserQuestion | None = None,
 ) -> list[Proposal]:
     """Proposals for the unsupported words of a sentence of ``response``, the most trusted first.
 
     A value that the knowledge supports, in other words perhaps, is left as it is, and so is what is only spelt
-    differently, and what is ``untouched``.
+    differently, and what is ``untouched``. What ``question`` asks about has an objection.
     """
     untouched = Kept(response, sources.passages) if untouched is None else untouched
+    question = UserQuestion(response) if question is None else question
     doubted = _Doubted(
         response,
         sentence,
@@ -100,18 +109,23 @@ def propose(
         *_propose_values(doubted, values, sources),
         *_propose_answers(doubted, score, sources),
         *_propose_wordings(doubted, nearest),
-        *_propose_candidates(doubted, nearest),
+        *_propose_candidates(doubted, nearest, untouched),
     ]
     best: dict[tuple[int, int, str], Proposal] = {}
     for proposal in proposals:
         old = response[proposal.start : proposal.end]
         if is_similar(old, proposal.text) or _overlaps(proposal, supported):
             continue
-        if untouched.touches_code(proposal.start, proposal.end) or not (
-            _is_framed(sentence, proposal)
-            or (not untouched.keeps(proposal.start, proposal.end) and _may_replace(doubted, proposal, sources))
-        ):
+        if untouched.touches_code(proposal.start, proposal.end):
             continue
+        plain = _is_plain(doubted, proposal, untouched, values)
+        is_free = plain or not untouched.keeps(proposal.start, proposal.end)
+        is_framed = _is_framed(sentence, proposal, untouched) and not untouched.is_asked_with_amounts
+        if not is_framed and not (is_free and _may_replace(doubted, proposal, sources)):
+            continue
+        objection = question.find_objection(sentence, proposal.start, proposal.end, proposal.text, proposal.sentence)
+        weight = max(proposal.weight, VALUE) if plain else proposal.weight
+        proposal = proposal._replace(weight=weight, objection=objection)
         key = (proposal.start, proposal.end, proposal.text.casefold())
         earlier = best.get(key, proposal)
         weight = max(earlier.weight, proposal.weight)
@@ -121,14 +135,40 @@ def propose(
     return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
 
 
-def _is_framed(sentence: Sentence, proposal: Proposal) -> bool:
-    """Whether the knowledge has the same words next to it, ``FRAME`` of them on both sides together."""
+def _is_framed(sentence: Sentence, proposal: Proposal, untouched: Kept) -> bool:
+    """Whether the knowledge has the same words next to it, ``FRAME`` of them on both sides together.
+
+    And not, beyond them, a word of something else in the knowledge: "a [return] ticket to Bath costs".
+    """
     source, known_range = proposal.sentence.text, proposal.evidence
     first, last = proposal.start - sentence.start, proposal.end - sentence.start
     start, end = known_range.start - proposal.sentence.start, known_range.end - proposal.sentence.start
-    before = zip(_list_words(sentence.text[:first])[::-1], _list_words(source[:start])[::-1], strict=False)
-    after = zip(_list_words(sentence.text[last:]), _list_words(source[end:]), strict=False)
-    return sum(1 for side in (before, after) for _ in takewhile(lambda pair: pair[0] == pair[1], side)) >= FRAME
+    before = _list_words(sentence.text[:first])[::-1], _list_words(source[:start])[::-1]
+    after = _list_words(sentence.text[last:]), _list_words(source[end:])
+    equal, beyond = 0, ""
+    for ours, theirs in (before, after):
+        count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False)))
+        equal += count
+        beyond += " ".join(ours[count : count + 1]) + " "
+    return equal >= FRAME and (list_heads(beyond) - list_heads(source)).isdisjoint(untouched.known_heads)
+
+
+def _is_plain(doubted: _Doubted, proposal: Proposal, untouched: Kept, values: Iterable[StatedValue]) -> bool:
+    """Whether a clause of the knowledge says what the response's says, with the value of a proposal."""
+    contradicted = any(
+        value.outcome == "contradicted"
+        and value.evidence is not None
+        and value.evidence.passage == proposal.evidence.passage
+        and _overlaps(value.evidence, [proposal.evidence])
+        for value in values
+        if _overlaps(value, [proposal])
+    )
+    source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
+    ours = _choose_part(doubted.parts, proposal.start, proposal.end)
+    theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
+    if ours is None or theirs is None or isinstance(ours.value.content, Name):
+        return False
+    return untouched.is_plain(ours, source, theirs, contradicted=contradicted)
 
 
 def _list_words(text: str) -> list[str]:
@@ -271,8 +311,9 @@ def _propose_wordings(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> I
             mine, other = _choose_part(doubted.parts, *ours), _choose_part(source.parts, *theirs)
             evidence = source.cite(*theirs)
             weight = WORDING * difference.trust - rank * NEXT_SENTENCE
+            text = source.write(*theirs)
             if difference.negates:
-                yield Proposal(*ours, difference.text, "wording", weight, evidence, source)
+                yield Proposal(*ours, text, "wording", weight, evidence, source)
             elif not any(span.start < ours[1] and ours[0] < span.end for span in doubted.doubts):
                 continue
             elif mine is not None and other is not None:
@@ -280,11 +321,14 @@ def _propose_wordings(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> I
                     ranges = (mine.start, mine.end), source, (other.start, other.end)
                     yield _fit(doubted.response, *ranges, "wording", weight)
             elif mine is other and difference.is_plain:
-                yield Proposal(*ours, difference.text, "wording", weight, evidence, source)
+                yield Proposal(*ours, text, "wording", weight, evidence, source)
 
 
-def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> Iterator[Proposal]:
-    """For an unsupported value, the only one of a similar sentence that is of its type and not in the response."""
+def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence], untouched: Kept) -> Iterator[Proposal]:
+    """For an unsupported value, the only one of a similar sentence that is of its type and not in the response.
+
+    Among several, the only one whose clause says what the clause of the response says.
+    """
     stated = doubted.sentence.text.casefold()
     for ours in doubted.parts:
         if not _overlaps(ours, doubted.doubts) or _is_common(doubted.response, ours):
@@ -299,6 +343,8 @@ def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence]) ->
                 and not _is_mentioned(ours, source)
                 and (ours.value.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
             ]
+            if len(others) > 1 and not isinstance(ours.value.content, Name):
+                others = [theirs for theirs in others if untouched.is_plain(ours, source, theirs, contradicted=False)]
             if len(others) == 1:
                 ranges = (ours.start, ours.end), source, (others[0].start, others[0].end)
                 yield _fit(doubted.response, *ranges, "candidate", CANDIDATE - rank * NEXT_SENTENCE)
@@ -361,9 +407,7 @@ def _fit(
     noun, known_noun = _NEXT_WORD.match(response, end), _NEXT_WORD.match(source.text, known_end)
     if noun and known_noun and _differ_in_number(noun[1].lower(), known_noun[1].lower()):
         end, known_end = noun.end(), known_noun.end()
-    text = source.text[known_start:known_end]
-    if known_start == 0 and not any(part.start == 0 for part in source.parts) and text[1:2].islower():
-        text = text[:1].lower() + text[1:]
+    text = source.write(known_start, known_end)
     return Proposal(start, end, text, kind, weight, source.cite(known_start, known_end), source)
 
 
@@ -424,13 +468,13 @@ def _choose_part(parts: Iterable[TypedValue], start: int, end: int) -> TypedValu
 
 
 def are_alike(ours: TypedValue, theirs: TypedValue) -> bool:
-    """Whether one value may replace another: of one type, and not a person for a place.
+    """Whether one value may replace another: of one type, and not a person for a place or a date for a weekday.
 
     A value that may be a nationality gives way to a nationality, or to what follows the same words ("in Rome", "in
     Oslo").
     """
     mine, other = ours.value, theirs.value
-    if ours.range.type != theirs.range.type:
+    if ours.range.type != theirs.range.type or (mine.kind == "weekday") != (other.kind == "weekday"):
         return False
     if not (isinstance(mine.content, Name) and isinstance(other.content, Name)):
         return True

@@ -45,6 +45,13 @@ class SourceSentence:
         """The numbers, dates and names that it states, in order."""
         return find_free_parts(self.text)
 
+    def write(self, start: int, end: int) -> str:
+        """Characters of it as within a sentence: a word at its beginning gets a small letter unless a name begins."""
+        text = self.text[start:end]
+        is_word = text[1:2].islower() or text.startswith("A ")
+        is_first = start == 0 and is_word and not any(part.start == 0 for part in self.parts)
+        return text[:1].lower() + text[1:] if is_first else text
+
     def cite(self, start: int, end: int) -> PassageRange:
         """Where characters of it are in the knowledge."""
         return PassageRange(self.passage, self.start + start, self.start + end)

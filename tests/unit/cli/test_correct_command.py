@@ -42,11 +42,11 @@ def test_a_table_shows_before_after_and_why(tmp_path: Path) -> None:
         "⟦four⟧",
         "“six” (number): the knowledge says “four”",
         "unchanged",
-        "not inconsistent",
+        "consistent",
         "refused",
         "⟦Cremona⟧",
         "still inconsistent",
-        "1 corrected, 1 better and still inconsistent; unchanged: 1 not inconsistent, 1 refused.",
+        "1 corrected, 1 better and still inconsistent; unchanged: 1 consistent, 1 refused.",
     ):
         assert text in shown, text
 

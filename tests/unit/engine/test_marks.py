@@ -168,3 +168,18 @@ def test_a_mark_without_a_word_is_none() -> None:
 
 def test_a_mark_inside_another_is_left_out() -> None:
     assert fit("It costs £5.95 a day.", ["5", "95"]) == ["£5.95"]
+
+
+@pytest.mark.parametrize(
+    ("response", "marked", "knowledge", "expected"),
+    [
+        # A value that the knowledge lacks is marked without the words around it that the knowledge has,
+        ("Next-day delivery costs £9.95.", "costs £9.95", "Next-day delivery costs £7.95.", "£9.95"),
+        # and with those that it does not have.
+        ("Next-day delivery costs £9.95.", "costs £9.95", "Next-day delivery is £7.95.", "costs £9.95"),
+        ("It never costs £9.95.", "never costs £9.95", "It costs £7.95.", "never costs £9.95"),
+    ],
+)
+def test_a_value_that_is_absent_is_marked_alone(response: str, marked: str, knowledge: str, expected: str) -> None:
+    assert fit(response, [marked], knowledge, (state(response, "£9.95", "absent", "money"),)) == [expected]
+    assert fit(response, [marked], knowledge, (state(response, "£9.95", "supported", "money"),)) != ["£9.95"]

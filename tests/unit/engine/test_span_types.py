@@ -108,6 +108,27 @@ def test_words_of_a_sentence_that_states_nothing_are_an_opinion() -> None:
     assert describe(make_span("12", "mismatch"), result)[:2] == ("number", "contradicts")
 
 
+@pytest.mark.parametrize(
+    ("response", "text", "expected"),
+    [
+        # A value stays one in a sentence that states nothing,
+        ("Yes, come on Sundays!", "Sundays", ("date", "medium")),
+        ("I have just issued your refund of £189.00.", "£189.00", ("number", "medium")),
+        # and what is said to have been done for the reader is no opinion.
+        ("I have just issued your refund of £189.00.", "issued", ("relation", "medium")),
+        ("Good news! Your order was delivered yesterday.", "delivered", ("relation", "medium")),
+        ("I loved your story.", "loved", ("opinion", "low")),
+        ("I am pleased to hear that your order arrived.", "pleased", ("opinion", "low")),
+    ],
+)
+def test_values_and_claimed_actions_are_no_opinions(response: str, text: str, expected: tuple[str, str]) -> None:
+    explanation = VerifiabilityExplanation((ClassifiedSpan(0, len(response), "non-verifiable", {}, 0.1),))
+    result = MetricResult("verifiability", "scored", 0.9, explanation=explanation)
+    start = response.index(text)
+    (span,) = type_spans(response, [UnsupportedSpan(text, start, start + len(text), "detected")], [result])
+    assert (span.type, span.severity) == expected
+
+
 def test_there_may_be_nothing_to_describe() -> None:
     assert type_spans(RESPONSE, [], ()) == ()
     alone = UnsupportedSpan("a", 0, 1, "detected")
