@@ -6,27 +6,35 @@ knowledge has. Clauses are read as ``roles`` reads them, in the sentences of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 
-from .knowledge import Knowledge, Location, SentenceKey
+from .knowledge import Knowledge, Location, SentenceKey, find_bounds
 from .records import Measure, Value
 from .roles import Segment, list_own_words, read_segments
+from .tokens import Token
 
 CLEAR = 2
 """Words that two clauses share, at least, to say the same thing."""
+MAX_SENTENCE = 1_000
+"""Characters of a sentence, at most, that is read: the time grows faster than its length."""
+RESPONSE = -1
+"""The passage of the response's sentences."""
 _HEDGING = frozenset({"withi"})
 """Stems of words that say nothing of what a value belongs to."""
 
 
 class Counterparts:
-    """The clauses of a response, and those of the knowledge as far as they are asked for."""
+    """The clauses of a response and of the knowledge, by their sentence, as far as they are asked for."""
 
-    def __init__(self, response: str, passages: Sequence[str], knowledge: Knowledge, asked: str) -> None:
+    def __init__(
+        self, response: str, tokens: Sequence[Token], passages: Sequence[str], knowledge: Knowledge, asked: str
+    ) -> None:
         """``asked`` is the last turn, of which a clause without words of its own speaks."""
-        self._response, self._passages, self._knowledge = response, passages, knowledge
-        self._asked = asked
-        self._known: dict[SentenceKey, list[tuple[int, Segment]]] = {}
+        self._response, self._tokens = response, tokens
+        self._passages, self._knowledge = passages, knowledge
+        self._asked = asked[:MAX_SENTENCE]
+        self._clauses: dict[SentenceKey, list[tuple[int, Segment]]] = {}
 
     def find(self, value: Value, rivals: Iterable[tuple[Location, Value]]) -> tuple[list[tuple[Location, Value]], bool]:
         """The rivals whose clauses share the most words with the clause of ``value``.
@@ -52,18 +60,19 @@ class Counterparts:
         is_clear = is_clear and all(own.isdisjoint(known) for known, _ in best)
         return [rival for _, rival in best], is_clear
 
-    def list_beside(self, value: Value) -> tuple[Value, ...]:
+    def list_beside(self, value: Value) -> list[Value]:
         """The other values of the clause of a value of the response."""
-        segment = self._by_start.get(value.start)
-        return () if segment is None else tuple(other for other in segment.values if other.start != value.start)
+        segment = self._find_clause((RESPONSE, value.sentence), value)
+        return [] if segment is None else [other for other in segment.values if other.content != value.content]
 
     def _list_words(self, value: Value) -> Set[str]:
         """The words of the clause of a value; of its sentence or of the last turn if the clause has none."""
-        segment = self._by_start.get(value.start)
+        key = (RESPONSE, value.sentence)
+        segment = self._find_clause(key, value)
         if segment is None:
             return frozenset()
-        sentence = [other for other in self._segments if other.sentence == segment.sentence and not other.amounts]
-        for words in (segment.words, frozenset[str]().union(*(other.words for other in sentence)), self._asked_words):
+        plain = _join(other for _, other in self._read(key) if not other.amounts)
+        for words in (segment.words, plain, self._asked_words):
             heads = words - list_own_words(value) - _HEDGING
             if not all(word.startswith("#") for word in heads):
                 return heads
@@ -71,24 +80,37 @@ class Counterparts:
 
     def _list_known(self, location: Location, value: Value) -> Set[str]:
         """The words of the clause of a value of the knowledge."""
-        if location.key not in self._known:
-            start, end = self._knowledge.find_sentence(location.key)
-            text = self._passages[location.passage][start:end]
-            self._known[location.key] = [
-                (start + other.start, segment) for segment in read_segments(text) for other in segment.values
-            ]
-        segments = self._known[location.key]
-        words = next((segment.words for start, segment in segments if start == location.start), frozenset[str]())
-        return words - list_own_words(value) - _HEDGING
+        segment = self._find_clause(location.key, value)
+        return frozenset() if segment is None else segment.words - list_own_words(value) - _HEDGING
+
+    def _find_clause(self, key: SentenceKey, value: Value) -> Segment | None:
+        return next(
+            (
+                segment
+                for start, segment in self._read(key)
+                if any(start + other.start == value.start for other in segment.values)
+            ),
+            None,
+        )
+
+    def _read(self, key: SentenceKey) -> list[tuple[int, Segment]]:
+        """The clauses of a sentence, each with where the sentence begins; none of a very long one."""
+        if key not in self._clauses:
+            passage, sentence = key
+            text = self._response if passage == RESPONSE else self._passages[passage]
+            start, end = self._bounds[sentence] if passage == RESPONSE else self._knowledge.find_sentence(key)
+            is_read = end - start <= MAX_SENTENCE
+            self._clauses[key] = [(start, segment) for segment in read_segments(text[start:end])] if is_read else []
+        return self._clauses[key]
 
     @cached_property
-    def _segments(self) -> Sequence[Segment]:
-        return read_segments(self._response)
-
-    @cached_property
-    def _by_start(self) -> Mapping[int, Segment]:
-        return {value.start: segment for segment in self._segments for value in segment.values}
+    def _bounds(self) -> dict[int, tuple[int, int]]:
+        return find_bounds(self._tokens)
 
     @cached_property
     def _asked_words(self) -> frozenset[str]:
-        return frozenset[str]().union(*(segment.words for segment in read_segments(self._asked)))
+        return _join(read_segments(self._asked))
+
+
+def _join(segments: Iterable[Segment]) -> frozenset[str]:
+    return frozenset[str]().union(*(segment.words for segment in segments))

@@ -87,6 +87,8 @@ class Operand(NamedTuple):
     """Whether its sentence shares a content word with the response's."""
     certain: bool = True
     """Whether the knowledge has it; the response may add numbers of its own, "two packs"."""
+    words: Set[str] = frozenset()
+    """The content words of its sentence."""
 
 
 def derive(
@@ -269,6 +271,11 @@ def _go_together(left: Operand, right: Operand) -> bool:
     """Whether two numbers may be computed with: of one passage, of sentences about the value, or of the response."""
     passages = (left.sentence_key[0], right.sentence_key[0])
     return min(passages) < 0 or passages[0] == passages[1] or (left.related and right.related)
+
+
+def _are_linked(duration: Operand, moment: Operand) -> bool:
+    """Whether a duration may begin or end at a date or time: "within 15 days of payout", and "payout: 5 June"."""
+    return _go_together(duration, moment) or not duration.words.isdisjoint(moment.words)
 
 
 def _pairs(items: Iterable[Operand]) -> Iterator[tuple[Operand, Operand]]:
@@ -536,7 +543,7 @@ def _derive_clock(target: Clock, items: Sequence[Operand], *, passing: bool) -> 
             continue
         for other in items:
             content = other.value.content
-            if not isinstance(content, Clock) or not _go_together(item, other):
+            if not isinstance(content, Clock) or not _are_linked(item, other):
                 continue
             period = _DAY_MINUTES if content.half_known and target.half_known else _DAY_MINUTES // 2
             for operator, sum_minutes in (("-", content.minutes - minutes), ("+", content.minutes + minutes)):
@@ -549,7 +556,7 @@ def _derive_date(target: Date, items: Sequence[Operand], *, again: bool) -> Iter
     for other, content in dates:
         # The day after a period, on which something opens again.
         day = [(" 1 day", _ONE_DAY)] if again and content.days is not None else []
-        steps = [(f" {item.text}", step) for item, step in _durations(items) if _go_together(item, other)]
+        steps = [(f" {item.text}", step) for item, step in _durations(items) if _are_linked(item, other)]
         for text, duration in [*day, *steps]:
             for direction in (1, -1):
                 if _is_after(target, content, duration, direction):

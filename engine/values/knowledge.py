@@ -269,16 +269,11 @@ class Knowledge:
 
     def find_sentence(self, key: SentenceKey) -> tuple[int, int]:
         """The characters of a sentence."""
-        return self._bounds[key]
+        return self._bounds[key[0]][key[1]]
 
     @cached_property
-    def _bounds(self) -> Mapping[SentenceKey, tuple[int, int]]:
-        bounds: dict[SentenceKey, tuple[int, int]] = {}
-        for passage, tokens in enumerate(self._passages):
-            for token in tokens:
-                start, _ = bounds.get((passage, token.sentence), (token.start, token.end))
-                bounds[passage, token.sentence] = (start, token.end)
-        return bounds
+    def _bounds(self) -> list[dict[int, tuple[int, int]]]:
+        return [find_bounds(tokens) for tokens in self._passages]
 
     def name_together(self, left: Sequence[str], right: Sequence[str]) -> set[SentenceKey]:
         """The sentences that have a word of either name."""
@@ -326,6 +321,15 @@ class Knowledge:
     def _look_up(self, word: str) -> Mapping[SentenceKey, Token]:
         words = self._index[0]
         return words.get(word) or words.get(word.removesuffix("s")) or words.get(f"{word}s") or {}
+
+
+def find_bounds(tokens: Sequence[Token]) -> dict[int, tuple[int, int]]:
+    """The characters of each sentence, by its number."""
+    bounds: dict[int, tuple[int, int]] = {}
+    for token in tokens:
+        start, _ = bounds.get(token.sentence, (token.start, token.end))
+        bounds[token.sentence] = (start, token.end)
+    return bounds
 
 
 def _index_words(

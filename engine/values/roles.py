@@ -42,7 +42,8 @@ MAX_VALUES = 60
 FEW_VALUES = 8
 """Values of the knowledge, at most, in which one word in common suffices."""
 FEW_RIVALS = 5
-"""Values of a kind, at most, that are distinguished in longer knowledge."""
+"""Values of a kind, at most, that are distinguished in longer knowledge by one word that no other clause has; more
+are by ``MATCHED`` such words of the value's own clause."""
 FEW_WORDS, MATCHED = 3, 2
 """Words of the other value's clause, at most, of which one in common suffices in longer knowledge; else so many must
 be shared: of one in a longer clause, about as many exchanges were right answers as wrong ones."""
@@ -272,7 +273,7 @@ def _check(
         matched = heads & theirs[2]
         sure = len(held) <= FEW_VALUES or (
             (len(matched) >= MATCHED or len(theirs[2]) <= FEW_WORDS)
-            and (len(rivals) <= FEW_RIVALS or sum(counts[word] == 1 for word in matched) >= MATCHED)
+            and (len(rivals) <= FEW_RIVALS or sum(counts[word] == 1 for word in matched & around[0]) >= MATCHED)
             and any(counts[word] == 1 for word in matched)
             and not any(word.startswith("#") for word in read - own_words)
         )

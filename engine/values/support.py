@@ -135,14 +135,8 @@ def check_in_steps(
     equations = list(read_equations(response)) if MAY_COMPUTE.search(response) else []
     compared = 0
     for value in values:
-        check: CheckedValue | None = sides.check(value)
         computed = any(item.start <= value.start and value.end <= item.end for item in equations)
-        other = None if computed else sides.find_mismatch(check)
-        if other is not None:
-            check = CheckedValue(value, "contradicted", other)
-        else:
-            derived = sides.derive(check)
-            check = derived if computed else sides.leave_alone(derived)
+        check = sides.decide(value, computed=computed)
         if check is not None and (
             check.outcome in ("supported", "derived")
             or _is_checkable(check.value, negations.get(value.sentence, ()), knowledge)
@@ -269,7 +263,7 @@ class _Sides:
     ) -> None:
         self._response, self._passages = response, passages
         self._said, self._asked = said, {token.lower for token in tokenize(asked)}
-        self._counterparts = Counterparts(response, passages, knowledge, asked)
+        self._counterparts = Counterparts(response, tokens, passages, knowledge, asked)
         self._tokens, self._values = tokens, values
         self._knowledge = knowledge
         self._shared: dict[tuple[int, SentenceKey], int] = {}
@@ -407,13 +401,29 @@ class _Sides:
             return CheckedValue(value, "supported", equal[0][0])
         return CheckedValue(value, "absent", self._choose(value, others) if others and not inside else None)
 
-    def find_mismatch(self, check: CheckedValue) -> Location | None:
+    def decide(self, value: Value, *, computed: bool) -> CheckedValue | None:
+        """What the knowledge says about a value, or how it is ``derived``; None for a number that may be computed.
+
+        An amount that is not ``computed`` in writing is contradicted by the clause that says what its own says.
+        """
+        check = self.check(value)
+        derived = self.derive(check)
+        is_moment = isinstance(value.content, Date | Clock) and derived.outcome == "derived"
+        other = None if computed or is_moment else self._find_mismatch(check)
+        if other is not None:
+            return CheckedValue(value, "contradicted", other)
+        return derived if computed else self.leave_alone(derived)
+
+    def _find_mismatch(self, check: CheckedValue) -> Location | None:
         """What the knowledge's clause that says what the clause of a value says has instead of the value.
 
-        None for a value that the knowledge has, or that may be computed, and where the clause allows it.
+        None for a value that the knowledge has, in a row of a table, or that may be computed, and where the clause
+        allows it.
         """
         value = check.value
         if check.outcome == "supported" or not isinstance(value.content, Measure | Date | Clock):
+            return None
+        if "|" in self._words[value.sentence]:
             return None
         if any(_relate(value, item.value) == "supports" or _is_hour(value, item.value) for item in self._said):
             return None
@@ -458,6 +468,7 @@ class _Sides:
                 self._passages[location.passage][location.start : location.end],
                 location.key,
                 self._count_shared(value, location) > 0,
+                words=self._knowledge.content[location.key],
             )
             for location, theirs in found
         ]
@@ -518,13 +529,14 @@ class _Sides:
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
         """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word.
 
-        Of several passages, those are read that have a sentence which shares a word with the value's, if there are any.
+        An amount is computed from passages that have a sentence which shares a word with its own, if there are any.
         """
         operands = self._knowledge.values
         if len(operands) > MAX_OPERANDS:
             operands = [item for item in operands if self._share(value, item[0])]
         about = {key[0] for key, words in self._knowledge.content.items() if words & self._content[value.sentence]}
-        operands = [item for item in operands if not about or item[0].passage in about]
+        if about and isinstance(value.content, Measure):
+            operands = [item for item in operands if item[0].passage in about]
         return operands if len(operands) <= MAX_OPERANDS else []
 
     def _own(self, value: Value) -> list[Value]:
