@@ -423,7 +423,7 @@ class _Sides:
         value = check.value
         if check.outcome == "supported" or not isinstance(value.content, Measure | Date | Clock):
             return None
-        if "|" in self._words[value.sentence]:
+        if "|" in self._words[value.sentence] or (isinstance(value.content, Clock) and self._is_of_another_zone):
             return None
         if any(_relate(value, item.value) == "supports" or _is_hour(value, item.value) for item in self._said):
             return None
