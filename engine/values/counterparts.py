@@ -60,6 +60,10 @@ class Counterparts:
         is_clear = is_clear and all(own.isdisjoint(known) for known, _ in best)
         return [rival for _, rival in best], is_clear
 
+    def share(self, value: Value, location: Location, theirs: Value) -> bool:
+        """Whether the clauses of two values share a word."""
+        return not self._list_words(value).isdisjoint(self._list_known(location, theirs))
+
     def list_beside(self, value: Value) -> list[Value]:
         """The other values of the clause of a value of the response."""
         segment = self._find_clause((RESPONSE, value.sentence), value)

@@ -417,11 +417,11 @@ class _Sides:
     def _find_mismatch(self, check: CheckedValue) -> Location | None:
         """What the knowledge's clause that says what the clause of a value says has instead of the value.
 
-        None for a value that the knowledge has, in a row of a table, or that may be computed, and where the clause
-        allows it.
+        None for a value in a row of a table, or that may be computed, and where the clause allows it. What the
+        knowledge has elsewhere counts if its clause shares a word with the value's, or its sentence in that passage.
         """
         value = check.value
-        if check.outcome == "supported" or not isinstance(value.content, Measure | Date | Clock):
+        if not isinstance(value.content, Measure | Date | Clock):
             return None
         if "|" in self._words[value.sentence] or (isinstance(value.content, Clock) and self._is_of_another_zone):
             return None
@@ -432,7 +432,16 @@ class _Sides:
         same, is_clear = self._counterparts.find(value, rivals)
         if not is_clear or self._may_be_computed(value, {location.passage for location, _ in same}):
             return None
-        return same[0][0] if all(_relate(value, theirs) == "differs" for _, theirs in same) else None
+        if not all(_relate(value, theirs) == "differs" for _, theirs in same):
+            return None
+        passages = {location.passage for location, _ in same}
+        is_elsewhere = any(
+            self._counterparts.share(value, location, theirs)
+            or (location.passage in passages and self._share(value, location))
+            for location, theirs in (self._knowledge.values if check.outcome == "supported" else ())
+            if _relate(value, theirs) == "supports"
+        )
+        return None if is_elsewhere else same[0][0]
 
     def _is_rival(self, value: Value, location: Location, theirs: Value) -> bool:
         """Whether a value of the knowledge could stand in the place of another, and their sentences have a word."""
