@@ -11,7 +11,7 @@ from functools import cached_property
 
 from .knowledge import Knowledge, Location, SentenceKey, find_bounds
 from .records import Measure, Value
-from .roles import Segment, list_own_words, read_segments
+from .roles import ReadClause, list_own_words, read_segments
 from .tokens import Token
 
 CLEAR = 2
@@ -30,11 +30,11 @@ class Counterparts:
     def __init__(
         self, response: str, tokens: Sequence[Token], passages: Sequence[str], knowledge: Knowledge, asked: str
     ) -> None:
-        """``asked`` is the last turn, of which a clause without words of its own speaks."""
+        """``asked`` is the last turn: a clause without words of its own speaks of what it names."""
         self._response, self._tokens = response, tokens
         self._passages, self._knowledge = passages, knowledge
         self._asked = asked[:MAX_SENTENCE]
-        self._clauses: dict[SentenceKey, list[tuple[int, Segment]]] = {}
+        self._clauses: dict[SentenceKey, list[tuple[int, ReadClause]]] = {}
 
     def find(self, value: Value, rivals: Iterable[tuple[Location, Value]]) -> tuple[list[tuple[Location, Value]], bool]:
         """The rivals whose clauses share the most words with the clause of ``value``.
@@ -45,19 +45,19 @@ class Counterparts:
 
         Returns:
             The rivals of the best clauses, and whether these clearly say the same thing: they share ``CLEAR`` words at
-            least, and half of the words of the response's clause; or there is one that has all of these words. None may
+            least, and half of the words of the response's clause; or one alone has all of these words. None may
             have the value in words ("a year"), and what is counted does not count.
         """
-        words, own = self._list_words(value), list_own_words(value)
+        words, value_words = self._list_words(value), list_own_words(value)
         nouns = value.content.nouns if isinstance(value.content, Measure) else frozenset[str]()
         heads = {word for word in words - nouns if not word.startswith("#")}
         scored = [(self._list_known(*rival), rival) for rival in rivals]
-        most = max((len(words & known) for known, _ in scored), default=0)
-        best = [(known, rival) for known, rival in scored if len(words & known) == most]
-        shared = min((len(words & known - nouns) for known, _ in best), default=0)
+        most = max((len(words & their_words) for their_words, _ in scored), default=0)
+        best = [(their_words, rival) for their_words, rival in scored if len(words & their_words) == most]
+        shared = min((len(words & their_words - nouns) for their_words, _ in best), default=0)
         has_all = len(best) == 1 and bool(heads) and heads <= best[0][0]
         is_clear = has_all or (shared >= CLEAR and 2 * shared >= len(heads))
-        is_clear = is_clear and all(own.isdisjoint(known) for known, _ in best)
+        is_clear = is_clear and all(value_words.isdisjoint(their_words) for their_words, _ in best)
         return [rival for _, rival in best], is_clear
 
     def share(self, value: Value, location: Location, theirs: Value) -> bool:
@@ -87,7 +87,7 @@ class Counterparts:
         segment = self._find_clause(location.key, value)
         return frozenset() if segment is None else segment.words - list_own_words(value) - _HEDGING
 
-    def _find_clause(self, key: SentenceKey, value: Value) -> Segment | None:
+    def _find_clause(self, key: SentenceKey, value: Value) -> ReadClause | None:
         return next(
             (
                 segment
@@ -97,7 +97,7 @@ class Counterparts:
             None,
         )
 
-    def _read(self, key: SentenceKey) -> list[tuple[int, Segment]]:
+    def _read(self, key: SentenceKey) -> list[tuple[int, ReadClause]]:
         """The clauses of a sentence, each with where the sentence begins; none of a very long one."""
         if key not in self._clauses:
             passage, sentence = key
@@ -116,5 +116,5 @@ class Counterparts:
         return _join(read_segments(self._asked))
 
 
-def _join(segments: Iterable[Segment]) -> frozenset[str]:
+def _join(segments: Iterable[ReadClause]) -> frozenset[str]:
     return frozenset[str]().union(*(segment.words for segment in segments))

@@ -135,7 +135,7 @@ class Exchanged(NamedTuple):
     known_end: int
 
 
-class Segment(NamedTuple):
+class ReadClause(NamedTuple):
     """A clause: its words, the words of the label before it ("Group B: …"), and its values."""
 
     words: frozenset[str]
@@ -202,7 +202,7 @@ def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str
     return exchanges
 
 
-def _name_pronouns(segments: Iterable[Segment]) -> Iterator[Segment]:
+def _name_pronouns(segments: Iterable[ReadClause]) -> Iterator[ReadClause]:
     """The clauses of a passage; one with a pronoun has the names of the clause before it, too."""
     names: frozenset[str] = frozenset()
     for segment in segments:
@@ -213,17 +213,17 @@ def _name_pronouns(segments: Iterable[Segment]) -> Iterator[Segment]:
         names = its_names or names
 
 
-def _join_words(segments: Iterable[Segment]) -> frozenset[str]:
+def _join_words(segments: Iterable[ReadClause]) -> frozenset[str]:
     return frozenset().union(*(segment.words for segment in segments))
 
 
-def _join_names(segments: Iterable[Segment]) -> frozenset[str]:
+def _join_names(segments: Iterable[ReadClause]) -> frozenset[str]:
     """The words of the names in some clauses."""
     values = [value for segment in segments for value in segment.values if isinstance(value.content, Name)]
     return frozenset().union(*map(list_own_words, values))
 
 
-def _explains(segments: Sequence[Segment], index: int) -> bool:
+def _explains(segments: Sequence[ReadClause], index: int) -> bool:
     """Whether the clause after one only says more of it, and has no value of its own."""
     following = segments[index + 1] if index + 1 < len(segments) else None
     return (
@@ -237,7 +237,7 @@ def _explains(segments: Sequence[Segment], index: int) -> bool:
 def _check(
     ours: Value,
     around: Sequence[frozenset[str]],
-    held: Sequence[tuple[Value, int, Segment]],
+    held: Sequence[tuple[Value, int, ReadClause]],
     carried: frozenset[str],
     added: frozenset[str],
 ) -> Exchanged | None:
@@ -311,7 +311,7 @@ def _are_parallel(rivals: Sequence[tuple[Value, int, frozenset[str]]]) -> bool:
     return max(map(len, clauses)) <= (LONG if frozenset.intersection(*clauses) else SHORT)
 
 
-def _leave_own(value: Value, segment: Segment) -> frozenset[str]:
+def _leave_own(value: Value, segment: ReadClause) -> frozenset[str]:
     return segment.words - list_own_words(value)
 
 
@@ -367,7 +367,7 @@ def belongs(
     return bool(shared) and all(len(shared) > len(mine[1].words & words) for words in others)
 
 
-def _find(text: str, start: int, end: int) -> Iterator[tuple[Value, Segment]]:
+def _find(text: str, start: int, end: int) -> Iterator[tuple[Value, ReadClause]]:
     for segment in read_segments(text):
         for value in segment.values:
             if value.start < end and start < value.end:
@@ -402,7 +402,7 @@ def _is_same(ours: Value, theirs: Value) -> bool:
     return compare(mine, other) in ("supports", "compatible")
 
 
-def read_segments(text: str) -> list[Segment]:
+def read_segments(text: str) -> list[ReadClause]:
     """The clauses of a text. What is before a colon belongs to all that follows it in the sentence."""
     tokens = tokenize(text)
     quotations = find_quotations(text, tokens)
@@ -412,7 +412,7 @@ def read_segments(text: str) -> list[Segment]:
     ]
     values = sorted([*values, *quotations], key=lambda value: value.start)
     compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
-    segments: list[Segment] = []
+    segments: list[ReadClause] = []
     compared: set[int] = set()
     words: set[str] = set()
     label: set[str] = set()
@@ -431,7 +431,7 @@ def read_segments(text: str) -> list[Segment]:
         if _has_clause(segments, sentence) and not any(word.startswith("=") for word in words):
             words |= {word for word in segments[-1].words if word.startswith("=")}  # "…, the bar at 01:00"
         segments.append(
-            Segment(frozenset(words | label | carried), tuple(inside), sentence, pronoun, carried, subordinate)
+            ReadClause(frozenset(words | label | carried), tuple(inside), sentence, pronoun, carried, subordinate)
         )
         words, inside, pronoun, carried = set(), [], False, frozenset()
         subordinate, skipped, aside = False, False, ""
@@ -514,7 +514,7 @@ def _may_be_subject(value: Value) -> bool:
     return isinstance(content, Name) or (isinstance(content, Measure) and content.measure == "count")
 
 
-def _has_clause(segments: Sequence[Segment], sentence: int) -> bool:
+def _has_clause(segments: Sequence[ReadClause], sentence: int) -> bool:
     """Whether a sentence has a clause already."""
     return bool(segments) and segments[-1].sentence == sentence
 

@@ -417,8 +417,8 @@ class _Sides:
     def _find_mismatch(self, check: CheckedValue) -> Location | None:
         """What the knowledge's clause that says what the clause of a value says has instead of the value.
 
-        None for a value in a row of a table, or that may be computed, and where the clause allows it. What the
-        knowledge has elsewhere counts if its clause shares a word with the value's, or its sentence in that passage.
+        None for a value in a row of a table, or that may be computed, and where the clause allows it. An
+        equal value elsewhere counts if its clause shares a word with the value's, or its sentence in that passage.
         """
         value = check.value
         if not isinstance(value.content, Measure | Date | Clock):
@@ -470,7 +470,7 @@ class _Sides:
         value = check.value
         if check.outcome == "supported" or isinstance(value.content, Name | ExactCode | Days):
             return check
-        found = self._find_operands(value)
+        located = self._find_operands(value)
         operands = [
             Operand(
                 theirs,
@@ -479,7 +479,7 @@ class _Sides:
                 self._count_shared(value, location) > 0,
                 words=self._knowledge.content[location.key],
             )
-            for location, theirs in found
+            for location, theirs in located
         ]
         stated = [
             Operand(
@@ -489,7 +489,7 @@ class _Sides:
         ]
         text = self._response[value.start : value.end]
         words = self._words[value.sentence]
-        passages = {location.passage for location, _ in found}
+        passages = {location.passage for location, _ in located}
         factors = {word for word in FACTORS if word in words or self._knowledge.has_word(word, passages)}
         serves = {word for word in SERVINGS if self._knowledge.has_word(word, passages)}
         if serves:
@@ -516,11 +516,11 @@ class _Sides:
             return check
         if isinstance(value.content, Clock) and self._content[value.sentence]:
             return check  # times of day are many; only of a short answer, "At ten", it is not known what it is about
-        found = self._find_operands(value)
+        located = self._find_operands(value)
         operands = [
-            Operand(theirs, "", location.key, self._count_shared(value, location) > 0) for location, theirs in found
+            Operand(theirs, "", location.key, self._count_shared(value, location) > 0) for location, theirs in located
         ]
-        passages = {location.passage for location, _ in found}
+        passages = {location.passage for location, _ in located}
         lines = self._find_lines(value.sentence)
         stated = [Operand(other, "", (RESPONSE, other.sentence)) for other in self._list_others(value, lines)]
         numbers = [*operands, *self._said, *stated]
