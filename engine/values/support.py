@@ -54,6 +54,7 @@ _CALLED = frozenset({"phone", "email"})
 """The knowledge is expected to have every right value of these kinds."""
 _IN = re.compile(r"\b(?:in|during|for)\s+$", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:from|since|until|till|before|after|outside)\s+(?:the\s+|late\s+|early\s+)?$", re.IGNORECASE)
+_AROUND = re.compile(r"\b(?:before|after)\s+$", re.IGNORECASE)
 _PARTS = re.compile(r" [×+/=-] ")
 _GOES_ON = re.compile(r"\s*(?:to|-|–)\s*\d")
 TAIL = 20
@@ -427,6 +428,9 @@ class _Sides:
             return None
         if any(_relate(value, item.value) == "supports" or _is_hour(value, item.value) for item in self._said):
             return None
+        is_coarse = isinstance(value.content, Date) and value.content.day is None
+        if is_coarse and _AROUND.search(self._response[: value.start][-TAIL:]):
+            return None  # "before September" may be "by 31 August"
         rivals = [item for item in self._knowledge.values if self._is_rival(value, *item)]
         rivals.sort(key=lambda item: (_differ_in_unit(value, item[1]), gap(value.content, item[1].content)))
         same, is_clear = self._counterparts.find(value, rivals)

@@ -36,6 +36,10 @@ HELP = (
 )
 LEAFLET = "Adults: one or two tablets every four to six hours. Do not take more than eight tablets in 24 hours."
 TRIP = "The trip costs €640 for adults and €320 for children under 12. A single room costs €95 extra."
+LOANS = (
+    "Cello: on loan to Viola Datta since 2022. Double bass: bought 2020 for €3,200. The piano has to be tuned by 31 "
+    "August. The rooms are free from 1 September."
+)
 PAGES = (DELIVERY, RETURNS, GUARANTEE, GIFTS, HELP)
 
 ANSWERS = [
@@ -65,6 +69,9 @@ ANSWERS = [
     # Days after "but" are none of the times before it.
     ("Our phone line closes at 6 pm, but the chat is open until 10 pm every day.", HELP, {}),
     ("Our phone line closes at 7 pm, but the chat is open until 10 pm every day.", HELP, {"7 pm": "6 pm"}),
+    # A value that the knowledge has in a clause of something else alone.
+    ("Viola has it, and has had the cello since 2020.", LOANS, {"2020": "2022"}),
+    ("The cello is on loan to her since 2022.", LOANS, {}),
     # A bound is compared with the bound of the same things.
     ("Adults can take up to ten tablets in 24 hours.", LEAFLET, {"ten": "eight"}),
     ("Adults can take up to eight tablets in 24 hours.", LEAFLET, {}),
@@ -124,3 +131,8 @@ def test_a_derivation_takes_numbers_that_belong_together(response: str, knowledg
 )
 def test_a_number_of_other_things_supports_none_that_the_knowledge_names(response: str, expected: str) -> None:
     assert [check.outcome for check in check_values(response, [GIFTS])] == [expected]
+
+
+def test_a_month_that_follows_before_is_a_limit() -> None:
+    (check,) = check_values("The piano has to be tuned before September.", [LOANS])
+    assert check.outcome == "supported"
