@@ -90,11 +90,11 @@ def _compare_bounds(ours: Measure, theirs: Measure) -> Relation | None:
 
     "Up to 25 MB" contradicts "up to 50 MB", and says nothing about "a file of 30 MB".
     """
+    below = ours.hedge in ("less", "at_most") and theirs.hedge in ("less", "at_most")
     if ours.measure == "count":
-        return None
+        return "differs" if below and ours.nouns & theirs.nouns else None
     if ours.hedge == "exact" and theirs.hedge in ("more", "at_least", "less", "at_most"):
         return "compatible"
-    below = ours.hedge in ("less", "at_most") and theirs.hedge in ("less", "at_most")
     above = ours.hedge in ("more", "at_least") and theirs.hedge in ("more", "at_least") and ours.measure in MONEY
     return "differs" if below or above else None
 

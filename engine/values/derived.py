@@ -15,7 +15,7 @@ from itertools import accumulate, combinations, islice, permutations, product
 from typing import NamedTuple
 
 from .numbers import stem
-from .records import Clock, Date, Measure, Value
+from .records import Clock, Content, Date, Measure, Value
 from .tokens import read_table
 from .units import MONEY, UNITS
 
@@ -53,6 +53,8 @@ SERVINGS = frozenset(read_table("serves serving servings portion portions people
 _SERVED = frozenset(map(stem, SERVINGS))
 COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
 """Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
+_OF_MONEY = frozenset({"pay", "pays", "paid", "spend", "spends", "cheaper", "dearer", "discount", "refund"})
+"""Words that name computations of amounts of money alone."""
 _NAMED_FACTORS = {**FACTORS, **CHANGES, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
 """Words that may multiply a number where nothing more is said."""
 _PASSING = frozenset(
@@ -85,6 +87,8 @@ class Operand(NamedTuple):
     """Whether its sentence shares a content word with the response's."""
     certain: bool = True
     """Whether the knowledge has it; the response may add numbers of its own, "two packs"."""
+    words: Set[str] = frozenset()
+    """The content words of its sentence."""
 
 
 def derive(
@@ -114,6 +118,27 @@ def derive(
     return way and f"{way} = {text}"
 
 
+def keep_computing(value: Value, words: Set[str]) -> Set[str]:
+    """The words, of the sentence of a value, that say that it is computed; "refund" of amounts of money only."""
+    naming = COMPUTING | FACTORS.keys() | CHANGES.keys() | RESTS | {"each", "again"}
+    return _leave_money(value.content, words & naming)
+
+
+def _leave_money(content: Content, words: Set[str]) -> Set[str]:
+    of_money = isinstance(content, Measure) and (content.measure in MONEY or content.measure == "share")
+    return words if of_money else words - _OF_MONEY
+
+
+def may_be_factor(value: Value, other: Measure) -> bool:
+    """Whether a number beside a value may be multiplied or added to give it: "two", of "two tickets are £9".
+
+    The ends of a range are none, and an amount of time is one of amounts that are not.
+    """
+    if other.span is not None or other.measure == "rank" or not isinstance(value.content, Measure):
+        return False
+    return other.measure in ("count", "share", value.content.measure) or value.content.measure in MONEY
+
+
 def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], listed: Sequence[Value] = ()) -> bool:
     """Whether an amount may be computed from two or three numbers, one of them not of the knowledge.
 
@@ -132,7 +157,7 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], liste
         return False
     if content.measure == "count" and content.amount < LEAST_COMPUTED:
         return False
-    named = bool(words & COMPUTING)
+    named = bool(_leave_money(content, words & COMPUTING))
     factors = [factor for word, factor in _NAMED_FACTORS.items() if word in words]
     factors += [1 / factor for word, factor in CHANGES.items() if word in words]
     numbers = [(item, item.value.content) for item in operands if isinstance(item.value.content, Measure)]
@@ -140,7 +165,7 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], liste
         for right, second in numbers:
             if left is right or second.measure == "rank":
                 continue
-            if not named and left.sentence_key[0] >= 0 and right.sentence_key[0] >= 0:
+            if min(left.sentence_key[0], right.sentence_key[0]) >= 0 and not (named and _go_together(left, right)):
                 continue
             if _may_be_operand(content, first) and any(_equals(content, amount) for amount in _combine(first, second)):
                 return True
@@ -234,11 +259,28 @@ def _derive_measure(
     if target.measure == "rank":
         return
     alike = [item for item in in_knowledge if _is_alike(target, item.value.content)]
+    words = _leave_money(target, words)
     yield from _add(target, alike, words)
     yield from _subtract(target, alike, stated, words)
     yield from _multiply(target, alike, in_knowledge, stated, words, factors)
     yield from _take_shares(target, alike, [*in_knowledge, *stated], words)
     yield from _measure_time(target, [*in_knowledge, *stated])
+
+
+def _go_together(left: Operand, right: Operand) -> bool:
+    """Whether two numbers may be computed with: of one passage, of sentences about the value, or of the response."""
+    passages = (left.sentence_key[0], right.sentence_key[0])
+    return min(passages) < 0 or passages[0] == passages[1] or (left.related and right.related)
+
+
+def _are_linked(duration: Operand, moment: Operand) -> bool:
+    """Whether a duration may begin or end at a date or time: "within 15 days of payout", and "payout: 5 June"."""
+    return _go_together(duration, moment) or not duration.words.isdisjoint(moment.words)
+
+
+def _pairs(items: Iterable[Operand]) -> Iterator[tuple[Operand, Operand]]:
+    """Pairs of numbers in both orders that may be computed with."""
+    return (pair for pair in permutations(items, 2) if _go_together(*pair))
 
 
 def _is_alike(target: Measure, content: object) -> bool:
@@ -267,15 +309,18 @@ def _add(target: Measure, alike: Sequence[Operand], words: Set[str]) -> Iterator
     same = [item for item in alike if _share_nouns(target, item)]
     groups = [same, *(list(group) for group in _by_place(same))]
     for group in groups:
+        if not (named or all(item.related for item in group)):
+            continue
         # Two numbers of different sentences have little to do with each other.
         alone = len(group) == 2 and group[0].sentence_key != group[1].sentence_key and not named
-        if 2 <= len(group) <= 8 and not alone and _equals(target, sum(map(_amount, group))):
+        together = all(_go_together(group[0], item) for item in group[1:])
+        if 2 <= len(group) <= 8 and together and not alone and _equals(target, sum(map(_amount, group))):
             yield " + ".join(item.text for item in group)
         if words & _AVERAGES and len(group) > 1 and _equals(target, sum(map(_amount, group)) / len(group)):
             yield f"({' + '.join(item.text for item in group)}) / {len(group)}"
     for left, right in combinations(alike, 2):
-        together = left.sentence_key == right.sentence_key and target.measure != "count"
-        if (named or together) and _equals(target, _amount(left) + _amount(right)):
+        together = left.sentence_key == right.sentence_key and target.measure != "count" and left.related
+        if ((named and _go_together(left, right)) or together) and _equals(target, _amount(left) + _amount(right)):
             yield f"{left.text} + {right.text}"
 
 
@@ -296,7 +341,7 @@ def _subtract(target: Measure, alike: Sequence[Operand], stated: Sequence[Operan
     if not words & _DIFFERENCES:
         return
     ours = [item for item in stated if _is_alike(target, item.value.content)]
-    for left, right in permutations([*alike, *ours], 2):
+    for left, right in _pairs(item for item in [*alike, *ours] if _share_nouns(target, item) or _is_bare(item)):
         if (left.sentence_key[0] >= 0 or right.sentence_key[0] >= 0) and _equals(
             target, _amount(left) - _amount(right)
         ):
@@ -313,7 +358,11 @@ def _multiply(
 ) -> Iterator[str]:
     named = bool(words & (_TOTALS | _SHARES | _DIFFERENCES))
     factors = [(factor, word) for word, factor in FACTORS.items() if word in named_factors]
-    factors += [(number, item.text) for item in stated if (named or not item.certain) and (number := _count(item)) > 0]
+    factors += [
+        (number, item.text)
+        for item in stated
+        if (named or not item.certain) and _may_multiply(target, item) and (number := _count(item)) > 0
+    ]
     for factor, factor_text in factors:
         for item in alike:
             if not (_share_nouns(target, item) or _is_bare(item)):
@@ -332,7 +381,7 @@ def _multiply(
             if named_own and _equals(target, _amount(left) + _amount(right)):
                 yield f"{left.text} + {right.text}"
     if target.measure in MONEY or words & _TOTALS:
-        for left, right in permutations(alike, 2):
+        for left, right in _pairs(alike):
             for factor, factor_text in factors:
                 for other, other_text in [(1.0, ""), *factors]:
                     first, second = factor * _amount(left), other * _amount(right)
@@ -343,9 +392,9 @@ def _multiply(
                         yield f"{factor_text} × {left.text} - {second_text}"
     if not named:
         return
-    for left, right in permutations(in_knowledge, 2):
+    for left, right in _pairs(in_knowledge):
         count = _count(right)
-        if count <= 1 or not isinstance(left.value.content, Measure) or left.value.content.measure != target.measure:
+        if count <= 1 or not (_may_multiply(target, right) and _is_alike(target, left.value.content)):
             continue
         if not _share_nouns(target, left) or (target.measure == "count" and right.value.kind != "number"):
             continue
@@ -380,6 +429,12 @@ def _is_bare(item: Operand) -> bool:
     return isinstance(item.value.content, Measure) and not item.value.content.nouns
 
 
+def _may_multiply(target: Measure, item: Operand) -> bool:
+    """Whether a number is a count, or a time in which an amount of money is due: never a duration of durations."""
+    content = item.value.content
+    return isinstance(content, Measure) and (content.measure == "count" or content.measure != target.measure)
+
+
 def _count(item: Operand) -> float:
     """A number as a factor: 2 of "two packs", 3 of "3 hours"; 0 for what is none."""
     content = item.value.content
@@ -396,7 +451,7 @@ def _take_shares(target: Measure, alike: Sequence[Operand], items: Sequence[Oper
         for share in shares:
             for item in [*alike, *(item for item in items if _is_alike(target, item.value.content))]:
                 amount, part = _amount(item), _amount(share)
-                if not _share_nouns(target, item):
+                if not (_share_nouns(target, item) and _go_together(share, item)):
                     continue
                 if _equals(target, amount * part):
                     yield f"{share.text} × {item.text}"
@@ -407,7 +462,7 @@ def _take_shares(target: Measure, alike: Sequence[Operand], items: Sequence[Oper
         if words & _DIFFERENCES and _equals(target, 1 - _amount(share)):
             yield f"100% - {share.text}"
     measures = [item for item in items if isinstance(item.value.content, Measure)]
-    for left, right in permutations(measures, 2):
+    for left, right in _pairs(measures):
         left_content, right_content = left.value.content, right.value.content
         assert isinstance(left_content, Measure)
         assert isinstance(right_content, Measure)
@@ -430,6 +485,8 @@ def _measure_time(target: Measure, items: Sequence[Operand]) -> Iterator[str]:
     days = target.amount if target.measure == "duration" else target.amount * _YEAR_DAYS
     dates = [(item, item.value.content) for item in items if isinstance(item.value.content, Date)]
     for (left, start), (right, end) in permutations(dates, 2):
+        if not _go_together(left, right):
+            continue
         years = start.first is not None and end.first is not None and start.first == start.last
         if not (years and end.first == end.last) and (start.day is None or end.day is None):
             continue
@@ -447,6 +504,8 @@ def _measure_time(target: Measure, items: Sequence[Operand]) -> Iterator[str]:
         return
     clocks = [(item, item.value.content) for item in items if isinstance(item.value.content, Clock)]
     for (left, opens), (right, closes) in permutations(clocks, 2):
+        if not _go_together(left, right):
+            continue
         period = _DAY_MINUTES if opens.half_known and closes.half_known else _DAY_MINUTES // 2
         if abs((closes.minutes - opens.minutes) % period - days * _DAY_MINUTES) < 1e-6:
             yield f"{right.text} - {left.text}"
@@ -484,7 +543,7 @@ def _derive_clock(target: Clock, items: Sequence[Operand], *, passing: bool) -> 
             continue
         for other in items:
             content = other.value.content
-            if not isinstance(content, Clock):
+            if not isinstance(content, Clock) or not _are_linked(item, other):
                 continue
             period = _DAY_MINUTES if content.half_known and target.half_known else _DAY_MINUTES // 2
             for operator, sum_minutes in (("-", content.minutes - minutes), ("+", content.minutes + minutes)):
@@ -494,10 +553,10 @@ def _derive_clock(target: Clock, items: Sequence[Operand], *, passing: bool) -> 
 
 def _derive_date(target: Date, items: Sequence[Operand], *, again: bool) -> Iterator[str]:
     dates = [(item, item.value.content) for item in items if isinstance(item.value.content, Date)]
-    steps = [(f" {item.text}", duration) for item, duration in _durations(items)]
     for other, content in dates:
         # The day after a period, on which something opens again.
         day = [(" 1 day", _ONE_DAY)] if again and content.days is not None else []
+        steps = [(f" {item.text}", step) for item, step in _durations(items) if _are_linked(item, other)]
         for text, duration in [*day, *steps]:
             for direction in (1, -1):
                 if _is_after(target, content, duration, direction):

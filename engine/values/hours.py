@@ -35,6 +35,7 @@ _HOLIDAYS = frozenset({"black", "cyber", "easter", "good"})
 _DASHES = frozenset("-–—")
 _THROUGH = frozenset({*_DASHES, "to", "until", "till", "through", "thru"})
 _TOGETHER = frozenset({",", "and", "&", "/", ", and", "or", "+"})
+_CONTRASTS = frozenset({"but", "while", "whereas", ";"})
 _HALVES = frozenset({"am", "pm", ".", "on"})
 _EXCEPT = frozenset({"except", "excluding", "excl", "but"})
 _OPEN = frozenset(
@@ -245,7 +246,7 @@ def _attach(
     """The values, with each time's days of the week.
 
     Days before times have the times up to the next days, days after times those since the last. Days that directly
-    follow a time are the time's.
+    follow a time are the time's, and days after "but" or "while" are none of the times before it.
     """
     if not groups:
         return list(values)
@@ -266,6 +267,8 @@ def _attach(
             _give(attached, pending, last)
             current = last = None
             pending, sentence = [], tokens[first].sentence
+        if position and any(token.lower in _CONTRASTS for token in tokens[events[position - 1][0] : first]):
+            pending = []
         if group is None:
             pending.append(number)
             if current is not None and not _has_own_days(tokens, attached[number], groups, first):

@@ -21,8 +21,7 @@ from .names import fold_name, split_by_case
 from .numbers import stem
 from .records import Clock, Content, Measure, Name, Value
 from .roles import Exchanged
-from .support import NEGATIONS
-from .tokens import tokenize
+from .tokens import NEGATIONS, tokenize
 
 MAX_CHARS = 60_000
 """Characters of response and knowledge, at most, whose lines are compared."""

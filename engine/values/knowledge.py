@@ -200,6 +200,7 @@ SentenceKey: TypeAlias = tuple[int, int]
 _GENERIC = PLACES | ORGANISATIONS
 _IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
 """Words that an acronym leaves out."""
+_NO_CONTENT = FUNCTION_WORDS | {"within"}
 _PRONOUNS = frozenset(read_table("he she it they his her its their this these"))
 
 
@@ -266,6 +267,14 @@ class Knowledge:
             for read in read_statements(tokens, list_mentions(tokens, names))
         ]
 
+    def find_sentence(self, key: SentenceKey) -> tuple[int, int]:
+        """The characters of a sentence."""
+        return self._bounds[key[0]][key[1]]
+
+    @cached_property
+    def _bounds(self) -> list[dict[int, tuple[int, int]]]:
+        return [find_bounds(tokens) for tokens in self._passages]
+
     def name_together(self, left: Sequence[str], right: Sequence[str]) -> set[SentenceKey]:
         """The sentences that have a word of either name."""
         sides = [{key for word in words for key in self._index[0].get(word, {})} for words in (left, right)]
@@ -289,9 +298,9 @@ class Knowledge:
             _index_words(passage, tokens, words, acronyms)
         return words, acronyms
 
-    def has_word(self, word: str) -> bool:
-        """Whether a passage has a folded word."""
-        return word in self._index[0]
+    def has_word(self, word: str, passages: Set[int]) -> bool:
+        """Whether one of some passages has a folded word."""
+        return any(passage in passages for passage, _ in self._index[0].get(word, ()))
 
     def find_name(self, words: Sequence[str]) -> Location | None:
         """Where a sentence has all words of a name, or its acronym, or the name that it abbreviates.
@@ -312,6 +321,15 @@ class Knowledge:
     def _look_up(self, word: str) -> Mapping[SentenceKey, Token]:
         words = self._index[0]
         return words.get(word) or words.get(word.removesuffix("s")) or words.get(f"{word}s") or {}
+
+
+def find_bounds(tokens: Sequence[Token]) -> dict[int, tuple[int, int]]:
+    """The characters of each sentence, by its number."""
+    bounds: dict[int, tuple[int, int]] = {}
+    for token in tokens:
+        start, _ = bounds.get(token.sentence, (token.start, token.end))
+        bounds[token.sentence] = (start, token.end)
+    return bounds
 
 
 def _index_words(
@@ -361,7 +379,7 @@ def list_content(tokens: Sequence[Token], values: Sequence[Value]) -> Mapping[in
             start, end = next(bounds, (inf, inf))
         words = content[token.sentence]
         lower = token.lower
-        if token.start < start and len(lower) > 2 and lower[0].isalpha() and lower not in FUNCTION_WORDS:
+        if token.start < start and len(lower) > 2 and lower[0].isalpha() and lower not in _NO_CONTENT:
             words.add(stem(COUNTRY_OF.get(lower, lower)))
     return content
 

@@ -13,7 +13,7 @@ from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
 from .demonyms import COUNTRY_OF
 from .records import Hedge, Measure
-from .tokens import Token, read_table, text_at, touches
+from .tokens import NEGATIONS, Token, read_table, text_at, touches
 from .units import (
     AREAS,
     CURRENCY_CODES,
@@ -251,6 +251,8 @@ _SOFT = frozenset({"a", "an", "the", "an estimated"})
 _DETERMINERS = frozenset(read_table("the his her its their our my your this that only"))
 _NOT_RANKS = frozenset(read_table("time times of half , . ! ? ; :"))
 _PER_HOUR = (("per", "hour"), ("an", "hour"), ("/", "h"))
+DENIED = 3
+"""Words, at most, from a negation to "more than"."""
 STEM = 5
 """Letters of a word that must agree for it to be the same noun or content word: "found" and "founded" do."""
 
@@ -457,8 +459,20 @@ def _find_hedge(tokens: Sequence[Token], index: int) -> Hedge:
     for length in (3, 2, 1):
         words = tuple(token.lower for token in tokens[last - length + 1 : last + 1]) if last + 1 >= length else ()
         if words in _HEDGES:
-            return _HEDGES[words]
+            denied = _HEDGES[words] == "more" and _is_denied(tokens, last - length + 1)
+            return "at_most" if denied else _HEDGES[words]
     return "exact"
+
+
+def _is_denied(tokens: Sequence[Token], first: int) -> bool:
+    """Whether a negation is shortly before a token, with words alone between: "do not take more than eight"."""
+    for index in range(first - 1, max(first - 1 - DENIED, -1), -1):
+        token = tokens[index]
+        if token.sentence != tokens[first].sentence or not token.text[0].isalpha():
+            return False
+        if token.lower in NEGATIONS:
+            return text_at(tokens, index + 1) != "only"
+    return False
 
 
 def _hedge_after(tokens: Sequence[Token], end: int, hedge: Hedge) -> Hedge:

@@ -24,8 +24,7 @@ from .names import split_by_case
 from .numbers import stem
 from .quotes import find_quotations
 from .records import Clock, Date, Measure, Name, Quotation, Value
-from .support import NEGATIONS
-from .tokens import Token, read_table, text_at, tokenize
+from .tokens import NEGATIONS, Token, read_table, text_at, tokenize
 from .units import UNITS
 
 TURNS = 3
@@ -43,7 +42,8 @@ MAX_VALUES = 60
 FEW_VALUES = 8
 """Values of the knowledge, at most, in which one word in common suffices."""
 FEW_RIVALS = 5
-"""Values of a kind, at most, that are distinguished in longer knowledge."""
+"""Values of a kind, at most, that are distinguished in longer knowledge by one word that no other clause has; more
+are by ``MATCHED`` such words of the value's own clause."""
 FEW_WORDS, MATCHED = 3, 2
 """Words of the other value's clause, at most, of which one in common suffices in longer knowledge; else so many must
 be shared: of one in a longer clause, about as many exchanges were right answers as wrong ones."""
@@ -73,7 +73,7 @@ _GROUPS = (
     "single alone yourself",
     "member members",
     "non-member non-members",
-    "deposit security refunded refund",
+    "deposit security refunded refund refunds",
     "month monthly",
     "year annual yearly annually",
     "day daily",
@@ -121,6 +121,7 @@ _SPLIT = re.compile(r"^(?:[.!?;,:\n]|and|but|while|whereas|so|then|or)$")
 _COMPARING = frozenset(map(stem, read_table("twice double half thickness than")))
 _DAYS = frozenset(read_table("monday tuesday wednesday thursday friday saturday sunday"))
 _PRONOUNS = frozenset(read_table("he she it they his her its their him them"))
+_COUNT = re.compile(r"#[\d.]+")
 _COMPOUND = re.compile(r"(?<![\w-])[^\W\d_]+(?:-[^\W\d_]+)+")
 
 
@@ -134,7 +135,7 @@ class Exchanged(NamedTuple):
     known_end: int
 
 
-class _Segment(NamedTuple):
+class ReadClause(NamedTuple):
     """A clause: its words, the words of the label before it ("Group B: …"), and its values."""
 
     words: frozenset[str]
@@ -172,12 +173,14 @@ def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str
     """
     if len(response) + sum(map(len, passages)) > MAX_CHARS:
         return []
-    known_values = [(index, segment) for index, text in enumerate(passages) for segment in _name_pronouns(_read(text))]
+    known_values = [
+        (index, segment) for index, text in enumerate(passages) for segment in _name_pronouns(read_segments(text))
+    ]
     held = [(value, index, segment) for index, segment in known_values for value in segment.values]
     if not 1 < len(held) <= MAX_VALUES:
         return []
-    segments = _read(response)
-    turns = [_read(text) for text in reversed(history[-TURNS:])]
+    segments = read_segments(response)
+    turns = [read_segments(text) for text in reversed(history[-TURNS:])]
     asked = [_join_words(turn) for turn in turns]
     meant = next((names for turn in turns if (names := _join_names(turn))), frozenset())
     exchanges: list[Exchanged] = []
@@ -199,28 +202,28 @@ def find_exchanged(response: str, passages: Sequence[str], history: Sequence[str
     return exchanges
 
 
-def _name_pronouns(segments: Iterable[_Segment]) -> Iterator[_Segment]:
+def _name_pronouns(segments: Iterable[ReadClause]) -> Iterator[ReadClause]:
     """The clauses of a passage; one with a pronoun has the names of the clause before it, too."""
     names: frozenset[str] = frozenset()
     for segment in segments:
         its_names = frozenset[str]().union(
-            *(_own_words(value) for value in segment.values if isinstance(value.content, Name))
+            *(list_own_words(value) for value in segment.values if isinstance(value.content, Name))
         )
         yield segment._replace(words=segment.words | names) if segment.pronoun else segment
         names = its_names or names
 
 
-def _join_words(segments: Iterable[_Segment]) -> frozenset[str]:
+def _join_words(segments: Iterable[ReadClause]) -> frozenset[str]:
     return frozenset().union(*(segment.words for segment in segments))
 
 
-def _join_names(segments: Iterable[_Segment]) -> frozenset[str]:
+def _join_names(segments: Iterable[ReadClause]) -> frozenset[str]:
     """The words of the names in some clauses."""
     values = [value for segment in segments for value in segment.values if isinstance(value.content, Name)]
-    return frozenset().union(*map(_own_words, values))
+    return frozenset().union(*map(list_own_words, values))
 
 
-def _explains(segments: Sequence[_Segment], index: int) -> bool:
+def _explains(segments: Sequence[ReadClause], index: int) -> bool:
     """Whether the clause after one only says more of it, and has no value of its own."""
     following = segments[index + 1] if index + 1 < len(segments) else None
     return (
@@ -234,7 +237,7 @@ def _explains(segments: Sequence[_Segment], index: int) -> bool:
 def _check(
     ours: Value,
     around: Sequence[frozenset[str]],
-    held: Sequence[tuple[Value, int, _Segment]],
+    held: Sequence[tuple[Value, int, ReadClause]],
     carried: frozenset[str],
     added: frozenset[str],
 ) -> Exchanged | None:
@@ -243,7 +246,7 @@ def _check(
     ``around`` are the words of the clause, then of ever more of what is before it; ``carried`` are words of the clause
     that do not suffice by themselves, ``added`` are words after it that may tell that the value is right.
     """
-    rivals = [(value, index, _leave_own(value, other)) for value, index, other in held if _is_rival(ours, value)]
+    rivals = [(value, index, _leave_own(value, other)) for value, index, other in held if is_rival(ours, value)]
     same = [item for item in rivals if _is_same(ours, item[0])]
     others = [item for item in rivals if not _is_same(ours, item[0])]
     if isinstance(ours.content, Name):
@@ -258,7 +261,9 @@ def _check(
     contexts = {words for _, _, words in rivals}
     counts = Counter(word for words in contexts for word in words)
     telling = {word for word, count in counts.items() if count < len(contexts)}
-    own_words = _own_words(ours)
+    own_words = list_own_words(ours) | _list_ends(ours)
+    if any(_COUNT.fullmatch(word) and word not in counts for word in around[0] - own_words):
+        return None  # another number of the clause is of neither
     read: frozenset[str] = frozenset()
     for words in around:
         read |= words
@@ -268,7 +273,7 @@ def _check(
         matched = heads & theirs[2]
         sure = len(held) <= FEW_VALUES or (
             (len(matched) >= MATCHED or len(theirs[2]) <= FEW_WORDS)
-            and len(rivals) <= FEW_RIVALS
+            and (len(rivals) <= FEW_RIVALS or sum(counts[word] == 1 for word in matched & around[0]) >= MATCHED)
             and any(counts[word] == 1 for word in matched)
             and not any(word.startswith("#") for word in read - own_words)
         )
@@ -306,11 +311,11 @@ def _are_parallel(rivals: Sequence[tuple[Value, int, frozenset[str]]]) -> bool:
     return max(map(len, clauses)) <= (LONG if frozenset.intersection(*clauses) else SHORT)
 
 
-def _leave_own(value: Value, segment: _Segment) -> frozenset[str]:
-    return segment.words - _own_words(value)
+def _leave_own(value: Value, segment: ReadClause) -> frozenset[str]:
+    return segment.words - list_own_words(value)
 
 
-def _own_words(value: Value) -> frozenset[str]:
+def list_own_words(value: Value) -> frozenset[str]:
     """The words that a value adds to its clause."""
     content = value.content
     if isinstance(content, Quotation):
@@ -341,33 +346,35 @@ def belongs(
     """
     mine = next((item for item in _find(response, *ours)), None)
     known_values = next((item for item in _find(passages[passage], *theirs)), None)
-    if mine is None or known_values is None or not _is_rival(mine[0], known_values[0]):
+    if mine is None or known_values is None or not is_rival(mine[0], known_values[0]):
         return False
     segments = [
         (segment, index, value)
         for index, text in enumerate(passages)
-        for segment in _read(text)
+        for segment in read_segments(text)
         for value in segment.values
-        if _is_rival(mine[0], value) and (index, value.start) != (passage, known_values[0].start)
+        if is_rival(mine[0], value) and (index, value.start) != (passage, known_values[0].start)
     ]
     others = [
         segment.words for segment, _, value in segments if compare(known_values[0].content, value.content) != "supports"
     ]
     if not others:
-        sentence = (part.words for part in _read(passages[passage]) if part.sentence == known_values[1].sentence)
+        sentence = (
+            part.words for part in read_segments(passages[passage]) if part.sentence == known_values[1].sentence
+        )
         return not mine[1].words.isdisjoint(frozenset().union(*sentence))
     shared = mine[1].words & known_values[1].words
     return bool(shared) and all(len(shared) > len(mine[1].words & words) for words in others)
 
 
-def _find(text: str, start: int, end: int) -> Iterator[tuple[Value, _Segment]]:
-    for segment in _read(text):
+def _find(text: str, start: int, end: int) -> Iterator[tuple[Value, ReadClause]]:
+    for segment in read_segments(text):
         for value in segment.values:
             if value.start < end and start < value.end:
                 yield value, segment
 
 
-def _is_rival(ours: Value, theirs: Value) -> bool:
+def is_rival(ours: Value, theirs: Value) -> bool:
     """Whether two values are of one kind, so that one could stand where the other does."""
     mine, other = ours.content, theirs.content
     if isinstance(mine, Measure) and isinstance(other, Measure):
@@ -379,14 +386,23 @@ def _is_rival(ours: Value, theirs: Value) -> bool:
     return type(mine) is type(other)
 
 
+def _list_ends(value: Value) -> frozenset[str]:
+    """Both ends of the range that a count is an end of, as words of its clause."""
+    content = value.content
+    span = content.span if isinstance(content, Measure) and content.measure == "count" else None
+    return frozenset(f"#{amount:g}" for amount in span or ())
+
+
 def _is_same(ours: Value, theirs: Value) -> bool:
     mine, other = ours.content, theirs.content
     if isinstance(mine, Name) and isinstance(other, Name):
         return bool({*mine.words} & {*other.words})
+    if isinstance(mine, Measure) and isinstance(other, Measure) and mine.span and not other.span:
+        return compare(mine, other) == "supports"  # "3 to 5 days" is not "up to 10 days"
     return compare(mine, other) in ("supports", "compatible")
 
 
-def _read(text: str) -> list[_Segment]:
+def read_segments(text: str) -> list[ReadClause]:
     """The clauses of a text. What is before a colon belongs to all that follows it in the sentence."""
     tokens = tokenize(text)
     quotations = find_quotations(text, tokens)
@@ -396,7 +412,7 @@ def _read(text: str) -> list[_Segment]:
     ]
     values = sorted([*values, *quotations], key=lambda value: value.start)
     compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
-    segments: list[_Segment] = []
+    segments: list[ReadClause] = []
     compared: set[int] = set()
     words: set[str] = set()
     label: set[str] = set()
@@ -411,11 +427,11 @@ def _read(text: str) -> list[_Segment]:
         nonlocal words, inside, pronoun, carried, subordinate, aside, skipped
         for value in inside:
             if value.start not in compared:
-                words |= _own_words(value)
+                words |= list_own_words(value)
         if _has_clause(segments, sentence) and not any(word.startswith("=") for word in words):
             words |= {word for word in segments[-1].words if word.startswith("=")}  # "…, the bar at 01:00"
         segments.append(
-            _Segment(frozenset(words | label | carried), tuple(inside), sentence, pronoun, carried, subordinate)
+            ReadClause(frozenset(words | label | carried), tuple(inside), sentence, pronoun, carried, subordinate)
         )
         words, inside, pronoun, carried = set(), [], False, frozenset()
         subordinate, skipped, aside = False, False, ""
@@ -434,14 +450,14 @@ def _read(text: str) -> list[_Segment]:
             if not inside or inside[-1] is not values[position]:
                 inside.append(values[position])
                 if _may_be_subject(values[position]) and not _has_clause(segments, sentence):
-                    named |= _own_words(values[position])
+                    named |= list_own_words(values[position])
             continue
         if token.start < covered:
             continue
         if _SPLIT.match(token.lower) or (skipped and token.lower in FUNCTION_WORDS):
             aside, skipped = "", False
         if token.text == ":" and not _has_clause(segments, sentence):
-            label = words.union(*map(_own_words, inside))
+            label = words.union(*map(list_own_words, inside))
             continue
         if token.start in compounds:
             covered = compounds[token.start].end()
@@ -453,7 +469,7 @@ def _read(text: str) -> list[_Segment]:
             after = text_at(tokens, index + 1)
             subordinate = token.lower == "," and not _SPLIT.match(after)
             if (
-                token.lower == "and"
+                token.lower in ("and", "but")
                 and after not in ("the", "a", "an", "his", "her", "its", "their")
                 and not (index + 1 < len(tokens) and tokens[index + 1].text[0].isupper())
             ):
@@ -498,7 +514,7 @@ def _may_be_subject(value: Value) -> bool:
     return isinstance(content, Name) or (isinstance(content, Measure) and content.measure == "count")
 
 
-def _has_clause(segments: Sequence[_Segment], sentence: int) -> bool:
+def _has_clause(segments: Sequence[ReadClause], sentence: int) -> bool:
     """Whether a sentence has a clause already."""
     return bool(segments) and segments[-1].sentence == sentence
 

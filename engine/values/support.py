@@ -13,6 +13,7 @@ from groundwire.runtime.errors import TooLong
 from ..scheduling.steps import Steps
 from ..schema.explanations import ValueOutcome
 from .comparing import Relation, compare, compare_codes, gap
+from .counterparts import Counterparts
 from .dates import ZONE
 from .demonyms import REGIONS
 from .derived import (
@@ -26,6 +27,8 @@ from .derived import (
     SERVINGS,
     Operand,
     derive,
+    keep_computing,
+    may_be_factor,
     may_follow,
 )
 from .equations import MAY_COMPUTE, Equation, read_equations
@@ -34,21 +37,15 @@ from .names import differ_as_titles, split_by_case
 from .numbers import stem
 from .quotes import find_quotations, find_quoted
 from .records import Clock, Date, Days, ExactCode, Measure, Name, Value
+from .roles import is_rival
 from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
-from .tokens import Token, iterate_tokens, read_table, tokenize
+from .tokens import NEGATIONS, Token, iterate_tokens, tokenize
 
 MAX_COMPARISONS = 500_000
 """Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""
 COMPARISONS_AT_ONCE = 50_000
 TOKENS_AT_ONCE = 10_000
 """Tokens that are read in one go, and comparisons that are made: about 100 ms."""
-NEGATIONS = frozenset(
-    read_table("""
-    not never no nor neither without none cannot isn't wasn't aren't weren't don't doesn't didn't
-""")
-)
-
-
 LARGE_COUNT = 100.0
 """Smaller counts without a noun are of anything: "two of them". A larger one, "69 million", is compared."""
 TURNS, TURN_CHARACTERS = 6, 5_000
@@ -57,6 +54,7 @@ _CALLED = frozenset({"phone", "email"})
 """The knowledge is expected to have every right value of these kinds."""
 _IN = re.compile(r"\b(?:in|during|for)\s+$", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:from|since|until|till|before|after|outside)\s+(?:the\s+|late\s+|early\s+)?$", re.IGNORECASE)
+_AROUND = re.compile(r"\b(?:before|after)\s+$", re.IGNORECASE)
 _PARTS = re.compile(r" [×+/=-] ")
 _GOES_ON = re.compile(r"\s*(?:to|-|–)\s*\d")
 TAIL = 20
@@ -129,19 +127,17 @@ def check_in_steps(
             negations.setdefault(token.sentence, []).append(token.start)
     turns = [turn[:TURN_CHARACTERS] for turn in history[-TURNS:]]
     said = [
-        Operand(value, turn[value.start : value.end], (HISTORY, -1), True, False)
-        for turn in turns
+        Operand(value, turn[value.start : value.end], (HISTORY, number - len(turns)), True, False)
+        for number, turn in enumerate(turns)
         for value in find_values(tokenize(turn))
     ][-MAX_OPERANDS:]
-    asked = {token.lower for turn in turns[-1:] for token in tokenize(turn)}
-    sides = _Sides(response, passages, tokens, values, knowledge, said, asked)
+    sides = _Sides(response, passages, tokens, values, knowledge, said, turns[-1] if turns else "")
     checked: list[CheckedValue] = []
     equations = list(read_equations(response)) if MAY_COMPUTE.search(response) else []
     compared = 0
     for value in values:
-        derived = sides.derive(sides.check(value))
         computed = any(item.start <= value.start and value.end <= item.end for item in equations)
-        check = derived if computed else sides.leave_alone(derived)
+        check = sides.decide(value, computed=computed)
         if check is not None and (
             check.outcome in ("supported", "derived")
             or _is_checkable(check.value, negations.get(value.sentence, ()), knowledge)
@@ -264,10 +260,11 @@ class _Sides:
         values: Sequence[Value],
         knowledge: Knowledge,
         said: Sequence[Operand] = (),
-        asked: Set[str] = frozenset(),
+        asked: str = "",
     ) -> None:
         self._response, self._passages = response, passages
-        self._said, self._asked = said, asked
+        self._said, self._asked = said, {token.lower for token in tokenize(asked)}
+        self._counterparts = Counterparts(response, tokens, passages, knowledge, asked)
         self._tokens, self._values = tokens, values
         self._knowledge = knowledge
         self._shared: dict[tuple[int, SentenceKey], int] = {}
@@ -278,7 +275,7 @@ class _Sides:
             return self._check_name(value, value.content)
         if isinstance(value.content, Clock):
             return self._check_clock(value, value.content)
-        supporting: list[Location] = []
+        supporting: list[tuple[Location, Value]] = []
         differing: list[tuple[Location, Value]] = []
         compatible = counts_others = False
         for location, theirs in self._knowledge.values:
@@ -286,8 +283,8 @@ class _Sides:
             if relation is None:
                 continue
             alike = _count_alike(value, theirs)
-            if relation == "supports":
-                supporting.append(location)
+            if relation == "supports" and not (alike is False and self._is_counted_elsewhere(value, location)):
+                supporting.append((location, theirs))
                 counts_others |= alike is False
             elif relation == "compatible":
                 # A limit of something else allows nothing: "orders above £40" and "delivery costs £5".
@@ -301,23 +298,38 @@ class _Sides:
             ):
                 differing.append((location, theirs))
         differing.sort(key=lambda other: gap(value.content, other[1].content))
-        role = [location for location, _ in differing if self._share(value, location)]
+        role = [item for item in differing if self._share(value, item[0])]
+        if _is_bound(value) and any(map(_is_limit, (theirs for _, theirs in role))):
+            # "Up to ten tablets" is not supported by "two tablets" where the knowledge has another bound.
+            supporting = [item for item in supporting if _is_limit(item[1])]
         # "Six strings" is contradicted by "four strings and six pegs".
         if supporting and not (role and counts_others and len(supporting) == 1):
-            return CheckedValue(value, "supported", self._choose(value, supporting))
+            return CheckedValue(value, "supported", self._choose(value, [location for location, _ in supporting]))
         # A bare number is one of anything.
         bare = isinstance(value.content, Measure) and value.content.measure == "count" and not value.content.nouns
-        others = [] if bare else [location for location, _ in differing]
+        others = [] if bare else differing
         if not role and (value.kind in _CALLED or (isinstance(value.content, ExactCode) and len(others) == 1)):
             role = others  # a number that one calls is right or wrong, whatever else is said
         if role and not compatible and not self._is_exception(value):
-            return CheckedValue(value, "contradicted", self._choose(value, role))
+            return CheckedValue(value, "contradicted", self._choose_alike(value, role))
         if value.kind == "ordinal":
             # "It was first made in Mexico" ranks nothing, but supports "the first".
             words = tokenize(self._response[value.start : value.end])
             word_location = self._knowledge.find_name([word.lower for word in words])
             return CheckedValue(value, "supported" if word_location else "absent", word_location)
-        return CheckedValue(value, "absent", self._choose(value, others) if others and not compatible else None)
+        return CheckedValue(value, "absent", self._choose_alike(value, others) if others and not compatible else None)
+
+    def _choose_alike(self, value: Value, items: Sequence[tuple[Location, Value]]) -> Location:
+        """The location whose clause, then whose sentence, shares the most words with a value's."""
+        if len(items) > 1:
+            items, _ = self._counterparts.find(value, items)
+        return self._choose(value, [location for location, _ in items])
+
+    def _is_counted_elsewhere(self, value: Value, location: Location) -> bool:
+        """Whether a number of a sentence counts other things than the knowledge has in another: "three gift cards"."""
+        assert isinstance(value.content, Measure)
+        nouns, content = value.content.nouns, self._knowledge.content
+        return nouns.isdisjoint(content[location.key]) and any(nouns <= words for words in content.values())
 
     def _is_within(self, value: Value, theirs: Value, location: Location) -> bool:
         """Whether a value of another time says nothing of this one.
@@ -390,19 +402,88 @@ class _Sides:
             return CheckedValue(value, "supported", equal[0][0])
         return CheckedValue(value, "absent", self._choose(value, others) if others and not inside else None)
 
+    def decide(self, value: Value, *, computed: bool) -> CheckedValue | None:
+        """What the knowledge says about a value, or how it is ``derived``; None for a number that may be computed.
+
+        An amount that is not ``computed`` in writing is contradicted by the clause that says what its own says.
+        """
+        check = self.check(value)
+        derived = self.derive(check)
+        is_moment = isinstance(value.content, Date | Clock) and derived.outcome == "derived"
+        other = None if computed or is_moment else self._find_mismatch(check)
+        if other is not None:
+            return CheckedValue(value, "contradicted", other)
+        return derived if computed else self.leave_alone(derived)
+
+    def _find_mismatch(self, check: CheckedValue) -> Location | None:
+        """What the knowledge's clause that says what the clause of a value says has instead of the value.
+
+        None for a value in a row of a table, or that may be computed, and where the clause allows it. An
+        equal value elsewhere counts if its clause shares a word with the value's, or its sentence in that passage.
+        """
+        value = check.value
+        if not isinstance(value.content, Measure | Date | Clock):
+            return None
+        if "|" in self._words[value.sentence] or (isinstance(value.content, Clock) and self._is_of_another_zone):
+            return None
+        if any(_relate(value, item.value) == "supports" or _is_hour(value, item.value) for item in self._said):
+            return None
+        is_coarse = isinstance(value.content, Date) and value.content.day is None
+        if is_coarse and _AROUND.search(self._response[: value.start][-TAIL:]):
+            return None  # "before September" may be "by 31 August"
+        rivals = [item for item in self._knowledge.values if self._is_rival(value, *item)]
+        rivals.sort(key=lambda item: (_differ_in_unit(value, item[1]), gap(value.content, item[1].content)))
+        same, is_clear = self._counterparts.find(value, rivals)
+        if not is_clear or self._may_be_computed(value, {location.passage for location, _ in same}):
+            return None
+        if not all(_relate(value, theirs) == "differs" for _, theirs in same):
+            return None
+        passages = {location.passage for location, _ in same}
+        is_elsewhere = any(
+            self._counterparts.share(value, location, theirs)
+            or (location.passage in passages and self._share(value, location))
+            for location, theirs in (self._knowledge.values if check.outcome == "supported" else ())
+            if _relate(value, theirs) == "supports"
+        )
+        return None if is_elsewhere else same[0][0]
+
+    def _is_rival(self, value: Value, location: Location, theirs: Value) -> bool:
+        """Whether a value of the knowledge could stand in the place of another, and their sentences have a word."""
+        ours, other = value.content, theirs.content
+        if not is_rival(value, theirs) or not self._share(value, location) or not self._says_alike(value, location):
+            return False
+        if isinstance(ours, Clock) and isinstance(other, Clock):
+            return _have_one_end(ours, other) and bool(not ours.days or not other.days or ours.days & other.days)
+        return not self._is_within(value, theirs, location)
+
+    def _may_be_computed(self, value: Value, passages: Set[int]) -> bool:
+        """Whether the response says that a value is computed, or has a number with which it may be.
+
+        So may a passage: "doubled to £34m, the rest".
+        """
+        words = keep_computing(value, self._words[value.sentence] | (self._asked & COMPUTING))
+        words |= {word for word in (*CHANGES, *RESTS) if self._knowledge.has_word(word, passages)}
+        asked = [item.value for item in self._said if item.sentence_key[1] == -1]
+        return bool(words) or any(
+            isinstance(other.content, Measure) and may_be_factor(value, other.content)
+            for other in (*self._counterparts.list_beside(value), *asked)
+        )
+
     def derive(self, check: CheckedValue) -> CheckedValue:
         """A value that the knowledge does not have as derived, if it follows from numbers of the knowledge."""
         value = check.value
         if check.outcome == "supported" or isinstance(value.content, Name | ExactCode | Days):
             return check
+        located = self._find_operands(value)
         operands = [
             Operand(
                 theirs,
                 self._passages[location.passage][location.start : location.end],
                 location.key,
                 self._count_shared(value, location) > 0,
+                words=self._knowledge.content[location.key],
             )
-            for location, theirs in self._find_operands(value)
+            for location, theirs in located
         ]
         stated = [
             Operand(
@@ -412,8 +493,9 @@ class _Sides:
         ]
         text = self._response[value.start : value.end]
         words = self._words[value.sentence]
-        factors = {word for word in FACTORS if word in words or self._knowledge.has_word(word)}
-        serves = {word for word in SERVINGS if self._knowledge.has_word(word)}
+        passages = {location.passage for location, _ in located}
+        factors = {word for word in FACTORS if word in words or self._knowledge.has_word(word, passages)}
+        serves = {word for word in SERVINGS if self._knowledge.has_word(word, passages)}
         if serves:
             factors |= serves
             stated += self._said
@@ -438,12 +520,16 @@ class _Sides:
             return check
         if isinstance(value.content, Clock) and self._content[value.sentence]:
             return check  # times of day are many; only of a short answer, "At ten", it is not known what it is about
-        operands = [Operand(theirs, "", location.key) for location, theirs in self._find_operands(value)]
+        located = self._find_operands(value)
+        operands = [
+            Operand(theirs, "", location.key, self._count_shared(value, location) > 0) for location, theirs in located
+        ]
+        passages = {location.passage for location, _ in located}
         lines = self._find_lines(value.sentence)
         stated = [Operand(other, "", (RESPONSE, other.sentence)) for other in self._list_others(value, lines)]
         numbers = [*operands, *self._said, *stated]
         words = self._words[value.sentence] | (self._asked & COMPUTING)
-        words |= {word for word in (*CHANGES, *RESTS) if self._knowledge.has_word(word)}
+        words |= {word for word in (*CHANGES, *RESTS) if self._knowledge.has_word(word, passages)}
         listed = self._list_others(value, range(lines.start - LISTED, lines.stop + 1))
         return None if may_follow(value, numbers, words, listed) else check
 
@@ -454,10 +540,16 @@ class _Sides:
         return bool(zones) and zones.isdisjoint(match[0].lower() for match in ZONE.finditer(self._response))
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
-        """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word."""
+        """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word.
+
+        An amount is computed from passages that have a sentence which shares a word with its own, if there are any.
+        """
         operands = self._knowledge.values
         if len(operands) > MAX_OPERANDS:
             operands = [item for item in operands if self._share(value, item[0])]
+        about = {key[0] for key, words in self._knowledge.content.items() if words & self._content[value.sentence]}
+        if about and isinstance(value.content, Measure):
+            operands = [item for item in operands if item[0].passage in about]
         return operands if len(operands) <= MAX_OPERANDS else []
 
     def _own(self, value: Value) -> list[Value]:
@@ -587,8 +679,20 @@ def _have_one_end(ours: Clock, theirs: Clock) -> bool:
     return ours.role == theirs.role or not (ours.role and theirs.role)
 
 
+def _differ_in_unit(ours: Value, theirs: Value) -> bool:
+    """Whether two amounts are written in other units: 14 days, and three years."""
+    mine, other = ours.content, theirs.content
+    return isinstance(mine, Measure) and isinstance(other, Measure) and mine.factor != other.factor
+
+
 def _is_limit(value: Value) -> bool:
     return isinstance(value.content, Measure) and value.content.hedge in ("more", "at_least", "less", "at_most")
+
+
+def _is_bound(value: Value) -> bool:
+    """Whether a count has an upper bound, as amounts that are allowed have: "up to ten tablets"."""
+    content = value.content
+    return isinstance(content, Measure) and content.measure == "count" and content.hedge in ("less", "at_most")
 
 
 def _is_past(ours: Clock, theirs: Clock) -> bool:

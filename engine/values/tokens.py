@@ -33,6 +33,13 @@ _ABBREVIATIONS = frozenset(
 )
 
 
+NEGATIONS = frozenset(
+    read_table("""
+    not never no nor neither without none cannot isn't wasn't aren't weren't don't doesn't didn't
+""")
+)
+
+
 class Token(NamedTuple):
     """A number in digits, a word or a single other character: ``text == whole[start:end]``."""
 

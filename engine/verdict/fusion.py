@@ -22,8 +22,7 @@ from ..metrics import Metric, find
 from ..metrics.base import HasRange
 from ..schema.results import MetricResult, Verdict
 from ..text.words import find_overlaps, words
-from ..values.support import NEGATIONS
-from ..values.tokens import iterate_tokens
+from ..values.tokens import NEGATIONS, iterate_tokens
 
 
 def features(results: Mapping[str, MetricResult]) -> dict[str, float]:

@@ -25,8 +25,7 @@ from ..values.knowledge import find_values
 from ..values.names import fold_name
 from ..values.numbers import stem
 from ..values.statements import may_state
-from ..values.support import NEGATIONS
-from ..values.tokens import read_table, tokenize
+from ..values.tokens import NEGATIONS, read_table, tokenize
 
 TELLING = frozenset(
     read_table("""

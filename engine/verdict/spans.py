@@ -40,8 +40,7 @@ from ..schema.explanations import (
 from ..schema.results import MetricResult
 from ..text.words import WORD, find_overlaps, words
 from ..values.knowledge import find_values
-from ..values.support import NEGATIONS
-from ..values.tokens import read_table, tokenize
+from ..values.tokens import NEGATIONS, read_table, tokenize
 
 MARKED = 1.0
 """Weight from which a word is marked."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from groundwire.engine.text.normalization import FUNCTION_WORDS
 from groundwire.engine.text.words import WORD
-from groundwire.engine.values.support import NEGATIONS
+from groundwire.engine.values.tokens import NEGATIONS
 
 MAX_WORDS = 7
 """Words of a difference, at most, on either side."""
