@@ -179,6 +179,8 @@ class Front:
             logs.log.error("defect", exc_info=error, extra={logs.FIELDS: {"request_id": request_id}})
             refusal = Refusal("failed", "The server has a defect; its log has the request id and the reason.")
         finally:
+            if refusal is not None and refusal.code == "failed":
+                refusal = service.readiness.find_refusal() or refusal  # its processes have ended one after the other
             if refusal is not None and status is None and refusal.code != "client_closed":
                 await respond_with_problem(refusal, request_id, scope, body.receive, send_with_id)
             if refusal is not None:
