@@ -1,4 +1,4 @@
-"""Texts that state nothing, and texts that state something nobody gave knowledge for."""
+"""Texts that state nothing, and texts that state something for which there is no knowledge."""
 
 from __future__ import annotations
 
