@@ -89,8 +89,8 @@ def looks_foreign(text: str) -> bool:
 
     Clear means that most of its letters are of another script than Latin; or that among six or more lower-case words,
     twice as many are of other languages as of English; or that twelve or more are of neither. Fewer than six words are
-    foreign if four are of other languages and none is of English. Names do
-    not count, so a list of them in Latin letters is never foreign.
+    foreign if four are of other languages and none is of English. Names do not count, so a list of them in Latin
+    letters is never foreign.
 
     >>> looks_foreign("Die Frist beträgt 60 Tage und kann nicht verlängert werden.")
     True

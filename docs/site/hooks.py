@@ -30,7 +30,7 @@ DOWNLOADS = (
     "deploy/nginx/groundwire.conf",
     "deploy/systemd/groundwire.service",
 )
-"""Files of the repository that the site has too, for those who install wheels."""
+"""Files of the repository that the site has too, for installations from wheels."""
 REPOSITORY_FILES = re.compile(r"\]\((?:\.\./)+((?!docs/)[^)\s#]+)(#[^)]*)?\)")
 sys.path.insert(0, str(ROOT))
 
