@@ -49,9 +49,9 @@ FOLDING_THREADS = 2
 
 def work() -> None:
     """Answer the messages of standard input on standard output; the process ends when they end."""
-    # Ctrl-C reaches all processes of a terminal, and a service manager may ask all processes of a service to end: it is
-    # the engine that ends these, after their requests.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # Ctrl-C, and the end of a terminal, reach all its processes, and a service manager may ask all processes of a
+    # service to end: it is the engine that ends these, after their requests.
+    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(number, signal.SIG_IGN)
     source, out = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library may print

@@ -24,6 +24,14 @@ each, with ``raise … from error``.
 
 from __future__ import annotations
 
+import re
+
+_NO_MEMORY = re.compile(
+    r"Failed to allocate memory(?: for requested buffer of size (\d+))?|bad_alloc|out of memory|Cannot allocate memory"
+    r"|failed to map segment",
+    re.IGNORECASE,
+)
+
 
 class GroundwireError(Exception):
     """Base of every error Groundwire raises on purpose."""
@@ -97,3 +105,18 @@ class EngineClosed(GroundwireError):
 
 class StreamClosed(GroundwireError):
     """A stream was closed, or is finished, and takes no more text."""
+
+
+def describe_shortage(error: BaseException) -> str:
+    """Say that a library's error is for want of memory, and of how much if it says so; empty for other errors.
+
+    >>> describe_shortage(RuntimeError("bfc_arena.cc:360 Failed to allocate memory for requested buffer of size 16"))
+    'memory is short (16 bytes could not be allocated)'
+    >>> describe_shortage(ImportError("libx.so: failed to map segment from shared object"))
+    'memory is short'
+    """
+    match = _NO_MEMORY.search(str(error))
+    if match is None and not isinstance(error, MemoryError):
+        return ""
+    size = f" ({int(match[1]):,} bytes could not be allocated)" if match is not None and match[1] else ""
+    return f"memory is short{size}"

@@ -42,7 +42,9 @@ def _is_unmarked(character: str) -> bool:
 
 
 MIN_WORDS = 6
-"""Fewer lower-case words say nothing about a language."""
+"""Of fewer lower-case words, only words of other languages say something about a language."""
+LEAST_OTHERS = 4
+"""So many of them."""
 MIN_LETTERS = 2
 """A single letter of another script, such as π, says nothing either."""
 MAX_CHARACTERS = 20_000
@@ -86,8 +88,9 @@ def looks_foreign(text: str) -> bool:
     """Whether ``text`` is clearly in another language than English, by its first 20,000 characters.
 
     Clear means that most of its letters are of another script than Latin; or that among six or more lower-case words,
-    twice as many are of other languages as of English; or that twelve or more are of neither. Names do
-    not count, so a list of them in Latin letters is never foreign.
+    twice as many are of other languages as of English; or that twelve or more are of neither. Fewer than six words are
+    foreign if four are of other languages and none is of English. Names do not count, so a list of them in Latin
+    letters is never foreign.
 
     >>> looks_foreign("Die Frist beträgt 60 Tage und kann nicht verlängert werden.")
     True
@@ -103,10 +106,10 @@ def looks_foreign(text: str) -> bool:
         if others >= MIN_LETTERS and others > len(scripts) / 2:
             return True
     words = [word for word in _WORD.findall(text) if word.islower()]
-    if len(words) < MIN_WORDS:
-        return False
     english = sum(word in ENGLISH for word in words)
     others = sum(word in OTHERS for word in words)
+    if len(words) < MIN_WORDS:
+        return english == 0 and others >= LEAST_OTHERS
     return others >= 2 * max(1, english) or (english == others == 0 and len(words) >= 2 * MIN_WORDS)
 
 

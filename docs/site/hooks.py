@@ -7,6 +7,7 @@
 - ``{{ facts METRICS }}`` is replaced by table rows from the metrics' records.
 - ``{{ figure CELLS }}`` is replaced by the last cell of the row of a page of quality that begins with these cells.
 - ``{{ domains }}`` and ``{{ range RATE }}`` are replaced by figures of the default verdict (quality_default.md).
+- Links to ``DOWNLOADS`` lead to copies of these files.
 - ``{{ cost ROLES }}`` and the other names in ``TABLES`` are replaced by figures from bench/results.
 """
 
@@ -23,6 +24,13 @@ from typing import Any, Literal, get_args, get_origin
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "bench" / "results"
+DOWNLOADS = (
+    "requirements.lock",
+    "deploy/helm/groundwire/alerts.yaml",
+    "deploy/nginx/groundwire.conf",
+    "deploy/systemd/groundwire.service",
+)
+"""Files of the repository that the site has too, for installations from wheels."""
 REPOSITORY_FILES = re.compile(r"\]\((?:\.\./)+((?!docs/)[^)\s#]+)(#[^)]*)?\)")
 sys.path.insert(0, str(ROOT))
 
@@ -637,9 +645,11 @@ def expand(text: str) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the page of the command line."""
+    """Add the page of the command line, and the files to download."""
     from mkdocs.structure.files import File
 
+    for path in DOWNLOADS:
+        files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
     files.append(File.generated(config, "reference/cli.md", content=write_cli_page()))
     return files
 
@@ -648,4 +658,5 @@ def on_page_markdown(markdown: str, page: Any, **context: Any) -> str:
     """Expand the marks of a page, and let the search list what users read before what contributors read."""
     boost = next((boost for prefix, boost in SEARCH_BOOSTS.items() if page.file.src_uri.startswith(prefix)), 1)
     page.meta.setdefault("search", {}).setdefault("boost", boost)
-    return expand(markdown)
+    downloads = "|".join(map(re.escape, DOWNLOADS))
+    return re.sub(rf"\]\(\.\./((?:\.\./)*(?:{downloads})\))", r"](\1", expand(markdown))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from .policies import states_policy
+from .small_talk import is_small_talk
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FIRST_PERSON = frozenset({"i", "i'm", "i've", "i'd", "i'll", "my", "me", "mine", "myself"})
@@ -70,14 +71,15 @@ def asserts(sentence: str) -> bool:
 
 
 def abstains(sentence: str) -> bool:
-    """Whether a sentence asks, says that its speaker does not know, apologises, or offers further help.
+    """Whether a sentence asks, says that its speaker does not know, apologises, greets, or offers help.
 
     >>> abstains("Sorry, I couldn't find that."), abstains("What is your order number?"), abstains("It costs 20 euros.")
     (True, True, False)
     """
     lower = _fold(sentence)
     asks = lower.rstrip("\"')*_ ").endswith("?")
-    return asks or _ABSTAINING.search(lower) is not None or _POLITE.search(lower) is not None
+    is_polite = _POLITE.search(lower) is not None or is_small_talk(sentence)
+    return asks or is_polite or _ABSTAINING.search(lower) is not None
 
 
 def _fold(sentence: str) -> str:

@@ -6,6 +6,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, distributions, version
 
 import onnxruntime as ort
+import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -25,7 +26,8 @@ PACKAGES = ("groundwire", "onnxruntime", "onnxruntime-gpu", "numpy", "tokenizers
 def doctor() -> None:
     """Print versions, processor, devices, known installation problems, and whether the embedded bundles are intact.
 
-    Paste the output into a bug report.
+    Exits with 1 if a bundle is damaged or there is an installation problem; a device or a bundle that is not installed
+    is fine. Paste the output into a bug report.
 
         groundwire doctor
     """
@@ -38,11 +40,19 @@ def doctor() -> None:
     table.add_row("processor", f"{usable_cores()} usable, {', '.join(processor_features()) or 'features unknown'}")
     for kind in PROVIDERS:
         table.add_row(kind, _check_device(Device(kind)))
-    for problem in _find_problems():
+    problems = _find_problems()
+    for problem in problems:
         table.add_row("[red]problem[/]", escape(problem))
+    is_damaged = False
     for name in dict.fromkeys((*SHIPPED, *embedded())):
-        table.add_row(f"bundle {name}", _check_bundle(name))
+        try:
+            table.add_row(f"bundle {name}", _check_bundle(name))
+        except GroundwireError as error:
+            is_damaged = True
+            table.add_row(f"bundle {name}", f"[red]{escape(str(error))}[/]")
     display.output_console().print(table)
+    if problems or is_damaged:
+        raise typer.Exit(1)
 
 
 def _find_version(package: str) -> str:
@@ -86,13 +96,11 @@ def _find_problems() -> list[str]:
 
 
 def _check_bundle(name: str) -> str:
+    """What an embedded bundle has; GroundwireError if a file of it is damaged."""
     if name not in embedded():
         return f"[dim]not installed: pip install groundwire-{name}, or bundles/packaging/{name} in a checkout[/]"
-    try:
-        bundle = Bundle.open(name)
-        bundle.verify()
-    except GroundwireError as error:
-        return f"[red]{escape(str(error))}[/]"
+    bundle = Bundle.open(name)
+    bundle.verify()
     manifest = bundle.manifest
     size_mb = manifest.size / 1e6
     return f"[green]intact[/], {size_mb:.1f} MB, digest {manifest.digest()}, roles {', '.join(manifest.roles)}"

@@ -54,10 +54,11 @@ class Connections:
         next(iter(self.waiting)).end("displaced")
         return True
 
-    def note_end(self, reason: str) -> None:
-        """Count a connection that the server has closed, and log it, seldom."""
+    def note_end(self, reason: str, client: tuple[str, int] | None = None) -> None:
+        """Count a connection of a client that the server has closed, and log it, seldom."""
         self._monitoring.connections_closed.labels(reason).inc()
-        logs.connections.warning("connection closed", extra={logs.FIELDS: {"reason": reason}})
+        peer = {} if client is None else {"peer": client[0]}
+        logs.connections.warning("connection closed", extra={logs.FIELDS: {"reason": reason, **peer}})
 
 
 def count_descriptors() -> int:
@@ -137,7 +138,7 @@ class Connection(HttpToolsProtocol):
     def end(self, reason: str) -> None:
         """Close the connection for a reason that is counted."""
         self._shared.waiting.pop(self, None)
-        self._shared.note_end(reason)
+        self._shared.note_end(reason, self.client)
         self.transport.close()
 
     def _check(self) -> None:
@@ -148,7 +149,7 @@ class Connection(HttpToolsProtocol):
             self._writes_since = now
         self._unwritten = unwritten
         if now - self._writes_since >= self._shared.max_idle_seconds:
-            self._shared.note_end("not read")
+            self._shared.note_end("not read", self.client)
             self.transport.abort()
         elif self in self._shared.waiting and now - self._waits_since >= self._shared.max_headers_seconds:
             self.end("no request")

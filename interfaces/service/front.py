@@ -179,6 +179,8 @@ class Front:
             logs.log.error("defect", exc_info=error, extra={logs.FIELDS: {"request_id": request_id}})
             refusal = Refusal("failed", "The server has a defect; its log has the request id and the reason.")
         finally:
+            if refusal is not None and refusal.code == "failed":
+                refusal = service.readiness.find_refusal() or refusal  # its processes have ended one after the other
             if refusal is not None and status is None and refusal.code != "client_closed":
                 await respond_with_problem(refusal, request_id, scope, body.receive, send_with_id)
             if refusal is not None:
@@ -202,7 +204,7 @@ class Front:
     def _note(self, scope: Scope, path: str, context: RequestContext, refusal: Refusal | None) -> None:
         """Count the request and its refusals, and log it in one line."""
         monitoring = self._service.monitoring
-        seconds = self._service.now() - context.arrived
+        seconds, client = self._service.now() - context.arrived, scope.get("client")
         monitoring.requests.labels(context.route, context.status).inc()
         monitoring.request_seconds.labels(context.route).observe(seconds)
         for code in context.refusals:
@@ -216,6 +218,9 @@ class Front:
             route=context.route,
             status=context.status,
             code=None if refusal is None else refusal.code,
+            detail=refusal.detail if refusal is not None and refusal.code == "failed" else None,
+            tenant=context.tenant or None,
+            peer=client[0] if refusal is not None and client else None,
             ms=round(seconds * 1000, 3),
             **context.log_fields,
         )

@@ -80,13 +80,18 @@ class Readiness:
 
     def check_computes(self) -> None:
         """Raise Refusal ``not_ready`` while models are being warmed, if that failed, and while no process computes."""
+        if refusal := self.find_refusal():
+            raise refusal
+
+    def find_refusal(self) -> Refusal | None:
+        """What ``check_computes`` raises."""
         if not self.is_warm:
             detail = self.problem or "The models are being warmed up."
         elif not self._engine.core.processes:
             detail = "No worker process computes: all of them have ended and are being replaced."
         else:
-            return
-        raise Refusal("not_ready", f"{detail} Try again in a second.", headers={"Retry-After": "1"})
+            return None
+        return Refusal("not_ready", f"{detail} Try again in a second.", headers={"Retry-After": "1"})
 
     async def check(self) -> None:
         """Raise Refusal ``not_ready`` or ``closed`` unless the server should be sent requests."""

@@ -69,7 +69,7 @@ class RepeatFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to log the record."""
-        key = f"{record.msg} {getattr(record, FIELDS, '')}"
+        key = f"{record.msg} {getattr(record, FIELDS, {}).get('reason', '')}"
         if record.levelno < logging.WARNING:
             return True
         now = self._now()

@@ -24,6 +24,8 @@ from .settings import Settings
 from .state import RequestContext, Service
 
 T = TypeVar("T")
+LOOK_SECONDS = 0.5
+"""Between two looks at the worker processes while a request waits."""
 CLIENT_LEFT = "The client has closed the connection."
 DEADLINE_HEADER = "groundwire-deadline-ms"
 GRPC_HEADER = "grpc-timeout"
@@ -99,23 +101,28 @@ class ServiceRequest:
     async def wait_for(self, work: Awaitable[T]) -> T:
         """The result of ``work``, which is cancelled if the client leaves; then Refusal ``client_closed``.
 
-        The body must have been read.
+        Refusal ``not_ready`` if all worker processes end meanwhile. The body must have been read.
         """
-        return await run_both(refuse_when_gone(self.http), _await(work))
+        return await run_both(refuse_when_gone(self.http), _await(work), self.service.readiness.check_computes)
 
 
 async def _await(work: Awaitable[T]) -> T:
     return await work
 
 
-async def run_both(reading: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T]) -> T:
+async def run_both(
+    reading: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T], check: Callable[[], None] = lambda: None
+) -> T:
     """The result of ``work``, when it has one; before, the error that ends ``reading``, which does not end otherwise.
 
-    Whatever is not finished then is cancelled, and has ended when this returns.
+    The error that ``check`` raises ends both; it is called every ``LOOK_SECONDS``. Whatever is not finished then is
+    cancelled, and has ended when this returns.
     """
     working, listening = asyncio.ensure_future(work), asyncio.ensure_future(reading)
     try:
-        await asyncio.wait((working, listening), return_when=asyncio.FIRST_COMPLETED)
+        both = working, listening
+        while not (await asyncio.wait(both, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED))[0]:
+            check()
         if not working.done():
             listening.result()
         return await working

@@ -84,11 +84,15 @@ def note_score(request: ServiceRequest, score: Score) -> None:
 
 def refuse_stopped_score(score: Score) -> None:
     """Raise Refusal if one of the score's metrics was stopped."""
-    messages = {f"{name}: {result.message}" for name, result in score.metrics.items() if result.value is None}
+    names: dict[str, list[str]] = {}
+    for name, result in sorted(score.metrics.items()):
+        if result.value is None:
+            names.setdefault(result.message, []).append(name)
+    messages = [f"{', '.join(of_message)}: {message}" for message, of_message in names.items()]
     refuse_stopped(
         score.status,
         (result.status for result in score.metrics.values()),
-        " ".join(sorted(messages)) or score.message,
+        " ".join(messages) or score.message,
         score,
     )
 

@@ -207,6 +207,8 @@ def run(
     for warning in list_warnings(settings, os.environ):
         logs.write(logging.WARNING, "warning", detail=warning)
     disable_created_metrics()  # type: ignore[no-untyped-call]
+    bundles = "+".join(map(str, (settings.bundle, *settings.extra)))
+    logs.write(logging.INFO, "loading", version=VERSION, bundle=bundles, workers=settings.workers)
     with listen(settings) as listener, load_engine(settings) as engine:
         front = make(engine, settings)
         freeze_objects()
@@ -241,9 +243,16 @@ def run(
         if on_listening is not None:
             on_listening(url)
         with keep_signals():
+            drain_on_hangup(server)
             server.run(sockets=[listener])
     logs.write(logging.INFO, "stopped")
     return 0
+
+
+def drain_on_hangup(server: DrainingServer) -> None:
+    """Let the end of its terminal (SIGHUP) stop a server as SIGTERM does, unless it is ignored, as by ``nohup``."""
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda _, frame: server.handle_exit(signal.SIGTERM, frame))
 
 
 @contextmanager

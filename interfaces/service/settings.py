@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import stat
+import sys
 import textwrap
 import tomllib
 import types
@@ -297,13 +299,17 @@ def read_tokens(settings: Settings) -> tuple[str, ...]:
 
 
 def list_warnings(settings: Settings, environment: Mapping[str, str]) -> list[str]:
-    """What is probably not meant: a server that anyone in the network may ask, and misspelt variables."""
+    """What is probably not meant: a server that anyone in the network may ask, tokens that anyone on the machine may
+    read, and misspelt variables."""
     warnings = []
     if not read_tokens(settings) and not _is_loopback(settings.host):
         warnings.append(
             f"There are no tokens and the host is {settings.host}: whoever reaches this address may send requests. Set "
             "GROUNDWIRE_TOKENS or token_file, or let a proxy check who asks."
         )
+    file = settings.token_file
+    if file is not None and sys.platform != "win32" and Path(file).stat().st_mode & stat.S_IROTH:
+        warnings.append(f"Every user of this machine can read the tokens in {file}: chmod 600 {file}.")
     names = [f"{PREFIX}{field.upper()}" for field in settings.__struct_fields__]
     warnings += [
         f"The environment has {name}, which is no setting{suggest(name, names)}; it is ignored."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..bundle import Bundle
-from ..errors import BundleError, GroundwireError
+from ..errors import BundleError, GroundwireError, describe_shortage
 from ..manifest import ClassifierRole, Role, TokenClassifierRole
 from ..ort.session import DeviceProfile, Graph
 from .classifier import Classifier, TokenClassifier
@@ -35,9 +35,9 @@ def load_group(names: tuple[str, ...], roles: Mapping[str, tuple[Role, Bundle]],
     except GroundwireError:
         raise
     except Exception as error:  # whatever a library makes of files that fit their digests and not each other
-        raise BundleError(
-            f"The role {names[0]!r} of {bundle.directory} cannot be loaded: {error}. Export it again."
-        ) from error
+        shortage = describe_shortage(error)
+        advice = f"{shortage}. Give the process more memory." if shortage else f"{error}. Export it again."
+        raise BundleError(f"The role {names[0]!r} of {bundle.directory} cannot be loaded: {advice}") from error
 
 
 def _load_head(role: Role, bundle: Bundle, profile: DeviceProfile, session: Graph) -> GraphHead:

@@ -14,7 +14,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ..cores import usable_cores
-from ..errors import BundleError, DeviceError, ModelError
+from ..errors import BundleError, DeviceError, ModelError, describe_shortage
 from ..kserve.server import Server
 from ..manifest import ShapePlan
 from ..protobuf import encode_field, encode_message
@@ -278,6 +278,8 @@ def open_file(path: Path, profile: DeviceProfile, options: Mapping[str, str] | N
     except DeviceError:
         raise
     except Exception as error:  # ONNX Runtime's exceptions share no public base
+        if shortage := describe_shortage(error):
+            raise BundleError(f"{path} cannot be loaded: {shortage}. Give the process more memory.") from error
         raise BundleError(
             f"{path} cannot be loaded: {error}. Run `groundwire bundle verify {path.parent}`; "
             "if it is intact, export the bundle with this version of ONNX Runtime."
@@ -288,6 +290,8 @@ def translate(error: Exception, name: str, device: Device) -> ModelError | Devic
     """A device that cannot run a graph of one node any more is lost, whatever the error says; else the run of the graph
     ``name`` failed, for want of memory say."""
     failure = None if device.kind == "cpu" else find_failure(device)
+    if failure is None and (shortage := describe_shortage(error)):
+        return ModelError(f"{name} failed on {device}: {shortage}. Send shorter texts, or give it more memory.")
     if failure is None:
         return ModelError(f"{name} failed on {device}: {error}")
     return DeviceError(
@@ -311,7 +315,7 @@ def _open(
             graph = rewritten
     options.intra_op_num_threads = profile.threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what fails is in the error
     # Several graphs share the cores; a pool that spins while another graph runs takes its time away.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # Addition and Gelu as one operator take longer than as two: 4.5 % of a BERT's time (ONNX Runtime 1.31).

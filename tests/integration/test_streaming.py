@@ -15,6 +15,7 @@ from groundwire.engine import Engine, EngineClosed, Score
 from groundwire.engine.schema.results import Timings
 from groundwire.guard import Guard, Policy, Release, SentenceEvent
 from groundwire.guard.policies import OUTCOMES
+from tests.support.small_talk import ASSERTIONS, SMALL_TALK
 from tests.support.streams import cut, cut_units
 
 FAST = ("nli", "detector.consistency", "verifiability", "overlap", "overlap_precision", "values")
@@ -113,3 +114,16 @@ def test_a_forked_process_gets_an_error(engine: Engine) -> None:
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
     assert stream.feed(" is slightly acidic. It")
+
+
+def test_small_talk_leaves_without_knowledge_and_an_assertion_does_not() -> None:
+    history = ["hi"]
+    with Engine.load(device="cpu") as loaded:
+        for text in (*SMALL_TALK[::2], *ASSERTIONS[::2]):
+            label = loaded.score(text, [], history=history).verdict.label
+            assert label == ("unverifiable" if text in SMALL_TALK else "inconsistent"), text
+            with Guard(loaded).open([], history=history) as stream:
+                events = [*stream.feed(text)]
+                stream.finish()
+            left = "".join(event.text for event in (*events, *stream.last_events) if isinstance(event, Release))
+            assert (left == text) == (text in SMALL_TALK), text

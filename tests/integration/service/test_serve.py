@@ -30,6 +30,8 @@ pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checko
 METRICS = ("nli", "detector.consistency", "verifiability", "overlap", "overlap_precision")
 EXAMPLES = (ROOT / "examples" / "dialogues.jsonl").read_bytes()
 HONEY = {"response": "Honey is blue.", "knowledge": "Honey keeps for years. It is golden."}
+HANGUP = signal.SIGHUP if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL else signal.SIGTERM
+"""The end of a terminal, unless these tests were started so that it is ignored."""
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +152,7 @@ def test_a_stop_finishes_what_has_begun() -> None:
         with httpx.Client(base_url=server.url, timeout=SECONDS, trust_env=False) as client:
             while "groundwire_verdicts_total{" not in client.get("/metrics").text:
                 pass
-            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal(HANGUP)
             server.wait_for("draining")
             assert client.get("/readyz").status_code == 503
             assert client.post("/score", json=HONEY).status_code == 200, "a load balancer may not know yet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -67,6 +68,31 @@ async def test_a_service_without_workers_says_so_at_once(tmp_path: Path, monkeyp
             allowed.touch()
             await wait_until(lambda: engine.core.processes > 0)
             assert (await client.post("/score", json=BODY, headers=PATIENT)).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_a_request_whose_workers_are_all_killed_may_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = tmp_path / "allowed"
+    allowed.touch()
+    monkeypatch.setenv(worker_engines.ALLOWED, str(allowed))
+    with worker_engines.open_processes(2, "load_if_allowed") as engine:
+        front = app(engine)
+        await front.warm()
+        async with connect(front) as client:
+            allowed.unlink()
+            pids = list_pids(engine)
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            asking = asyncio.create_task(client.post("/score", json=BODY, headers=PATIENT))
+            await wait_until(lambda: any(process.unanswered for process in engine.core.runtime._ready))
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            answer = await asking
+            assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
+            assert answer.headers["retry-after"] == "1"
+            allowed.touch()
 
 
 @pytest.mark.anyio

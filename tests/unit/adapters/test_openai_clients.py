@@ -12,6 +12,7 @@ import pytest
 from groundwire.adapters.openai import GuardedClient, guard
 from groundwire.engine import Engine, InvalidRequest
 from groundwire.guard import Policy
+from tests.support.small_talk import ASSERTIONS, SMALL_TALK
 from tests.support.streams import METRICS, world
 
 KNOWLEDGE = "Honey is sweet."
@@ -202,3 +203,13 @@ def test_what_cannot_be_checked_is_an_error(engine: Engine) -> None:
         guarded(engine, 3).create(model="m", messages=[])
     with pytest.raises(AttributeError, match="A guarded client has no 'responses'"):
         _ = guarded(engine, completion("")).responses
+
+
+def test_small_talk_leaves_without_knowledge_and_an_assertion_does_not(engine: Engine) -> None:
+    messages = [{"role": "user", "content": "hi"}]
+    for text in (*SMALL_TALK, *ASSERTIONS):
+        answer = guarded(engine, completion(text), []).chat.completions.create(messages=messages)
+        chunks = guarded(engine, Chunks(text), []).chat.completions.create(messages=messages, stream=True)
+        left = answer["choices"][0]["message"]["content"]
+        assert (left == text) == (text in SMALL_TALK), text
+        assert read(list(chunks)) == left

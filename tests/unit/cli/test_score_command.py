@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -547,6 +548,17 @@ def test_doctor_names_the_packages_of_missing_bundles(tmp_path: Path, monkeypatc
     output = "".join(run("doctor").output.split())  # whatever lines it is broken into
     for name in ("compact", "reader", "nph", "generator"):
         assert f"bundle{name}notinstalled:pipinstallgroundwire-{name}" in output
+
+
+def test_doctor_exits_with_1_if_a_bundle_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shutil.copytree(bundle.CHECKOUT / "nph", tmp_path / "nph")
+    monkeypatch.setattr(bundle, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(bundle, "ENTRY_POINTS", "groundwire.bundles.none")
+    assert run("doctor").exit_code == 0
+    (folder / "weights.bin").write_bytes(b"cut")
+    damaged = run("doctor")
+    assert damaged.exit_code == 1
+    assert "weights.bin" in damaged.output
 
 
 def test_the_help_names_no_folder_of_the_checkout() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, Request
+from groundwire.engine.text.small_talk import is_small_talk
 from groundwire.engine.verdict.decision import NO_KNOWLEDGE, decide_without_knowledge
 from groundwire.guard import Guard
-from groundwire.guard.records import SentenceEvent
+from groundwire.guard.records import Release, SentenceEvent
+from tests.support.small_talk import ASSERTIONS, SMALL_TALK
 from tests.support.streams import METRICS, world
 
 
@@ -67,3 +69,20 @@ def test_triples_are_knowledge(engine: Engine) -> None:
 def test_without_a_calibration_there_is_no_verdict() -> None:
     verdict, parts = decide_without_knowledge("Honey is sweet.", {}, None, "balanced")
     assert (verdict.label, verdict.probability, parts) == ("unknown", None, ())
+
+
+@pytest.mark.parametrize("history", [[], ["hi"], ["Hi", "Hello!", "Is it open?"]])
+def test_small_talk_states_nothing_in_a_score_and_in_a_stream(engine: Engine, history: list[str]) -> None:
+    labels = dict.fromkeys(SMALL_TALK, "unverifiable") | dict.fromkeys(ASSERTIONS, "inconsistent")
+    for text, label in labels.items():
+        assert engine.score(text, [], history=history, metrics=METRICS).verdict.label == label, text
+        with Guard(engine).open([], history=history, metrics=METRICS) as stream:
+            events = [*stream.feed(text)]
+            score = stream.finish()
+        assert score.verdict.label == label, text
+        released = "".join(event.text for event in (*events, *stream.last_events) if isinstance(event, Release))
+        assert (released == text) == (label == "unverifiable"), text
+
+
+def test_a_long_text_is_not_small_talk() -> None:
+    assert not is_small_talk("I " * 50_000 + "can help")

@@ -16,6 +16,7 @@ from tests.support.offline import ROOT
 FOREIGN_TEXTS = [
     "Die Frist beträgt 60 Tage und kann nicht verlängert werden.",
     "Die Lieferung kostet 3,95 Pfund und dauert drei bis fünf Werktage.",
+    "Der Honig ist blau und kostet fünf Euro.",
     "La livraison express coûte 7,50 livres et arrive le jour ouvrable suivant.",
     "La capitale de la France est Paris et elle compte deux millions d'habitants.",
     "El plazo es de treinta días y no puede prorrogarse.",
@@ -44,6 +45,7 @@ ENGLISH_TEXTS = [
     "The ratio π of a circle's circumference to its diameter is 3.14 (東京, 2020).",
     "1935 – 🎸🎸🎸",
     "Volkswagen und Porsche",
+    "Der Honig ist süß.",
     "He played for Real Madrid, Paris Saint-Germain and LA Galaxy, then he retired.",
     "omg lol so cute",
     "Jean de La Fontaine wrote Le Corbeau et le Renard, a fable in verse.",

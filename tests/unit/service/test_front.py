@@ -85,6 +85,22 @@ def test_a_log_has_texts_only_if_asked(caplog: pytest.LogCaptureFixture, log_tex
     assert [(line["status"], line.get("code")) for line in lines[1:]] == [(422, "invalid")] * 2
 
 
+def test_a_refusal_is_logged_with_its_tenant_and_its_peer(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        for token, response in (("secret", "Honey."), ("secret", 7), ("guess", "Honey.")):
+            await client.post(
+                "/score", json=HONEY | {"response": response}, headers={"Authorization": f"Bearer {token}"}
+            )
+
+    with caplog.at_level(logging.INFO, "groundwire.service"):
+        run(test, tenant_tokens={"shop": ("secret",)})
+    lines = [getattr(record, FIELDS) for record in caplog.records if record.getMessage() == "request"]
+    logged = [(line["status"], line.get("tenant"), line.get("peer")) for line in lines]
+    assert logged == [(200, "shop", None), (422, "shop", "127.0.0.1"), (401, None, "127.0.0.1")]
+    assert "secret" not in caplog.text + str(lines)
+    assert "guess" not in caplog.text + str(lines)
+
+
 def test_a_refusal_before_the_handler_has_the_route_of_its_path(caplog: pytest.LogCaptureFixture) -> None:
     async def test(client: httpx.AsyncClient, front: Front) -> str:
         await client.post("/score", json=HONEY)

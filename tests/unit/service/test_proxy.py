@@ -19,6 +19,7 @@ from groundwire.service.proxy import make_proxy
 from groundwire.service.settings import ProxySettings
 from tests.support.chat_server import ERROR, ChatServer
 from tests.support.service import connect
+from tests.support.small_talk import ASSERTIONS, SMALL_TALK
 from tests.support.streams import KNOWLEDGE, METRICS, classify, world
 
 T = TypeVar("T")
@@ -169,6 +170,20 @@ def test_a_token_of_the_proxy_stays_with_it(settings: dict[str, Any], sent: str 
 def test_the_knowledge_is_in_a_stated_place(messages: Any, given: Any, settings: dict[str, Any], label: str) -> None:
     (choice,) = ask({"messages": messages, "groundwire": given}, text=RIGHT, **settings).json()["choices"]
     assert choice["groundwire"]["label"] == label
+
+
+def test_small_talk_leaves_without_knowledge_and_an_assertion_does_not() -> None:
+    hi = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+    async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
+        for text in (*SMALL_TALK, *ASSERTIONS):
+            upstream.text = text
+            answer, stream = [await client.post(PATH, json=hi | {"stream": stream}) for stream in (False, True)]
+            left = answer.json()["choices"][0]["message"]["content"]
+            assert (left == text) == (text in SMALL_TALK), text
+            assert join(read_stream(stream)) == left
+
+    run(test)
 
 
 def test_a_request_without_knowledge_may_be_refused() -> None:

@@ -198,6 +198,7 @@ def test_a_deadline_ends_a_request(headers: dict[str, str], options: dict[str, f
 
     answer = run(test, world(nli=held))
     assert (answer.status_code, answer.json()["code"]) == (504, "deadline")
+    assert answer.json()["detail"].count("was not finished") == 1, "a sentence for all metrics"
     assert answer.json()["result"]["status"] == "deadline"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,17 @@ def test_what_is_probably_not_meant_is_a_warning(
     for line, warning in zip(said, warnings, strict=True):
         assert warning in line
         assert "secret" not in line
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no such modes there")
+def test_a_file_of_tokens_that_everyone_can_read_is_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text("secret")
+    for mode, warnings in ((0o644, 1), (0o640, 0), (0o600, 0)):
+        file.chmod(mode)
+        said = list_warnings(Settings(token_file=str(file)), {})
+        assert len(said) == warnings
+        assert all(f"chmod 600 {file}" in line and "secret" not in line for line in said)
 
 
 def test_every_setting_has_a_plain_type() -> None:

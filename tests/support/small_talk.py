@@ -1,0 +1,45 @@
+"""Texts that state nothing, and texts that state something for which there is no knowledge."""
+
+from __future__ import annotations
+
+SMALL_TALK = (
+    "Hello!",
+    "Hi there! 👋",
+    "Hello! How can I help you today?",
+    "Hi Anna, thanks for reaching out!",
+    "Good morning, and welcome back!",
+    "I'm doing well, thanks for asking!",
+    "I'm an AI assistant, so I don't have feelings, but I'm here to help!",
+    "Thank you so much for your patience.",
+    "You’re very welcome!",
+    "No problem, happy to help.",
+    "Sure, I can help with that.",
+    "I am here to help.",
+    "I'd be happy to help you with that.",
+    "Nice to meet you, Anna.",
+    "It is nice to talk to you.",
+    "That's great to hear!",
+    "Ok.",
+    "Have a lovely evening! Goodbye!",
+    "I hope you have a great day.",
+    "Let me know if you need anything else.",
+    "Which order do you mean?",
+    "I don't know.",
+)
+ASSERTIONS = (
+    "Honey is sweet.",
+    "Hello, the shop is open.",
+    "Thanks, we do.",
+    "Thank you, it is waterproof.",
+    "Hello, no, it is not.",
+    "Thanks, the refund is 20 euros.",
+    "Good morning! The pool is closed today.",
+    "You're welcome, the delivery takes two days.",
+    "I can help: the warranty is two years.",
+    "Sure, we ship to Canada.",
+    "Yes.",
+    "It will help.",
+    "Happy people live long.",
+    "Helsinki is in Sweden!",
+    "Hello! Nice to meet you. Paris is the capital of Germany.",
+)
