@@ -47,7 +47,7 @@ WORST = ("1 ", "twenty ", "May ", "A ", "first ", "half a ", "2 of the ", "1887-
 LIMIT_MS = 1.0
 WRITTEN = "written"
 SEED = 13
-"""Of the slots of the written answers that become wrong."""
+"""Chooses the slots of the written answers that become wrong."""
 CLASSES = (
     "a contradicted value",
     "an absent value, where the knowledge has another value of its kind",
@@ -85,8 +85,8 @@ def main(
     for response, expected in EXPECTED.items():
         explanation = compute("values", Request(response, (KNOWLEDGE,))).explanation
         assert isinstance(explanation, ValuesExplanation)
-        given = [value.outcome for value in explanation.values]
-        common.check(given == expected, f"{response} gives {given}, expected {expected}")
+        outcomes = [value.outcome for value in explanation.values]
+        common.check(outcomes == expected, f"{response} gives {outcomes}, expected {expected}")
     rows = [
         measure("the examples", list(distinct(responses))),
         measure("with the knowledge of a paragraph", list(lengthen(distinct(responses), 1))),

@@ -24,7 +24,7 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "bench" / "quality" / "repairs" / "right_answers.jsonl"
 SEED = 13
-"""Of the slots of the written answers that become wrong."""
+"""Chooses the slots of the written answers that become wrong."""
 sys.path.insert(0, str(ROOT))
 
 from bench.quality.pairs import Pair, make_parser, read_pairs  # noqa: E402

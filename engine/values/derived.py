@@ -24,7 +24,7 @@ MAX_OPERANDS = 24
 LEAST_COMPUTED = 10.0
 """Counts below it are sums and differences of most texts' numbers."""
 MAX_TERMS = 8
-"""Amounts of a sum, at most, and amounts of one measure of which three are combined."""
+"""Amounts of a sum, at most; three are combined where one measure has no more amounts."""
 _TOTALS = frozenset(
     read_table("""
     total totals totalling totaling altogether together combined sum overall plus both all including include includes
@@ -49,7 +49,7 @@ CHANGES = {"doubled": 2.0, "doubling": 2.0, "tripled": 3.0, "halved": 0.5}
 RESTS = frozenset({"rest", "remaining", "remainder", "others"})
 """Words of the knowledge that leave an amount to be computed: "95 on the balcony, the rest in the stalls"."""
 SERVINGS = frozenset(read_table("serves serving servings portion portions people persons person recipe makes yields"))
-"""Words of the knowledge with which its amounts are for a number of people or pieces."""
+"""Words of the knowledge with which its amounts are for a number of people or portions."""
 _SERVED = frozenset(map(stem, SERVINGS))
 COMPUTING = (_TOTALS | _DIFFERENCES | _SHARES | _AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
 """Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
@@ -102,8 +102,8 @@ def derive(
     """How ``value``, written as ``text``, follows from other numbers, as "15 + 12 = 27"; empty if it does not.
 
     ``in_knowledge`` are numbers of the knowledge, ``stated`` others of the response's sentence, ``words`` its words in
-    lower case, ``factors`` the words of ``FACTORS`` that either text has, and those of ``SERVINGS`` that the knowledge
-    has.
+    lower case, ``factors`` the words of ``FACTORS`` that either text has, and the words of ``SERVINGS`` that the
+    knowledge has.
     """
     ways: Iterator[str]
     if isinstance(value.content, Measure):

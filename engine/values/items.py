@@ -118,7 +118,7 @@ def _compare(value: Value, same: Sequence[_KnownItem]) -> Iterator[Exchanged]:
 
 
 def _find_in_tables(response: str, passages: Sequence[str]) -> Iterator[Exchanged]:
-    """The values of the response that a table of the knowledge has in another cell than the one that is named."""
+    """The values of the response that a table of the knowledge has in another cell than the named cell."""
     tables = [(passage, _Table(text)) for passage, text in enumerate(passages) if _TABLE_LINE.search(text)]
     if not any(table.cells for _, table in tables):
         return

@@ -45,8 +45,8 @@ FEW_RIVALS = 5
 """Values of a kind, at most, that are distinguished in longer knowledge by one word that no other clause has; more
 are by ``MATCHED`` such words of the value's own clause."""
 FEW_WORDS, MATCHED = 3, 2
-"""Words of the other value's clause, at most, of which one in common suffices in longer knowledge; else so many must
-be shared: of one in a longer clause, about as many exchanges were right answers as wrong ones."""
+"""Words of the other value's clause, at most, where one in common suffices in longer knowledge; else so many must be
+shared: of one in a longer clause, about as many exchanges were right answers as wrong ones."""
 _GROUPS = (
     "start starts started begin begins began beginning open opens opened opening commence commences kick kicks "
     "from starting",

@@ -566,7 +566,7 @@ class _Sides:
         return range(first, last + 1)
 
     def _list_others(self, value: Value, sentences: Iterable[int]) -> list[Value]:
-        """The other numbers of some sentences, in order, or those that are nearest to a value."""
+        """The other numbers of some sentences, in order, or the nearest to a value."""
         others = [other for number in sentences for other in self._numbers.get(number, ()) if other != value]
         nearest = sorted(others, key=lambda other: abs(other.start - value.start))[:MAX_OPERANDS]
         return sorted(nearest, key=lambda other: other.start)
