@@ -13,7 +13,6 @@ from bench.common import ROOT
 from bench.gpu.processes import CONTEXT_GIB
 
 
-@pytest.mark.timeout(600)
 def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
     out = tmp_path / "gpu_all.json"
     only = "certify,ceilings,export,parity,latency,load,processes,role"

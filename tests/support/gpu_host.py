@@ -81,6 +81,7 @@ def install_packages(python: str, interpreter: Path) -> None:
     """Install what the machine has, without PyTorch, by the pip of ``python``, which is another version than this."""
     names = [name for name in PACKAGES.read_text(encoding="utf-8").splitlines() if not name.startswith(("#", "torch"))]
     command = [python, "-m", "pip", "--python", str(interpreter), "--disable-pip-version-check", "install", "--quiet"]
+    command.append("--no-compile")  # most modules are not imported
     subprocess.run([*command, "--only-binary=:all:", *names], check=True)
 
 
