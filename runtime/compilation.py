@@ -31,8 +31,7 @@ def compile_bundle(
 ) -> dict[str, Certified | None]:
     """Build an engine of each target for TensorRT that has none for this machine; with ``force``, of each.
 
-    What a build has measured of kernels is kept beside the engines, and no later build measures it again, but with
-    ``force``.
+    TensorRT's timings of kernels are kept beside the engines for later builds; ``force`` measures all of them again.
 
     Returns by role how its engine compares with its checkpoint, None for an engine that was there and fits. An engine
     that fails its gate is not kept. ``watch`` is called with each role that is built. Raises DeviceError when TensorRT

@@ -12,13 +12,13 @@ from .records import list_shapes
 
 
 class Built(NamedTuple):
-    """What a build gives."""
+    """An engine, and what was measured for it."""
 
     engine: bytes
     """The serialized engine."""
     timings: bytes
-    """What TensorRT has measured of kernels for this build, and for the builds whose timings it was given; empty where
-    it keeps none."""
+    """TensorRT's timings of kernels, of this build and of the builds whose timings it was given; empty where it keeps
+    none."""
 
 
 def build_engine(tensorrt: Any, graph: Path, plan: ShapePlan, timings: bytes = b"") -> Built:
@@ -30,8 +30,8 @@ def build_engine(tensorrt: Any, graph: Path, plan: ShapePlan, timings: bytes = b
         tensorrt: The Python module.
         graph: The ONNX file, with its weights beside it.
         plan: The widths and the rows of its batches.
-        timings: Those of an earlier build: what they have is not measured again. TensorRT does not take those of
-            another version or another kind of GPU, and measures then.
+        timings: The timings of an earlier build: kernels that they have are not measured again. TensorRT does not take
+            the timings of another version or another kind of GPU, and measures then.
 
     Returns:
         The engine, and the timings for the next build.

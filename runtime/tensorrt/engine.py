@@ -24,7 +24,7 @@ _TYPES = {"INT64": "tensor(int64)", "FLOAT": "tensor(float)"}
 """Of inputs and outputs, as TensorRT and ONNX name them."""
 
 
-class Tensor(NamedTuple):
+class EngineTensor(NamedTuple):
     """An input or output of an engine, described as ONNX Runtime describes one."""
 
     name: str
@@ -65,7 +65,9 @@ class TensorRTEngine:
         self._stream = Stream(device.index)
         shapes = {name: [int(size) for size in engine.get_tensor_shape(name)] for name in names}
         tensors = [
-            Tensor(name, str(types[name]), tuple(AXES[axis] if size < 0 else size for axis, size in enumerate(shape)))
+            EngineTensor(
+                name, str(types[name]), tuple(AXES[axis] if size < 0 else size for axis, size in enumerate(shape))
+            )
             for name, shape in shapes.items()
         ]
         self._sources, self._results = (
@@ -151,7 +153,7 @@ class TensorRTEngine:
             raise ModelError(f"The engine of {self._name} cannot {what} on {self._device}: {self._messages.take()}")
 
 
-def _reserve(tensors: list[Tensor], plan: ShapePlan, device: Device) -> Transfer:
+def _reserve(tensors: list[EngineTensor], plan: ShapePlan, device: Device) -> Transfer:
     """Memory for tensors of the batch of the plan that needs most of it."""
     batches = [{"rows": profile.max_rows, "width": profile.width} for profile in plan.profiles]
     return Transfer(tensors, max(batches, key=lambda sizes: count_aligned(tensors, sizes)), device)
