@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -158,7 +159,10 @@ def finish(records: Sequence[Record], target: Path | None, *, computes: bool) ->
     show(results)
     if target is not None:
         common.console().print(f"written to {target}")
-        draw(results, target.with_suffix(""))
+        if find_spec("matplotlib") is None:
+            common.console().print("no plots: matplotlib is not installed")
+        else:
+            draw(results, target.with_suffix(""))
 
 
 if __name__ == "__main__":
