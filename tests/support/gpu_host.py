@@ -63,6 +63,7 @@ def copy_checkout(target: Path) -> None:
     for name in names:
         if (ROOT / name).exists() and not name.startswith("bundles/"):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).unlink(missing_ok=True)  # of an earlier rehearsal
             shutil.copyfile(ROOT / name, target / name, follow_symlinks=False)
 
 
