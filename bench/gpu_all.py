@@ -18,7 +18,8 @@ time limit (``gpu/stages.py``), writing what is known after every step:
 - parity: the embedded bundle on the device against the CPU: values, verdicts, marked words;
 - q2: the calls of Q² with every question valid, against batched PyTorch.
 
-``--only compile --work W``, after a run with the same folder, compares with ``torch.compile``. The
+``--resume --work W``, after a run with the same folder, runs what was cut, failed or left out, and the results have
+both runs; with ``--only compile``, the comparisons with ``torch.compile``. The
 predictions of ``gpu/predictions.py`` are in the results from the start.
 
 Random weights leave the time of a graph as it is, and show nothing of accuracy; of a question they know nothing, so Q²
@@ -31,6 +32,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -42,7 +44,7 @@ from groundwire.runtime.cores import usable_cores
 
 from . import common
 from .gpu.setup import ROLES, SPANS, Setup, find_gpu, is_double
-from .gpu.stages import Record, Stage, run_stages
+from .gpu.stages import Record, Stage, read_done, run_stages
 
 COMPARED = tuple(role for role in ROLES if role != "detector.verifiability")
 """Roles that are measured by themselves: of two with the same architecture one."""
@@ -89,6 +91,9 @@ def main(
     roles: Annotated[str, typer.Option(help="Roles to prepare and measure.")] = ",".join(ROLES),
     only: Annotated[str | None, typer.Option(help="Stages to run, by the beginnings of their names.")] = None,
     tiny: Annotated[bool, typer.Option(help="Tiny models, to try the benchmark itself; checks no targets.")] = False,
+    resume: Annotated[
+        bool, typer.Option(help="Run no stage again that was done in an earlier run with the same --work.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="JSON file, beside which plots go; default bench/results, or none with --tiny.")
     ] = None,
@@ -97,6 +102,8 @@ def main(
     chosen = tuple(roles.split(","))
     if set(chosen) - set(ROLES):
         raise typer.BadParameter(f"{roles}: give some of {','.join(ROLES)}", param_hint="--roles")
+    if resume and work is None:
+        raise typer.BadParameter("give --work, the folder of the earlier run", param_hint="--resume")
     target = out or (None if tiny else common.RESULTS / "gpu_all.json")
     groups = make_stages(chosen, compiled=only is not None and "compile" in only)
     if only is not None:
@@ -106,10 +113,16 @@ def main(
         groups = [[stage._replace(seconds=10 * stage.seconds) for stage in group] for group in groups]
     computes = device == "cpu" or not is_double()
     with tempfile.TemporaryDirectory(prefix="groundwire-gpu-") as folder:
-        setup = Setup(device, tiny, work or Path(folder), chosen, stages=Path(folder) / "stages")
+        setup = Setup(device, tiny, work or Path(folder), chosen)
         setup = msgspec.structs.replace(
-            setup, seconds=0.1 if tiny else seconds, in_flight=(2, 4, 8) if tiny else setup.in_flight
+            setup,
+            seconds=0.1 if tiny else seconds,
+            in_flight=(2, 4, 8) if tiny else setup.in_flight,
+            stages=setup.bundles / "stages",
         )
+        assert setup.stages is not None
+        every = [stage for group in make_stages(chosen, compiled=True) for stage in group]
+        done = read_done(setup.stages, every) if resume else []
         settings: dict[str, int | float | str | None] = {
             "device": device,
             "gpu": getattr(find_gpu(), "name", None),
@@ -131,9 +144,8 @@ def main(
                 checked = () if tiny or not computes else tuple(list_targets(records))
                 make_report("gpu_all", settings, make_results(records, computes=computes), checked).write(target)
 
-        write(())  # the predictions, before anything is known
-        assert setup.stages is not None
-        records = run_stages(groups, setup, setup.stages, 60 * minutes, write, max(2, usable_cores()))
+        write(done)  # the predictions, before anything is known
+        records = run_stages(groups, setup, setup.stages, 60 * minutes, write, max(2, usable_cores()), done)
     finish(records, target, computes=computes)
     if any(record.status == "failed" for record in records):
         raise typer.Exit(1)
@@ -147,7 +159,10 @@ def finish(records: Sequence[Record], target: Path | None, *, computes: bool) ->
     show(results)
     if target is not None:
         common.console().print(f"written to {target}")
-        draw(results, target.with_suffix(""))
+        if find_spec("matplotlib") is None:
+            common.console().print("no plots: matplotlib is not installed")
+        else:
+            draw(results, target.with_suffix(""))
 
 
 if __name__ == "__main__":

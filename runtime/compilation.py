@@ -18,7 +18,7 @@ from .ort.session import DeviceProfile
 from .tensorrt.build import build_engine
 from .tensorrt.engine import TensorRTEngine
 from .tensorrt.library import name_key, start_tensorrt
-from .tensorrt.records import FILE, FOLDER, EngineRecord, Engines, digest_target, read_engines
+from .tensorrt.records import FILE, FOLDER, TIMINGS, EngineRecord, Engines, digest_target, read_engines
 
 
 def compile_bundle(
@@ -30,6 +30,8 @@ def compile_bundle(
     watch: Callable[[str], None] = lambda role: None,
 ) -> dict[str, Certified | None]:
     """Build an engine of each target for TensorRT that has none for this machine; with ``force``, of each.
+
+    TensorRT's timings of kernels are kept beside the engines for later builds; ``force`` measures all of them again.
 
     Returns by role how its engine compares with its checkpoint, None for an engine that was there and fits. An engine
     that fails its gate is not kept. ``watch`` is called with each role that is built. Raises DeviceError when TensorRT
@@ -49,6 +51,8 @@ def compile_bundle(
     folder = bundle.directory / FOLDER / name
     present = read_engines(bundle, name)
     records = present.engines if present is not None and present.gpu == gpu else {}
+    if force:
+        (folder / TIMINGS).unlink(missing_ok=True)
     reports: dict[str, Certified | None] = {}
     for role_name, (role, target) in targets.items():
         old = records.get(target.graph)
@@ -72,11 +76,15 @@ def compile_bundle(
 def _build(
     tensorrt: Any, bundle: Bundle, name: str, role: EncoderRole, target: Target, device: Device, path: Path
 ) -> Certified:
-    content = build_engine(tensorrt, bundle.file(target.graph), check_plan(bundle, role, target))
+    timings = path.with_name(TIMINGS)
+    measured = timings.read_bytes() if timings.is_file() else b""
+    built = build_engine(tensorrt, bundle.file(target.graph), check_plan(bundle, role, target), measured)
     partial = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
+        partial.write_bytes(built.timings)
+        partial.replace(timings)
+        partial.write_bytes(built.engine)
     except OSError as error:
         raise BundleError(
             f"{partial} cannot be written ({error.strerror}); copy the bundle to a folder of yours."

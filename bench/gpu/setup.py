@@ -13,7 +13,7 @@ import msgspec
 from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import TargetName
-from groundwire.runtime.ort.device import Device, parse_device
+from groundwire.runtime.ort.device import choose_device
 from groundwire.runtime.ort.session import DeviceProfile
 
 from .. import common
@@ -78,8 +78,8 @@ class Setup(msgspec.Struct, frozen=True):
 
     @property
     def profile(self) -> DeviceProfile:
-        """The engine's profile of the device."""
-        return DeviceProfile.of(parse_device(self.device) or Device("cpu"), None)
+        """The engine's profile of the device, which is started: that finds CUDA's libraries."""
+        return DeviceProfile.of(choose_device(self.device, ()), None)
 
     @property
     def torch_device(self) -> str:

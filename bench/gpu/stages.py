@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -66,6 +66,7 @@ class _Outcome(msgspec.Struct):
     status: Status
     message: str
     results: Any
+    seconds: float
 
 
 def find_file(folder: Path, name: str) -> Path:
@@ -75,8 +76,22 @@ def find_file(folder: Path, name: str) -> Path:
 
 def read_results(folder: Path, name: str) -> Any:
     """What another stage of the run has found so far; None for nothing."""
-    path = find_file(folder, name)
-    return msgspec.json.decode(path.read_bytes(), type=_Outcome).results if path.exists() else None
+    outcome = _read_outcome(find_file(folder, name))
+    return None if outcome is None else outcome.results
+
+
+def read_done(folder: Path, stages: Iterable[Stage]) -> list[Record]:
+    """The records of those stages that were done when they ran with this folder, in the order of ``stages``."""
+    read = [(stage.name, _read_outcome(find_file(folder, stage.name))) for stage in stages]
+    return [
+        Record(name, outcome.status, outcome.seconds, outcome.message, outcome.results)
+        for name, outcome in read
+        if outcome is not None and outcome.status == "done"
+    ]
+
+
+def _read_outcome(path: Path) -> _Outcome | None:
+    return msgspec.json.decode(path.read_bytes(), type=_Outcome) if path.exists() else None
 
 
 def run_stages(
@@ -86,20 +101,23 @@ def run_stages(
     seconds: float,
     on_change: Callable[[Sequence[Record]], None],
     at_once: int,
+    done: Sequence[Record] = (),
 ) -> list[Record]:
     """Run groups one after another, up to ``at_once`` stages of a group at the same time; all within ``seconds``.
 
     ``setup`` is passed to each and has to be picklable; ``folder`` has their files. ``on_change`` gets the records
-    whenever a stage has ended, and with what it has so far whenever a stage has saved something.
+    whenever a stage has ended, and with what it has so far whenever a stage has saved something. ``done`` are the
+    records of an earlier run, whose stages do not run again.
     """
+    names = {record.name for record in done}
     end = time.monotonic() + seconds
     folder.mkdir(parents=True, exist_ok=True)
     context = _choose_context()
-    records: list[Record] = []
+    records = list(done)
     running: dict[str, _Running] = {}
     try:
         for group in groups:
-            waiting = list(group)
+            waiting = [stage for stage in group if stage.name not in names]
             while waiting or running:
                 if waiting and len(running) < at_once:
                     stage = waiting.pop(0)
@@ -109,6 +127,7 @@ def run_stages(
                         records.append(Record(stage.name, "skipped", 0.0, "no time was left"))
                         on_change(records)
                         continue
+                    path.unlink(missing_ok=True)  # of an earlier run
                     process = context.Process(target=enter, args=(stage, setup, path))
                     process.start()
                     running[stage.name] = _Running(process, path, time.monotonic(), min(stage.seconds, left))
@@ -156,8 +175,8 @@ class _Running:
         if saved == self.read:
             return None
         self.read = saved
-        outcome = msgspec.json.decode(self.path.read_bytes(), type=_Outcome)
-        if outcome.status != "running":  # it has ended
+        outcome = _read_outcome(self.path)
+        if outcome is None or outcome.status != "running":  # it has ended
             return None
         return Record(name, "running", round(time.monotonic() - self.started, 1), "", outcome.results)
 
@@ -172,7 +191,7 @@ class _Running:
             _kill(self.process)
         self.process.join()
         code = self.process.exitcode
-        outcome = msgspec.json.decode(self.path.read_bytes(), type=_Outcome) if self.path.exists() else None
+        outcome = _read_outcome(self.path)
         results = None if outcome is None else outcome.results
         if outcome is not None and outcome.status != "running":
             return Record(name, outcome.status, spent, outcome.message, results)
@@ -194,10 +213,13 @@ def enter(stage: Stage, setup: Any, path: Path) -> None:
     """Run a stage in this process, which is its own, and write what becomes of it to ``path``."""
     os.setpgrp()  # a group of processes of its own, to end with what it starts
     latest: list[Any] = [None]
+    started = time.monotonic()
 
     def write(status: Status, message: str = "") -> None:
         partial = path.with_suffix(".part")
-        partial.write_bytes(msgspec.json.encode(_Outcome(status, message, latest[0])))
+        partial.write_bytes(
+            msgspec.json.encode(_Outcome(status, message, latest[0], round(time.monotonic() - started, 1)))
+        )
         partial.replace(path)
 
     def save(results: Any) -> None:

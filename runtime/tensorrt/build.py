@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import DeviceError
 from ..manifest import ShapePlan
@@ -11,11 +11,33 @@ from .library import Messages
 from .records import list_shapes
 
 
-def build_engine(tensorrt: Any, graph: Path, plan: ShapePlan) -> bytes:
-    """The serialized engine of a graph, strongly typed, with one profile for each width of its plan.
+class Built(NamedTuple):
+    """An engine, and what was measured for it."""
 
-    Products of float32 stay float32 (no TF32), as when the graph was compared with its checkpoint. DeviceError when
-    TensorRT refuses the graph or finds no kernels.
+    engine: bytes
+    """The serialized engine."""
+    timings: bytes
+    """TensorRT's timings of kernels, of this build and of the builds whose timings it was given; empty where it keeps
+    none."""
+
+
+def build_engine(tensorrt: Any, graph: Path, plan: ShapePlan, timings: bytes = b"") -> Built:
+    """Build the engine of a graph, strongly typed, with one profile for each width of its plan.
+
+    Products of float32 stay float32 (no TF32), as when the graph was compared with its checkpoint.
+
+    Args:
+        tensorrt: The Python module.
+        graph: The ONNX file, with its weights beside it.
+        plan: The widths and the rows of its batches.
+        timings: The timings of an earlier build: kernels that they have are not measured again. TensorRT does not take
+            the timings of another version or another kind of GPU, and measures then.
+
+    Returns:
+        The engine, and the timings for the next build.
+
+    Raises:
+        DeviceError: TensorRT refuses the graph or finds no kernels.
     """
     messages = Messages(tensorrt)
     builder = tensorrt.Builder(messages.logger)
@@ -33,7 +55,19 @@ def build_engine(tensorrt: Any, graph: Path, plan: ShapePlan) -> bytes:
             profile.set_shape(name, least, usual, most)
         if config.add_optimization_profile(profile) < 0:
             raise DeviceError(f"TensorRT refuses the shapes {least} to {most} of {graph}: {messages.take()}.")
+    cache = _set_timings(config, timings)
+    messages.take()  # of timings that it did not take
     content = builder.build_serialized_network(network, config)
     if content is None:
         raise DeviceError(f"TensorRT built no engine of {graph}: {messages.take()}.")
-    return bytes(content)
+    return Built(bytes(content), b"" if cache is None else bytes(cache.serialize()))
+
+
+def _set_timings(config: Any, timings: bytes) -> Any:
+    """The cache that a build reads and adds to: with ``timings`` if TensorRT takes them, empty otherwise; None if it
+    takes none."""
+    for content in (timings, b""):
+        cache = config.create_timing_cache(content)
+        if cache is not None and config.set_timing_cache(cache, ignore_mismatch=False):
+            return cache
+    return None

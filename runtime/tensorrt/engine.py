@@ -5,31 +5,40 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import onnxruntime as ort
+from typing import Any, NamedTuple
 
 from ..bundle import Bundle, sha256
+from ..capture.memory import Transfer, count_aligned
 from ..errors import BundleError, DeviceError, ModelError
 from ..manifest import ShapePlan, Target
+from ..ort.cuda import Stream
 from ..ort.device import Device
 from ..ort.gate import GATE
 from ..ort.session import Array
 from .library import Messages, name_key, start_tensorrt
 from .records import find_engine_record, list_shapes
 
-STREAM = 0
-"""CUDA's default stream: ONNX Runtime's copies wait for what it runs, so nothing else has to be synchronized."""
+AXES = ("rows", "width")
+"""The axes of inputs and outputs whose sizes differ from batch to batch, in their order."""
 _TYPES = {"INT64": "tensor(int64)", "FLOAT": "tensor(float)"}
 """Of inputs and outputs, as TensorRT and ONNX name them."""
+
+
+class EngineTensor(NamedTuple):
+    """An input or output of an engine, described as ONNX Runtime describes one."""
+
+    name: str
+    type: str
+    shape: tuple[int | str, ...]
+    """Sizes, and names of ``AXES``."""
 
 
 class TensorRTEngine:
     """An engine with a profile for each width of its plan; one batch runs at a time.
 
-    Inputs and outputs are in device memory that ONNX Runtime allocates (``OrtValue``), so no other binding of CUDA is
-    needed. ``device_memory_mb`` bounds neither them nor what the engine takes.
+    It has a stream of its own: TensorRT synchronizes more on CUDA's default one. A batch goes up in one copy, comes
+    down in one, and is waited for once. Inputs and outputs are in device memory that ONNX Runtime allocates
+    (``OrtValue``), for the largest batch of the plan. ``device_memory_mb`` bounds neither it nor what the engine takes.
     """
 
     def __init__(
@@ -53,6 +62,18 @@ class TensorRTEngine:
             raise DeviceError(f"The engine of {name} got no execution context on {device}: {messages.take()}.")
         self._active: int | None = None
         self._lock = threading.Lock()
+        self._stream = Stream(device.index)
+        shapes = {name: [int(size) for size in engine.get_tensor_shape(name)] for name in names}
+        tensors = [
+            EngineTensor(
+                name, str(types[name]), tuple(AXES[axis] if size < 0 else size for axis, size in enumerate(shape))
+            )
+            for name, shape in shapes.items()
+        ]
+        self._sources, self._results = (
+            _reserve([tensor for tensor in tensors if tensor.name in chosen], plan, device)
+            for chosen in (self.inputs, self.outputs)
+        )
 
     @classmethod
     def load(cls, bundle: Bundle, target: Target, device: Device) -> TensorRTEngine:
@@ -109,29 +130,30 @@ class TensorRTEngine:
         raise ModelError(f"The engine of {self._name} has no profile for the shape {shape}; its plan is {self.plan}.")
 
     def _run(self, feeds: Mapping[str, Array], profile: int) -> list[Array]:
-        context = self._context
+        context, stream = self._context, self._stream
         if profile != self._active:
             self._active = None
-            self._check(context.set_optimization_profile_async(profile, STREAM), "select a profile")
+            self._check(context.set_optimization_profile_async(profile, stream.handle), "select a profile")
             self._active = profile
-        held = []  # the memory must live until the outputs have come
-        for name in self.inputs:
-            array = np.ascontiguousarray(feeds[name])
-            value = ort.OrtValue.ortvalue_from_numpy(array, self._device.memory, self._device.index)
-            held.append(value)
-            self._check(context.set_input_shape(name, feeds[name].shape), f"take {name} of {feeds[name].shape}")
-            self._check(context.set_tensor_address(name, value.data_ptr()), f"take {name}")
-        outputs = []
-        for name in self.outputs:
-            shape = [int(size) for size in context.get_tensor_shape(name)]
-            value = ort.OrtValue.ortvalue_from_shape_and_type(
-                shape, np.float32, self._device.memory, self._device.index
-            )
-            outputs.append(value)
-            self._check(context.set_tensor_address(name, value.data_ptr()), f"give {name}")
-        self._check(context.execute_async_v3(STREAM), "run")
-        return [value.numpy() for value in outputs]
+        sizes = dict(zip(AXES, feeds[self.inputs[0]].shape, strict=True))
+        for name, array in self._sources.arrays(sizes).items():
+            array[:] = feeds[name]
+            self._check(context.set_input_shape(name, array.shape), f"take {name} of {array.shape}")
+        for name, address in (self._sources.addresses(sizes) | self._results.addresses(sizes)).items():
+            self._check(context.set_tensor_address(name, address), f"take an address for {name}")
+        self._sources.upload(stream, sizes)
+        self._check(context.execute_async_v3(stream.handle), "run")
+        self._results.download(stream, sizes)
+        stream.synchronize()
+        results = self._results.arrays(sizes)
+        return [results[name].copy() for name in self.outputs]
 
     def _check(self, done: bool, what: str) -> None:
         if not done:
             raise ModelError(f"The engine of {self._name} cannot {what} on {self._device}: {self._messages.take()}")
+
+
+def _reserve(tensors: list[EngineTensor], plan: ShapePlan, device: Device) -> Transfer:
+    """Memory for tensors of the batch of the plan that needs most of it."""
+    batches = [{"rows": profile.max_rows, "width": profile.width} for profile in plan.profiles]
+    return Transfer(tensors, max(batches, key=lambda sizes: count_aligned(tensors, sizes)), device)

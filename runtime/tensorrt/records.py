@@ -21,6 +21,8 @@ from ..manifest import Parity, ShapePlan, Target
 
 FOLDER = "engines"
 FILE = "engines.json"
+TIMINGS = "timings.cache"
+"""What TensorRT has measured of kernels in all builds of a folder, in its own format."""
 Shapes = list[tuple[int, int]]
 """Least, usual and largest shape of a profile."""
 

@@ -14,10 +14,15 @@ from tests.support.shared import make_once, shared_root
 from tests.support.span_pipelines import train_tiny
 
 FOLDER = Path(__file__).parent
+LIMIT_S = 1800
+"""Of a test with the exports that it is the first to need: what hangs is to end, and a busy machine is not."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests of this folder in a process that does not use the double."""
+    """Give the tests of this folder their limit, and skip them in a process that does not use the double."""
+    for item in items:
+        if FOLDER in item.path.parents:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
     if not cuda_double.is_active():
         skip = pytest.mark.skip(reason="these tests need onnxruntime-gpu and run in a process of their own: "
                                 "make test-device")  # fmt: skip

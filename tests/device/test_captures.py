@@ -114,7 +114,6 @@ def warm_up(engine: Engine) -> None:
         engine.warmup()
 
 
-@pytest.mark.timeout(1200)
 def test_an_engine_warms_up_while_another_one_loads_and_both_score(bundle: Path) -> None:
     with cuda_double.count() as counts:
         for run in range(RUNS):

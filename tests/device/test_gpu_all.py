@@ -13,11 +13,11 @@ from bench.common import ROOT
 from bench.gpu.processes import CONTEXT_GIB
 
 
-@pytest.mark.timeout(600)
 def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
     out = tmp_path / "gpu_all.json"
     only = "certify,ceilings,export,parity,latency,load,processes,role"
     command = [sys.executable, "-m", "bench.gpu_all", "--tiny", "--device", "cuda", "--roles", "qg,qa,nli"]
+    command += ["--minutes", "25"]  # the machine may be busy
     done = subprocess.run(
         [*command, "--only", only, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -54,16 +54,19 @@ def test_a_batch_goes_up_and_its_logits_come_down(
     runtime = LocalRuntime.load(placed, device="tensorrt")
     assert runtime.identity.kernel == f"onnxruntime-1.31.1+6af1a932e/sm_90/tensorrt-{tensorrt_recorder.VERSION}"
     calls = [Answer(f"when {i}?", ("Groundwire was warmed up in 2026.",)) for i in range(9)]
-    runtime.run("qa", calls, 8)  # the arena grows once
     recorder.runs.clear()
     live = cuda_double.live_bytes()
     for _ in range(3):
         with cuda_double.count() as counts:
             runtime.run("qa", calls, 8)
         assert counts.launches == 0, "the engine's kernels are TensorRT's"
-        assert (counts.uploads.times, counts.downloads.times) == (3, 2), "ids, mask, types; start and end"
+        assert (counts.uploads.times, counts.downloads.times) == (0, 0), "no copy is waited for"
+        assert [counts.total("copy", kind).times for kind in ("HtoD", "DtoH")] == [1, 1], "all inputs, all outputs"
+        assert counts.syncs == 1
     assert cuda_double.live_bytes() == live, "a batch keeps no memory"
     assert recorder.runs == [(0, (9, 32))] * 3
+    (stream,) = recorder.streams
+    assert stream != 0, "the default stream costs more synchronization"
     with cuda_double.count() as counts:
         runtime.run("qg", [GenerateQuestions("2026", "Groundwire was warmed up in 2026.")], 8)
     assert counts.launches > 0, "a generator runs on CUDA beside it"
@@ -78,7 +81,7 @@ def test_an_engine_reads_what_was_copied_to_the_device(placed: Path, recorder: R
     assert target is not None
     assert target.plan is not None
     path = placed.parent / "qa.engine"
-    path.write_bytes(build_engine(recorder, opened.file(target.graph), target.plan))
+    path.write_bytes(build_engine(recorder, opened.file(target.graph), target.plan).engine)
     engine = TensorRTEngine.open(recorder, path, target, Device("tensorrt"))
     feeds = {name: np.full((2, 32), 5 if name == "input_ids" else 1, np.int64) for name in engine.inputs}
     start, end = engine.run(feeds)

@@ -2,6 +2,7 @@
 
     python -m tests.support.gpu_host                                              # make rehearse-gpu
     python -m tests.support.gpu_host --parts build/parts312 --python python3.12   # another Python, without PyTorch
+    python -m tests.support.gpu_host --folder build/rehearsal                     # goes on where an earlier one stopped
 
 The rehearsal packs the parts, unless they are there. It makes an environment of ``--python`` with nothing but the
 packages that ``bench/gpu/host_packages.txt`` names, copies the checkout without ``bundles/``, and lets one call after
@@ -12,12 +13,14 @@ out.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -40,14 +43,17 @@ class Command(NamedTuple):
     needs_torch: bool = False
 
 
-MEASURE = ("bench.gpu_all", "--tiny", "--minutes", "60", "--work", "models")
+RESULTS = "gpu_all.json"
+MEASURE = ("bench.gpu_all", "--tiny", "--minutes", "240", "--work", "models", "--resume", "--out", RESULTS)
 COMMANDS = (
     Command(("groundwire", "doctor")),
     # The double computes nothing, which the comparison notices.
     Command(("groundwire", "bundle", "certify", "compact", "--device", "cuda"), code=1),
-    Command((*MEASURE, "--out", "gpu_all.json"), needs_torch=True),
-    Command((*MEASURE, "--out", "again.json", "--only", "processes,role.qg"), needs_torch=True),
+    Command(MEASURE, needs_torch=True),
+    Command((*MEASURE, "--only", "compile"), needs_torch=True),
 )
+DONE = "done.json"
+"""The names of the steps that were done in a folder."""
 
 
 def copy_checkout(target: Path) -> None:
@@ -57,6 +63,7 @@ def copy_checkout(target: Path) -> None:
     for name in names:
         if (ROOT / name).exists() and not name.startswith("bundles/"):
             (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).unlink(missing_ok=True)  # of an earlier rehearsal
             shutil.copyfile(ROOT / name, target / name, follow_symlinks=False)
 
 
@@ -75,59 +82,106 @@ def install_packages(python: str, interpreter: Path) -> None:
     """Install what the machine has, without PyTorch, by the pip of ``python``, which is another version than this."""
     names = [name for name in PACKAGES.read_text(encoding="utf-8").splitlines() if not name.startswith(("#", "torch"))]
     command = [python, "-m", "pip", "--python", str(interpreter), "--disable-pip-version-check", "install", "--quiet"]
+    command.append("--no-compile")  # most modules are not imported
     subprocess.run([*command, "--only-binary=:all:", *names], check=True)
 
 
-def rehearse(parts: Path, python: str, folder: Path) -> None:
-    """Run the visit; SystemExit when one of its calls ends in another way than it should."""
+def make_machine(python: str, folder: Path) -> None:
+    """Make the environment of the machine in ``folder``, with its packages and the double's libraries."""
+    for name in ("machine", "driver", "site"):
+        shutil.rmtree(folder / name, ignore_errors=True)
     subprocess.run([python, "-m", "venv", "--without-pip", str(folder / "machine")], check=True)
-    interpreter = folder / "machine" / "bin" / "python"
-    packages = next((folder / "machine" / "lib").iterdir()) / "site-packages"
-    with_torch = packages.parent.name == f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    if with_torch:
+    packages = find_packages(folder)
+    if has_torch(packages):
         link_packages(packages)
     else:
-        install_packages(python, interpreter)
+        install_packages(python, folder / "machine" / "bin" / "python")
     cuda_double.spread(packages, folder / "driver")
-    checkout = folder / "checkout"
+
+
+def find_packages(folder: Path) -> Path:
+    """The folder of the machine's packages."""
+    return next((folder / "machine" / "lib").iterdir()) / "site-packages"
+
+
+def has_torch(packages: Path) -> bool:
+    """Whether the machine's Python is of this version, whose PyTorch it gets."""
+    return packages.parent.name == f"python{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def list_unfinished(results: Path) -> list[str]:
+    """The stages of a measurement that were not done, though there is something to measure on the double."""
+    stages = json.loads(results.read_text(encoding="utf-8"))["results"]["stages"]
+    return [f"{stage['name']} {stage['status']}" for stage in stages if stage["status"] not in ("done", "skipped")]
+
+
+def rehearse(parts: Path, python: str, folder: Path) -> None:
+    """Run the visit, without the steps that were done in ``folder``.
+
+    Raises:
+        SystemExit: A call ends in another way than it should, or leaves a stage unfinished.
+    """
+    log = folder / DONE
+    done: list[str] = json.loads(log.read_text(encoding="utf-8")) if log.exists() else []
+
+    def run_once(name: str, step: Callable[[], object]) -> None:
+        if name in done:
+            return
+        started = time.monotonic()
+        step()
+        done.append(name)
+        log.write_text(json.dumps(done), encoding="utf-8")
+        print(f"{name}: as it should be, after {time.monotonic() - started:.0f} s", flush=True)
+
+    run_once("machine", lambda: make_machine(python, folder))
+    interpreter, checkout = folder / "machine" / "bin" / "python", folder / "checkout"
     copy_checkout(checkout)
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL"))}
     variables |= {"SITE": str(folder / "site"), "LD_LIBRARY_PATH": str(folder / "driver"), "COLUMNS": "200"}
     variables |= {"ORT_DISABLE_TELEMETRY": "1", "GROUNDWIRE_CUDA_DOUBLE": "1"}
-    names = sorted(parts.glob("part*"))
-    for index, part in enumerate(names):  # each call brings one part
+
+    def call(*arguments: str, code: int = 0) -> None:
+        command = [str(interpreter), "-m", "bench.gpu.host", ".parts", *arguments]
+        ended = subprocess.run(command, cwd=checkout, env=variables, check=False).returncode
+        if ended != code:
+            raise SystemExit(f"{' '.join(arguments)}: exit code {ended} instead of {code}")
+        if arguments[:1] == MEASURE[:1] and (unfinished := list_unfinished(checkout / RESULTS)):
+            raise SystemExit(f"not finished, to be run again: {', '.join(unfinished)}")
+
+    def bring(part: Path) -> None:
         brought = checkout / ".parts"
         shutil.rmtree(brought, ignore_errors=True)
         brought.mkdir()
-        for path in (part, parts / "index.json"):
+        for path in (part, parts / INDEX):
             shutil.copy(path, brought)
-        call = [str(interpreter), "-m", "bench.gpu.host", ".parts"]
-        print(f"call {index + 1}: {part.name}", flush=True)
-        subprocess.run(call, cwd=checkout, env=variables, check=True)
+        call()
+
+    for part in sorted(parts.glob("part*")):  # each call brings one part
+        run_once(part.name, lambda part=part: bring(part))  # type: ignore[misc]
     for command in COMMANDS:
         name = " ".join(command.arguments)
-        if command.needs_torch and not with_torch:
+        if command.needs_torch and not has_torch(find_packages(folder)):
             print(f"{name}: left out, without PyTorch")
             continue
-        started = time.monotonic()
-        run = [str(interpreter), "-m", "bench.gpu.host", ".parts", *command.arguments]
-        code = subprocess.run(run, cwd=checkout, env=variables, check=False).returncode
-        if code != command.code:
-            raise SystemExit(f"{name}: exit code {code} instead of {command.code}")
-        print(f"{name}: exit code {code}, as it should be, after {time.monotonic() - started:.0f} s", flush=True)
+        run_once(name, lambda command=command: call(*command.arguments, code=command.code))  # type: ignore[misc]
 
 
 def main(
     parts: Annotated[Path, typer.Option(help="Folder of bench.gpu.pack, which writes it if it is not there.")] = PARTS,
     python: Annotated[str, typer.Option(help="The machine's Python.")] = sys.executable,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the machine is kept, to go on there later; default: it is not kept.")
+    ] = None,
 ) -> None:
     """Rehearse the first visit to a machine with a GPU."""
     cuda_double.prepare()
     if not (parts / INDEX).is_file():
         pack = [sys.executable, "-m", "bench.gpu.pack", "--out", str(parts), "--python", python, "--level", "0"]
         subprocess.run(pack, cwd=ROOT, check=True)
-    with tempfile.TemporaryDirectory(prefix="groundwire-host-") as folder:
-        rehearse(parts.resolve(), python, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="groundwire-host-") as temporary:
+        chosen = (folder or Path(temporary)).resolve()
+        chosen.mkdir(parents=True, exist_ok=True)
+        rehearse(parts.resolve(), python, chosen)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,10 @@ class Recorder(ModuleType):
         """Profile and shape of each run."""
         self.read: list[list[int]] = []
         """The ids of the last run, read from the address that it was given."""
+        self.measured: list[int] = []
+        """Kinds of layers that each build had to measure."""
+        self.streams: set[int] = set()
+        """The streams of all runs."""
         recorder = self
 
         class ILogger:
@@ -102,10 +106,28 @@ class Recorder(ModuleType):
                     raise ValueError(f"{name}: {least} {usual} {most}")
                 self.shapes[name] = tuple(map(tuple, (least, usual, most)))  # type: ignore[assignment]
 
+        class TimingCache:
+            def __init__(self, content: bytes) -> None:
+                header, *kinds = content.decode().splitlines() or [recorder.__version__]
+                self.header, self.kinds = header, set(kinds)
+
+            def serialize(self) -> bytes:
+                return "\n".join([self.header, *sorted(self.kinds)]).encode()
+
         class Config:
             def __init__(self) -> None:
                 self.profiles: list[Profile] = []
                 self.flags = {BuilderFlag.TF32}
+                self.timings: TimingCache | None = None
+
+            def create_timing_cache(self, content: bytes) -> TimingCache | None:
+                return None if content.startswith(b"damaged") else TimingCache(content)
+
+            def set_timing_cache(self, cache: TimingCache, ignore_mismatch: bool) -> bool:
+                if cache.header != recorder.__version__ and not ignore_mismatch:
+                    return False
+                self.timings = cache
+                return True
 
             def clear_flag(self, flag: BuilderFlag) -> None:
                 recorder.calls.append(f"clear {flag.name}")
@@ -137,6 +159,10 @@ class Recorder(ModuleType):
                     self._logger.log(ILogger.ERROR, "No implementation\nfor node Softmax")
                     return None
                 assert network.path is not None
+                kinds = {node.op_type for node in onnx.load(network.path, load_external_data=False).graph.node}
+                timings = TimingCache(b"") if config.timings is None else config.timings
+                recorder.measured.append(len(kinds - timings.kinds))
+                timings.kinds |= kinds
                 shapes = [profile.shapes for profile in config.profiles]
                 assert all(set(of_profile) == set(network.names) for of_profile in shapes)
                 return pickle.dumps((onnx.load(network.path).SerializeToString(), shapes))
@@ -165,17 +191,11 @@ class Recorder(ModuleType):
                 self._addresses[name] = address
                 return True
 
-            def get_tensor_shape(self, name: str) -> Shape:
-                sizes: dict[Any, int] = {}
-                for value in self._engine.session.get_inputs():
-                    sizes |= dict(zip(value.shape, self._shapes[value.name], strict=True))
-                (output,) = [value for value in self._engine.session.get_outputs() if value.name == name]
-                return tuple(sizes.get(size, size) for size in output.shape)
-
             def execute_async_v3(self, stream: int) -> bool:
                 if "execute" in recorder.refuse or set(self._addresses) != set(self._engine.names):
                     self._engine.logger.log(ILogger.ERROR, "Error Code 1: Cuda Runtime")
                     return False
+                recorder.streams.add(stream)
                 recorder.runs.append((self._profile, next(iter(self._shapes.values()))))
                 feeds = {name: _read(self._addresses[name], shape) for name, shape in self._shapes.items()}
                 recorder.read = feeds["input_ids"].tolist()
@@ -211,6 +231,11 @@ class Recorder(ModuleType):
 
             def get_tensor_dtype(self, name: str) -> DataType:
                 return DataType.INT64 if name in self.inputs else DataType.FLOAT
+
+            def get_tensor_shape(self, name: str) -> Shape:
+                values = [*self.session.get_inputs(), *self.session.get_outputs()]
+                (shape,) = [value.shape for value in values if value.name == name]
+                return tuple(size if isinstance(size, int) else -1 for size in shape)
 
             def get_tensor_profile_shape(self, name: str, index: int) -> list[Shape]:
                 return list(self.shapes[index][name])

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import struct
+import subprocess
 import sys
 import tarfile
 from importlib.metadata import distributions
@@ -15,7 +16,7 @@ import pytest
 
 from bench.gpu import host
 from bench.gpu.host import INDEX, Index
-from bench.gpu.pack import PACKAGES, cut, list_missing, list_other_kernels
+from bench.gpu.pack import CALL_MB, PACKAGES, PART_MB, ROOT, cut, list_missing, list_other_kernels
 
 MACHINE_CODE, PTX = 2, 1
 
@@ -61,6 +62,14 @@ def test_what_the_machines_packages_need_is_there_or_packed() -> None:
         if (name := find_name(distribution.metadata["Name"])) in there:
             needed = [line for line in distribution.requires or () if ";" not in line]
             assert {find_name(requirement) for requirement in needed} <= brought, name
+
+
+def test_a_part_and_the_checkout_fit_one_call() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    files = [ROOT / name for name in listed.splitlines() if not name.startswith("bundles/")]
+    # As an archive has them: a header of 512 bytes each, and blocks of 512.
+    size = sum(512 + -(-path.lstat().st_size // 512) * 512 for path in files if path.is_symlink() or path.exists())
+    assert size + (PART_MB << 20) < CALL_MB << 20, f"the checkout has {size / (1 << 20):.1f} MiB"
 
 
 @pytest.fixture

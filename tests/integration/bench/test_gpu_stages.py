@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.gpu import stages
-from bench.gpu.stages import Record, Stage, run_stages
+from bench.gpu.stages import Record, Stage, read_done, run_stages
 from tests.support.stages import exit_with_one
 
 HERE = "tests.support.stages"
@@ -110,3 +110,15 @@ def test_without_time_left_a_stage_is_skipped(tmp_path: Path) -> None:
     records = run(tmp_path, [stage("save_and_hang", 60)], [stage("save_twice")], seconds=5)
     assert records["save_and_hang"].status == "cut"
     assert (records["save_twice"].status, records["save_twice"].message) == ("skipped", "no time was left")
+
+
+def test_a_second_run_takes_what_was_done_and_runs_the_rest(tmp_path: Path) -> None:
+    folder, group = tmp_path / "stages", [stage(name) for name in ("save_twice", "raise_error", "leave")]
+    run(tmp_path, group)
+    done = read_done(folder, [*group, stage("have_nothing")])
+    assert [(record.name, record.results["rows"]) for record in done] == [("save_twice", [1, 2])]
+    seen: list[Record] = []
+    records = run_stages([group], "setup", folder, 60, lambda records: seen.append(records[-1]), 1, done)
+    assert records[0] == done[0]
+    assert [record.name for record in seen if record.status != "running"] == ["raise_error", "leave"]
+    assert records[2].results is None, "what an earlier run has saved is gone"

@@ -27,10 +27,11 @@ from groundwire.runtime.models.graphs import load_graph, place_role
 from groundwire.runtime.ort import device as device_module
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.session import DeviceProfile
+from groundwire.runtime.tensorrt import engine as engine_module
 from groundwire.runtime.tensorrt import library
 from groundwire.runtime.tensorrt.engine import TensorRTEngine
-from groundwire.runtime.tensorrt.records import Engines, list_shapes, read_engines
-from tests.support import models, tensorrt_recorder
+from groundwire.runtime.tensorrt.records import TIMINGS, Engines, list_shapes, read_engines
+from tests.support import host_cuda, models, tensorrt_recorder
 from tests.support.shared import make_once, shared_root
 from tests.support.tensorrt_recorder import VERSION, Recorder
 
@@ -78,6 +79,8 @@ def compiled(folder: Path, recorder: Recorder, tmp_path_factory: pytest.TempPath
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
     """A machine with TensorRT and a GPU whose memory is the host's."""
     monkeypatch.setattr(Device, "memory", "cpu")
+    host_cuda.use_host_memory(monkeypatch)
+    monkeypatch.setattr(engine_module, "Stream", host_cuda.HostStream)
     for module in (device_module, library):
         monkeypatch.setattr(module, "start_device", lambda device: None)
     monkeypatch.setattr(library, "compute_capability", lambda index: "90")
@@ -131,6 +134,7 @@ def test_engines_are_built_strongly_typed_with_a_profile_for_each_width(folder: 
         "engines.json",
         "nli.tensorrt.engine",
         "qa.tensorrt.engine",
+        TIMINGS,
     ]
     engines = engines_of(folder)
     assert (engines.gpu, engines.tensorrt, engines.created_with) == ("NVIDIA H200", VERSION, "test")
@@ -189,7 +193,7 @@ def test_an_engine_that_disagrees_with_its_checkpoint_is_not_kept(folder: Path, 
     recorder.noise = 50.0
     reports = compile_here(folder)
     assert all(any("logit error" in failure for failure in report.failures) for report in reports.values())
-    assert [path.name for path in (folder / "engines" / KEY).iterdir()] == ["engines.json"]
+    assert sorted(path.name for path in (folder / "engines" / KEY).iterdir()) == ["engines.json", TIMINGS]
     assert engines_of(folder).engines == {}
     with pytest.raises(DeviceError, match="has no engine"):
         load(folder, "nli")
@@ -200,6 +204,25 @@ def test_engines_that_fit_are_not_built_again(compiled: Path, recorder: Recorder
     assert compile_here(compiled) == {"qa": None, "nli": None}
     assert recorder.calls == []
     assert all(report is not None for report in compile_here(compiled, force=True).values())
+
+
+def test_what_a_build_has_measured_is_not_measured_again(folder: Path, recorder: Recorder) -> None:
+    compile_here(folder)
+    first, second = recorder.measured
+    assert first > second, "the second role's kinds of layers are mostly those of the first"
+    timings = folder / "engines" / KEY / TIMINGS
+    kept = timings.read_bytes()
+    (folder / "engines" / KEY / "engines.json").unlink()
+    compile_here(folder)
+    assert recorder.measured[2:] == [0, 0]
+    for other in (b"damaged", kept.replace(VERSION.encode(), b"10.15.0")):  # TensorRT refuses both
+        timings.write_bytes(other)
+        (folder / "engines" / KEY / "engines.json").unlink()
+        compile_here(folder)
+        assert recorder.measured[-2:] == [first, second]
+        assert timings.read_bytes() == kept
+    compile_here(folder, force=True)
+    assert recorder.measured[-2:] == [first, second], "with force all is measured"
 
 
 def test_an_engine_that_failed_after_one_that_fits_takes_its_place(compiled: Path, recorder: Recorder) -> None:
