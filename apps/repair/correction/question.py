@@ -15,7 +15,7 @@ from groundwire.engine.text.words import WORD, words
 from groundwire.engine.values.comparing import compare
 from groundwire.engine.values.numbers import stem
 from groundwire.engine.values.records import Clock, Date, Measure
-from groundwire.engine.values.support import NEGATIONS
+from groundwire.engine.values.tokens import NEGATIONS
 
 from .sources import SourceSentence, TypedValue, find_parts
 
