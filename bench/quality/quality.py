@@ -240,8 +240,10 @@ def _write_page(
     if scored.calibration is not None:
         read_by = ", ".join(f"`{feature.name}`" for feature in scored.calibration.fusions[0].features)
         yield ""
-        yield f"`verdict` is the verdict's probability, fitted on {', '.join(scored.calibration.fitted_on)}"
-        yield f"({scored.calibration.rows} examples), from {read_by}. No example of a set below was used for it."
+        yield "`verdict` is the verdict's probability, by the fusion"
+        yield f"`{scored.calibration.fusions[0].name}`, from {read_by}."
+        yield f"The calibrations of the bundles were fitted on {', '.join(scored.calibration.fitted_on)} together"
+        yield "(`groundwire bundle inspect` says which rows each of them has). No example of a set below was used."
     absent = [name for name in TESTS if name not in figures]
     if absent:
         yield ""

@@ -1,4 +1,4 @@
-"""Finds sentences that are only small talk: greetings, thanks, good wishes, goodbyes, and offers of help.
+"""Finds sentences that are only small talk: greetings, thanks, wishes, goodbyes, offers of help, passing a user on.
 
 Every clause of such a sentence has a phrase of small talk, and no word that says more: "Hi Anna, thanks for asking!" is
 small talk, and "Thanks, the refund is on its way." is not. The rules are about English.
@@ -31,6 +31,11 @@ _PHRASE = re.compile(
     r"|^(?:i'm|i am|as) (?:just )?an? (?:ai|virtual|digital|language|chat)? ?"
     r"(?:ai|assistant|bot|chatbot|model|program)$"
     r"|\bdon't have (?:any )?(?:feelings|emotions)\b"
+    # passing the user on, and asking for patience
+    r"|\b(?:let me|i'll|i will|i can|we'll|we can) (?:connect you|transfer you|put you through|hand you over"
+    r"|pass (?:that|this|it|your question)|check (?:that|this|it)|look (?:into|(?:that|this|it) up)"
+    r"|find (?:that|this|it) out)\b"
+    r"|^(?:just )?(?:one|a) (?:moment|second|minute)(?: please)?$|\b(?:hold on|bear with me)\b"
     # reactions
     rf"|\bwhat an? {_NICE}\b|^(?:(?:that's|that is|sounds|that sounds) )?(?:an? )?(?:(?:really|so|very) )?{_NICE}"
     r"(?: (?:question|idea|to (?:hear|know|see)))?$"
@@ -41,21 +46,22 @@ _PHRASE = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _WORDS = frozenset(
     _WORD.findall("""
-    a aboard about afternoon again ahead ai all always am an and answer any anything anytime appreciate
-    appreciated are around as ask asking assist assistance assistant at aww awww back be been being best better
-    birthday bot both bye can care certainly chat chatbot chatting cheers christmas congrats congratulations
-    contacting could day dear definitely delighted did digital do doing don't else emotions enjoy evening ever
-    every everybody everyone everything fair farewell feedback feel feeling feelings fine for friend friendly
-    from further get getting glad go goodbye got greetings haha happy have having hear hearing hello help
-    helping helps here hey hi hiya hm holiday holidays hope how howdy i i'd i'll i'm i've idea if in information is it
-    it's joining journey just kind know language large later let letting like likewise lol lot love luck makes
-    many may me mean meet meeting mention merry message mine model more morning most much my need new night no
-    not noted nothing now of off oh ok okay on one or other our out patience please pleased pleasure pretty
-    problem program question questions quite reaching ready real really regards rest safe same say see seeing
-    sense service sleep so soon sounds speak speaking stay stopping such support sure take talk talking tell
-    thank thanks that that's the them then there things think this time to today tomorrow tonight too touch trip
-    truly trust understand understanding understood until up us very virtual visit visiting waiting was way we
-    we'd we'll we're week weekend welcome well what what's whatever whenever wish wishes with wonderful words
+    a aboard about afternoon again agent ahead ai all always am an and answer any anything anytime appreciate
+    appreciated are around as ask asking assist assistance assistant at aww awww back be bear been being best better
+    birthday bot both bye can care certainly chat chatbot chatting check cheers christmas colleague colleagues
+    congrats congratulations connect contacting could day dear definitely delighted desk did digital do doing don't
+    else emotions enjoy evening ever every everybody everyone everything fair farewell feedback feel feeling
+    feelings find fine for friend friendly from front further get getting glad go goodbye got greetings haha hand
+    happy have having hear hearing hello help helping helps here hey hi hiya hm hold holiday holidays hope how howdy
+    human i i'd i'll i'm i've idea if in information into is it it's joining journey just kind know language large
+    later let letting like likewise lol look lot love luck makes many may me mean meet meeting mention merry message
+    mine minute model moment more morning most much my need new night no not noted nothing now of off oh ok okay on
+    one or other our out over pass patience person please pleased pleasure pretty problem program put question
+    questions quite reaching ready real really regards rest safe same say second see seeing sense service sleep so
+    someone soon sounds speak speaking stay stopping such support sure take talk talking team tell thank thanks that
+    that's the them then there things think this through time to today tomorrow tonight too touch transfer trip
+    truly trust understand understanding understood until up us very virtual visit visiting waiting was way we we'd
+    we'll we're week weekend welcome well what what's whatever whenever while wish wishes with wonderful words
     worries would wow writing year you you'd you're your yourself
     """)
 )

@@ -25,6 +25,9 @@ SMALL_TALK = (
     "Let me know if you need anything else.",
     "Which order do you mean?",
     "I don't know.",
+    "Let me connect you to a colleague.",
+    "One moment, I'll check that for you.",
+    "I can pass your question on to our front desk if you like.",
 )
 ASSERTIONS = (
     "Honey is sweet.",
@@ -38,6 +41,8 @@ ASSERTIONS = (
     "I can help: the warranty is two years.",
     "Sure, we ship to Canada.",
     "Yes.",
+    "I can check you in now.",
+    "Let me check that: the pool is open.",
     "It will help.",
     "Happy people live long.",
     "Helsinki is in Sweden!",
