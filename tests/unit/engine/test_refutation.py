@@ -133,8 +133,8 @@ def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
 @pytest.mark.parametrize(
     ("response", "logit"),
     [
-        ("It was built by Eiffel in 1889.", 1.0),
-        ("The tower is 32,400 cm tall.", 2.0),
+        ("It was built by Eiffel in 1889.", 0.4),
+        ("The tower is 32,400 cm tall.", 0.8),
         ("The tower is green and 324 metres tall.", None),
         ("It was built in 1890.", None),
         ("It was not built in 1889.", None),
@@ -151,9 +151,9 @@ def test_a_sentence_is_confirmed_by_its_values_where_no_other_word_is_doubted(
 def test_a_confirmation_outweighs_a_margin_and_no_more() -> None:
     response = "The tower is 32,400 cm tall."
     confirmation = find_confirmation(results_of(response), response, 0, len(response))
-    near, far = (Verdict("inconsistent", probability, threshold=0.5) for probability in (0.3, 0.05))
+    near, far = (Verdict("inconsistent", probability, threshold=0.5) for probability in (0.4, 0.05))
     assert confirm(near, confirmation).label == "consistent"
-    assert confirm(near, confirmation).contributions == {"values.amounts": pytest.approx(2.0)}
+    assert confirm(near, confirmation).contributions == {"values.amounts": pytest.approx(0.8)}
     assert confirm(far, confirmation).label == "inconsistent"
     assert confirm(near, None) is near
 
