@@ -333,7 +333,7 @@ KNOWLEDGE_WORDS = {"up to 25 words of knowledge": 25, "26 to 100": 100, "101 to 
 
 def _write_lengths(sets: Mapping[str, Sequence[Example]], scored: Scored) -> Iterator[str]:
     yield from ("", "## By length", "")
-    yield "Of all labelled test sets together: responses by their sentences, and by the words of their knowledge. At"
+    yield "The labelled test sets together: responses by their sentences, and by the words of their knowledge. At"
     yield "`balanced`, with the 95 % interval of each share."
     yield ""
     yield "| length | consistent | false positive rate | inconsistent | false negative rate |"
