@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 
 from .knowledge import Knowledge, Location, SentenceKey, find_bounds
+from .numbers import stem
 from .records import Measure, Value
 from .roles import ReadClause, list_own_words, read_segments
 from .tokens import Token
@@ -20,8 +21,8 @@ MAX_SENTENCE = 1_000
 """Characters of a sentence, at most, that is read: the time grows faster than its length."""
 RESPONSE = -1
 """The passage of the response's sentences."""
-_HEDGING = frozenset({"withi"})
-"""Stems of words that say nothing of what a value belongs to."""
+_WITHIN = stem("within")
+"""It says nothing of what a value belongs to."""
 
 
 class Counterparts:
@@ -77,7 +78,7 @@ class Counterparts:
             return frozenset()
         plain = _join(other for _, other in self._read(key) if not other.amounts)
         for words in (segment.words, plain, self._asked_words):
-            heads = words - list_own_words(value) - _HEDGING
+            heads = words - list_own_words(value) - {_WITHIN}
             if not all(word.startswith("#") for word in heads):
                 return heads
         return frozenset()
@@ -85,7 +86,7 @@ class Counterparts:
     def _list_known(self, location: Location, value: Value) -> Set[str]:
         """The words of the clause of a value of the knowledge."""
         segment = self._find_clause(location.key, value)
-        return frozenset() if segment is None else segment.words - list_own_words(value) - _HEDGING
+        return frozenset() if segment is None else segment.words - list_own_words(value) - {_WITHIN}
 
     def _find_clause(self, key: SentenceKey, value: Value) -> ReadClause | None:
         return next(

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -157,13 +158,13 @@ def rehearse(parts: Path, python: str, folder: Path) -> None:
         call()
 
     for part in sorted(parts.glob("part*")):  # each call brings one part
-        run_once(part.name, lambda part=part: bring(part))  # type: ignore[misc]
+        run_once(part.name, partial(bring, part))
     for command in COMMANDS:
         name = " ".join(command.arguments)
         if command.needs_torch and not has_torch(find_packages(folder)):
             print(f"{name}: left out, without PyTorch")
             continue
-        run_once(name, lambda command=command: call(*command.arguments, code=command.code))  # type: ignore[misc]
+        run_once(name, partial(call, *command.arguments, code=command.code))
 
 
 def main(
