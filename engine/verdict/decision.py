@@ -336,8 +336,11 @@ def _list_weighed(calibration: Calibration | None, verdict: Verdict) -> frozense
 def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:
     """The worst verdict of a sentence that states something; ``whole`` where sentences do not say more than it.
 
+    A response of sentences that state nothing states nothing, whatever a classifier says of it as a whole.
     The bound on false positives is about responses, so ``whole`` gives it; ``whole`` also gives what it lacks.
     """
+    if decided and all(sentence.verdict.label == "unverifiable" for sentence in decided):
+        return replace(whole, label="unverifiable", message=NOTHING_STATED)
     verdicts = [sentence.verdict for sentence in decided if sentence.verdict.probability is not None]
     if whole.probability is None or not verdicts or any(sentence.verdict.label == "unknown" for sentence in decided):
         return whole

@@ -14,8 +14,8 @@ from groundwire.engine.schema.explanations import (
     UnsupportedSpan,
     VerifiabilityExplanation,
 )
-from groundwire.engine.schema.results import Timings
-from groundwire.engine.verdict.decision import decide_sentence, label_by_probability
+from groundwire.engine.schema.results import Label, SentenceVerdict, Timings
+from groundwire.engine.verdict.decision import choose_verdict, decide_sentence, label_by_probability
 from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 
@@ -191,3 +191,14 @@ def test_what_the_verdict_lacks_is_what_the_response_lacks() -> None:
 def test_a_verdict_without_a_probability_keeps_its_label() -> None:
     verdict = Verdict("unverifiable", threshold=0.5)
     assert label_by_probability(verdict) is verdict
+
+
+@pytest.mark.parametrize(("last", "expected"), [("unverifiable", "unverifiable"), ("unknown", "inconsistent")])
+def test_sentences_that_state_nothing_make_a_response_that_states_nothing(last: Label, expected: Label) -> None:
+    whole = Verdict("inconsistent", 0.35, threshold=0.5)
+    parts = (
+        SentenceVerdict("Hi there!", 0, 9, Verdict("unverifiable")),
+        SentenceVerdict("No idea.", 10, 18, Verdict(last)),
+    )
+    assert choose_verdict(whole, parts).label == expected
+    assert choose_verdict(whole, parts).probability == 0.35
