@@ -153,6 +153,11 @@ def _fill(model: PreTrainedModel, weights: dict[str, npt.NDArray[np.float32]], p
     _load(model, weights, role)
 
 
+def fill_backbone(model: PreTrainedModel, weights: dict[str, npt.NDArray[np.float32]]) -> None:
+    """Give a BERT the ``weights`` of a graph, as ``read_weights`` reads them; its word embeddings come from MiniLM."""
+    _fill(model, {name.removeprefix("bert."): array for name, array in weights.items()}, "", "bert")
+
+
 def _load(model: PreTrainedModel, weights: dict[str, npt.NDArray[np.float32]], role: str) -> None:
     state = model.state_dict()
     missing = [name for name in state if name not in weights and not name.endswith("_ids")]

@@ -27,6 +27,8 @@ HEADS: dict[str, tuple[str, ...]] = {
 """The heads for whole pairs."""
 TOKEN_HEAD = "token_classifier"
 TOKEN_LABELS = structured_edits.LABELS
+ROLES = {"consistency": "detector.consistency", "verifiability": "detector.verifiability"}
+"""The roles of a bundle whose names are other than the heads'."""
 IGNORED = -100
 """The label where a head has none."""
 NOT_ENTAILMENT = len(nli.LABELS)
@@ -110,6 +112,25 @@ def load_multitask_nli(source: Path) -> MultitaskNLI:
         return build_multitask_nli(source).eval()
     model = MultitaskNLI(BertModel.from_pretrained(backbone.PATH), HEADS)
     model.load_state_dict(torch.load(state, map_location="cpu", weights_only=True)["model"])
+    return model.eval()
+
+
+def restore_multitask_nli(bundle: Path) -> MultitaskNLI:
+    """The model whose heads a bundle has in one graph, from its int8 weights."""
+    # Imported here, because a run from a pack has no ONNX.
+    import onnx_ir as ir
+
+    from groundwire.runtime.bundle import Bundle
+
+    from ..common.restore import fill_backbone, read_weights
+
+    weights = read_weights(ir.load(Bundle.open(bundle).file("detector.consistency.onnx")))
+    model = MultitaskNLI(BertModel(BertConfig.from_pretrained(backbone.PATH)), HEADS)
+    fill_backbone(model.bert, weights)
+    for name, head in model.heads.items():
+        prefix = "classifier." if name == "consistency" else f"{ROLES.get(name, name)}."
+        own = [array for key, array in weights.items() if key.startswith(prefix)]
+        head.load_state_dict({"weight" if array.ndim == 2 else "bias": torch.from_numpy(array.copy()) for array in own})
     return model.eval()
 
 

@@ -10,10 +10,11 @@ import torch
 import typer
 from rich.console import Console
 
+from ..compact.multitask_model import restore_multitask_nli
 from ..written import write_labelled_rows
 from . import pack
-from .model import FROZEN_LAYERS
-from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_packed_reader, train_reader
+from .model import FROZEN_LAYERS, build_reader
+from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_reader
 
 app = typer.Typer(add_completion=False)
 Model = Annotated[Path, typer.Option(help="Directory with the files of all-mpnet-base-v2.", file_okay=False)]
@@ -29,8 +30,7 @@ def _main() -> None:
 def _train(
     model: Model,
     out: Out,
-    data: Annotated[Path | None, typer.Option(help="Directory with the training sets.", file_okay=False)] = None,
-    packed: Annotated[Path | None, typer.Option(help="Directory with packed rows, instead of --data.")] = None,
+    data: Annotated[Path, typer.Option(help="Directory with the training sets.", file_okay=False)],
     steps: Annotated[int, typer.Option(help="Optimizer steps in all.", min=1)] = SCHEDULE.steps,
     decay: Annotated[
         float,
@@ -57,16 +57,11 @@ def _train(
     ] = 0,
 ) -> None:
     """Train the reader, or continue the run in --out."""
-    if (data is None) == (packed is None):
-        raise typer.BadParameter("Give one of --data and --packed.")
     if threads:
         torch.set_num_threads(threads)
     schedule = replace(SCHEDULE, steps=steps, decay=decay, batch=batch, seed=seed, checkpoint_s=checkpoint_s)
     options = ReaderOptions(model, layers, frozen, start, lr, workers, max_tokens)
-    if data is not None:
-        train_reader(data, out, schedule, options)
-    elif packed is not None:
-        train_packed_reader(packed, out, schedule, options)
+    train_reader(data, out, schedule, options)
 
 
 @app.command("measure")
@@ -126,22 +121,31 @@ def _pack_rows(
 
 @app.command("pack-weights")
 def _pack_weights(
-    checkpoint: Annotated[Path, typer.Option(help="checkpoint.pt of a run.", dir_okay=False)],
-    config: Annotated[Path, typer.Option(help="config.json of the run.", dir_okay=False)],
+    model: Model,
     out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
+    start: Annotated[
+        Path | None, typer.Option(help="Checkpoint or bundle to start from; default the published weights.")
+    ] = None,
+    layers: Annotated[int, typer.Option(help="Layers of the backbone, from the lowest.", min=1, max=12)] = 8,
+    student: Annotated[
+        Path | None, typer.Option(help="Bundle whose small models learn from the reader after it.", file_okay=False)
+    ] = None,
 ) -> None:
-    """Write the weights in fp16, in parts, and the code that trains them."""
-    pack.pack_weights(checkpoint, out, config)
+    """Write the weights to start from, in parts, and the code that trains them."""
+    pack.pack_models(
+        build_reader(model, layers, start), None if student is None else restore_multitask_nli(student), out
+    )
     pack.pack_code(out)
 
 
 @app.command("unpack-weights")
 def _unpack_weights(
-    folder: Annotated[Path, typer.Option(help="Directory with the parts.", file_okay=False)],
-    out: Annotated[Path, typer.Option(help="Checkpoint to write, for --start.", dir_okay=False)],
+    folder: Annotated[Path, typer.Option(help="Directory with the trained parts.", file_okay=False)],
+    packed: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
+    out: Annotated[Path, typer.Option(help="Directory of the run to write.", file_okay=False)],
 ) -> None:
-    """Join packed weights to a checkpoint."""
-    pack.unpack_weights(folder, out)
+    """Join trained weights to a run that can be measured and exported; that of the small model is in student/."""
+    pack.unpack_models(folder, packed, out)
 
 
 if __name__ == "__main__":

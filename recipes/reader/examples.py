@@ -19,10 +19,10 @@ from .worlds_source import draw_world_pair, load_worlds
 from .written_source import draw_written_pair
 
 SHARES = {
-    "worlds": 0.5,
-    "written": 0.7,
+    "worlds": 0.4,
+    "written": 0.55,
     **{name: definition.share for name, definition in SETS.items()},
-    **{"minimal": 0.12, "questions": 0.07, "facts": 0.06, "public": 0.12},
+    **{"minimal": 0.16, "questions": 0.09, "facts": 0.07, "public": 0.28},
     **{"harmless": 0.025, "made": 0.01, "comparison": 0.01, "verifiability": 0.025},
 }
 """Shares of the groups, by source; they are divided by their sum over the sources that are there."""

@@ -1,4 +1,4 @@
-"""Feeds batches to the training loop: drawn in its own process, drawn by worker processes, or read from packed rows."""
+"""Feeds batches to the training loop: drawn in its own process, or by worker processes."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def make_worker_batches(
             yield from ahead.popleft().get()
 
 
-def make_local_batches(make_group: MakeGroup, schedule: Schedule, start: int, groups: int = EPOCH) -> Iterator[Batch]:
-    """Yield the batches from ``start`` on, of ``groups`` groups."""
-    return make_group_batches(groups, make_group, FILL, schedule, start, size=GROUP)
+def make_local_batches(make_group: MakeGroup, schedule: Schedule, start: int) -> Iterator[Batch]:
+    """Yield the batches from ``start`` on."""
+    return make_group_batches(EPOCH, make_group, FILL, schedule, start, size=GROUP)
 
 
 def _start_worker(build: Callable[[], MakeGroup]) -> None:

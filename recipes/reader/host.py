@@ -5,59 +5,74 @@ from __future__ import annotations
 import argparse
 import sys
 import types
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+PART_MIB = 15
+
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run ``train PACK RUN`` or ``export RUN OUT``."""
-    parser = argparse.ArgumentParser(description="Train the reader from a pack.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("train", help="train, or continue")
-    train.add_argument("pack", type=Path)
-    train.add_argument("run", type=Path)
-    train.add_argument("--steps", type=int, default=4000)
-    train.add_argument("--batch", type=int, default=64)
-    train.add_argument("--lr", type=float, default=4e-5)
-    train.add_argument("--decay", type=float, default=0.2)
-    train.add_argument("--layers", type=int, default=12)
-    train.add_argument("--frozen", type=int, default=4)
-    train.add_argument("--checkpoint-s", type=float, default=120.0)
-    export = commands.add_parser("export", help="write the trained weights in parts")
-    export.add_argument("run", type=Path)
-    export.add_argument("out", type=Path)
-    export.add_argument("--frozen", type=int, default=4)
-    export.add_argument("--part-mib", type=int, default=15)
+    """Train the reader of a pack, then the small model, and write the weights of both in parts."""
+    parser = argparse.ArgumentParser(description="Train the reader from a pack, then a small model that imitates it.")
+    parser.add_argument("pack", type=Path, help="directory with weights, configurations and rows")
+    parser.add_argument("out", type=Path, help="directory for the trained weights and the log")
+    parser.add_argument("--seconds", type=float, default=300.0, help="for the reader")
+    parser.add_argument("--student-seconds", type=float, default=0.0, help="for the small model; 0 leaves it out")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--lr", type=float, default=8e-5)
+    parser.add_argument("--student-lr", type=float, default=2e-4)
+    parser.add_argument("--random", action="store_true", help="start from random weights, to try the pack")
     options = parser.parse_args(arguments)
     _provide_rich()
-    if options.command == "train":
-        _train(options)
-    else:
-        _export(options)
+    _train(options)
 
 
 def _train(options: argparse.Namespace) -> None:
-    from .pack import unpack_weights
-    from .recipe import SCHEDULE, ReaderOptions, train_packed_reader
+    import torch
+    from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel
 
-    start = options.run / "start.pt"
-    if not start.exists():
-        unpack_weights(options.pack, start)
-    schedule = replace(
-        SCHEDULE, steps=options.steps, batch=options.batch, decay=options.decay, checkpoint_s=options.checkpoint_s
-    )
-    settings = ReaderOptions(options.pack, options.layers, options.frozen, start, options.lr)
-    train_packed_reader(options.pack, options.run, schedule, settings)
+    from ..common.loop import select_device
+    from ..compact.multitask_model import HEADS, MultitaskNLI
+    from . import pack, timed
+    from .fused import HalfOptimizer, fuse_attention
+    from .model import Reader
+    from .packed_rows import PackedRows
+
+    torch.manual_seed(13)
+    device = select_device()
+    rows = PackedRows.read(options.pack, device)
+    options.out.mkdir(parents=True, exist_ok=True)
+    print(rows.groups, "groups on", device, flush=True)
+
+    reader = Reader(MPNetModel(MPNetConfig.from_json_file(options.pack / "reader.json"), add_pooling_layer=False))
+    if not options.random:
+        reader.load_state_dict(pack.unpack_weights(options.pack, pack.READER))
+    reader.to(device).train()
+    fuse_attention(reader)
+    optimizer = HalfOptimizer(reader, _is_trained, options.lr, weight_decay=0.01)
+    batches = rows.make_batches(options.batch, seed=13)
+    log = options.out / "log.jsonl"
+    steps = timed.train_for(options.seconds, batches, partial(timed.compute_reader_loss, reader), optimizer, log)
+    print(steps, "steps of the reader", flush=True)
+    trained = {name: value for name, value in optimizer.state_dict().items() if _is_trained(name)}
+    pack.write_halves(trained, options.out, pack.TRAINED_READER, PART_MIB * 2**20)
+
+    if options.student_seconds:
+        student = MultitaskNLI(BertModel(BertConfig.from_json_file(options.pack / "student.json")), HEADS)
+        if not options.random:
+            student.load_state_dict(pack.unpack_weights(options.pack, pack.STUDENT))
+        student.to(device).train()
+        optimizer = HalfOptimizer(student, lambda name: "embeddings" not in name, options.student_lr, 0.01)
+        compute = partial(timed.compute_imitation_loss, student, reader.eval())
+        steps = timed.train_for(options.student_seconds, batches, compute, optimizer, options.out / "student_log.jsonl")
+        print(steps, "steps of the small model", flush=True)
+        trained = {name: value for name, value in optimizer.state_dict().items() if "embeddings" not in name}
+        pack.write_halves(trained, options.out, pack.TRAINED_STUDENT, PART_MIB * 2**20)
 
 
-def _export(options: argparse.Namespace) -> None:
-    from .pack import pack_weights
-
-    layers = [f"backbone.encoder.layer.{index}." for index in range(options.frozen)]
-    skip = ",".join(["backbone.embeddings.", *layers])
-    config = options.run / "config.json"
-    pack_weights(options.run / "checkpoint.pt", options.out, config, options.part_mib * 2**20, skip)
+def _is_trained(name: str) -> bool:
+    return "embeddings." not in name and "relative_attention_bias" not in name
 
 
 def _provide_rich() -> None:

@@ -2,40 +2,44 @@
 
 Recipe for a host with one GPU to which few MiB travel at a time:
 
-1. Here: ``pack-weights`` and ``pack-rows`` (200,000 rows are about 40 MB), both into one directory; the
-   code goes with the weights. Every file is at most ``PART_BYTES`` long; ``manifest.json`` has the weights' digest.
+1. Here: ``pack-weights`` and ``pack-rows`` (a million rows are about 60 MB), both into one directory; the
+   code goes with the weights. Every file is at most ``PART_BYTES`` long; ``manifest.json`` has the weights' digests.
 2. Copy the files to one directory of the host, in as many calls as it takes. It needs torch, numpy, transformers and
    safetensors.
-3. There: ``unzip code.zip -d code && python code/train_packed.py train PACK RUN --steps 4000 --batch 64``. A later
-   call with the same RUN continues from the last checkpoint.
-4. There: ``python code/train_packed.py export RUN OUT`` writes the trained weights (no frozen ones) in parts.
-5. Here: ``unpack-weights OUT checkpoint.pt`` joins them; give it to ``train`` as ``--start``, which takes the frozen
-   ones from the published files.
+3. There: ``unzip code.zip -d code && python code/train_packed.py PACK OUT --seconds 300 --student-seconds 60`` trains
+   for so long, the small model after the reader, and writes the weights of both to OUT in parts.
+4. Here: ``unpack-weights OUT RUN`` makes a run of the reader of them, and one of the small model in ``RUN/student``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import random
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import load, save
 
 from ..common.loop import Row
-from .packed_rows import GROUP, pack_rows
+from ..compact.multitask_model import MultitaskNLI
+from .model import Reader
+from .packed_rows import GROUP, compress_rows, pack_rows
 
 PART_BYTES = 54 * 2**20
-WEIGHTS = "weights.safetensors"
+READER, STUDENT = "reader.safetensors.xz", "student.safetensors.xz"
+TRAINED_READER, TRAINED_STUDENT = "reader.safetensors", "student.safetensors"
+CONFIGS = {READER: "reader.json", STUDENT: "student.json"}
+"""The files of the backbones' configurations."""
+SCALE = ".scale"
+"""After the name of a matrix: the scale of each of its rows."""
 MANIFEST = "manifest.json"
 CODE = (
     *("common/loop.py", "compact/multitask_model.py"),
-    *(f"reader/{name}.py" for name in ("model", "loss", "feed", "packed_rows", "recipe", "pack", "host")),
+    *(f"reader/{name}.py" for name in ("model", "loss", "fused", "timed", "packed_rows", "pack", "host")),
 )
 """The modules that training from packed rows runs."""
 CONSTANTS = {
@@ -70,31 +74,64 @@ def join_bytes(folder: Path, name: str) -> bytes:
     return data
 
 
-def pack_weights(checkpoint: Path, out: Path, config: Path, part_bytes: int = PART_BYTES, skip: str = "") -> None:
-    """Write the weights of a checkpoint in fp16, and the backbone's configuration.
+def pack_weights(weights: Mapping[str, torch.Tensor], out: Path, name: str, part_bytes: int = PART_BYTES) -> None:
+    """Write weights as ``name``: matrices in int8 with one scale a row, the others in float32.
 
     Args:
-        checkpoint: ``checkpoint.pt`` of a run, or the start of one.
+        weights: By name.
         out: Directory to write to.
-        config: The backbone's ``config.json``.
+        name: Of the parts.
         part_bytes: Bytes of a part at most.
-        skip: Prefixes of names to leave out, separated by commas.
     """
-    state: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    weights = state.get("model", state.get("m", state))
-    prefixes = tuple(prefix for prefix in skip.split(",") if prefix)
-    chosen = {key: value for key, value in weights.items() if not (prefixes and key.startswith(prefixes))}
-    halves = {key: value.half().contiguous() if value.is_floating_point() else value for key, value in chosen.items()}
-    split_bytes(save(halves), out, WEIGHTS, part_bytes)
-    (out / "config.json").write_text(config.read_text())
+    packed: dict[str, torch.Tensor] = {}
+    for key, value in weights.items():
+        full = value.detach().float().cpu()
+        if full.dim() < 2:
+            packed[key] = full
+            continue
+        scale = full.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 127
+        packed[key], packed[f"{key}{SCALE}"] = (full / scale).round().to(torch.int8), scale
+    split_bytes(lzma.compress(save(packed)), out, name, part_bytes)
 
 
-def unpack_weights(folder: Path, checkpoint: Path) -> None:
-    """Join packed weights to a checkpoint in float32 that a run can start from."""
-    weights = load(join_bytes(folder, WEIGHTS))
-    floats = {key: value.float() if value.is_floating_point() else value for key, value in weights.items()}
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    torch.save({"model": floats}, checkpoint)
+def pack_models(reader: Reader, student: MultitaskNLI | None, out: Path, part_bytes: int = PART_BYTES) -> None:
+    """Write the weights to start from and the backbones' configurations, for the small model too if there is one."""
+    out.mkdir(parents=True, exist_ok=True)
+    pack_weights(reader.state_dict(), out, READER, part_bytes)
+    reader.backbone.config.to_json_file(out / CONFIGS[READER])
+    if student is not None:
+        pack_weights(student.state_dict(), out, STUDENT, part_bytes)
+        student.bert.config.to_json_file(out / CONFIGS[STUDENT])
+
+
+def unpack_models(folder: Path, packed: Path, out: Path) -> None:
+    """Join trained weights in ``folder``, with those that were not trained from the pack ``packed``, to runs.
+
+    Args:
+        folder: Directory with the parts that the host wrote.
+        packed: Directory of the pack, with its weights.
+        out: Directory of the reader's run; that of the small model, if it was trained, is ``out/student``.
+    """
+    for start, trained, run in ((READER, TRAINED_READER, out), (STUDENT, TRAINED_STUDENT, out / "student")):
+        if trained not in json.loads((folder / MANIFEST).read_text()):
+            continue
+        run.mkdir(parents=True, exist_ok=True)
+        torch.save({"model": unpack_weights(packed, start) | unpack_weights(folder, trained)}, run / "checkpoint.pt")
+        (run / "config.json").write_text((packed / CONFIGS[start]).read_text())
+
+
+def write_halves(weights: Mapping[str, torch.Tensor], out: Path, name: str, part_bytes: int = PART_BYTES) -> None:
+    """Write weights as ``name`` in fp16."""
+    halves = {key: value.detach().half().cpu().contiguous() for key, value in weights.items()}
+    split_bytes(save(halves), out, name, part_bytes)
+
+
+def unpack_weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
+    """Join packed weights of either kind, in float32."""
+    data = join_bytes(folder, name)
+    packed = load(lzma.decompress(data) if name.endswith(".xz") else data)
+    scales = {key: packed.pop(f"{key}{SCALE}") for key in list(packed) if f"{key}{SCALE}" in packed}
+    return {key: value.float() * scales.get(key, 1.0) for key, value in packed.items()}
 
 
 def write_rows(
@@ -105,7 +142,7 @@ def write_rows(
     seed: int = 13,
     part_bytes: int = PART_BYTES,
 ) -> Path:
-    """Draw ``groups`` groups and write them to ``out/rows-{first}.npz``; other ``first`` are other groups.
+    """Draw ``groups`` groups and write them to ``out/rows-{first}.npz.xz``; other ``first`` are other groups.
 
     Raises:
         ValueError: If the file is longer than ``part_bytes``.
@@ -118,11 +155,11 @@ def write_rows(
             assert len(group) == GROUP
             yield from group
 
-    path = out / f"rows-{first:09}.npz"
-    arrays: dict[str, Any] = pack_rows(draw())
-    np.savez_compressed(path, **arrays)
-    if (size := path.stat().st_size) > part_bytes:
-        raise ValueError(f"{path} has {size} bytes, more than {part_bytes}; write fewer groups a file.")
+    path = out / f"rows-{first:09}.npz.xz"
+    data = compress_rows(pack_rows(draw()))
+    if len(data) > part_bytes:
+        raise ValueError(f"{path} has {len(data)} bytes, more than {part_bytes}; write fewer groups a file.")
+    path.write_bytes(data)
     return path
 
 

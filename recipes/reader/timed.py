@@ -1,0 +1,94 @@
+"""Trains for so many seconds on rows that are on the device: the reader, then a small model that imitates it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from ..common.loop import Batch
+from ..compact.multitask_model import TOKEN_HEAD, WEIGHTS, MultitaskNLI, multitask_loss
+from .fused import HalfOptimizer
+from .loss import SENTENCE_WEIGHT, Computed, compute_head_logits, compute_losses
+from .model import Reader
+
+WARMUP, FALL = 0.03, 0.6
+"""Shares of the time over which the rate rises, and over which it falls at the end."""
+CLIP = 1.0
+EVERY = 25
+"""Steps between two looks at the clock."""
+IMITATED = ("nli", "consistency", TOKEN_HEAD)
+"""Heads whose probabilities the small model learns from the reader; verifiability is one of single texts."""
+HARD_WEIGHT = 0.5
+"""Weight of the labels beside the reader's probabilities."""
+
+
+def train_for(
+    seconds: float,
+    batches: Iterator[Batch],
+    compute: Callable[[Batch], torch.Tensor],
+    optimizer: HalfOptimizer,
+    log: Path,
+) -> int:
+    """Train until ``seconds`` are over; a line with the mean loss goes to ``log`` from time to time.
+
+    Returns:
+        Steps that were taken.
+
+    Raises:
+        FloatingPointError: If the loss is no number.
+    """
+    started = time.monotonic()
+    share, losses, rows = 0.0, [], 0
+    for step in itertools.count():
+        if step % EVERY == 0 and losses:
+            # Reading the loss waits for the device, so the clock says what was done.
+            mean = float(torch.stack(losses).mean())
+            elapsed = time.monotonic() - started
+            with log.open("a") as file:
+                line = {"step": step, "rows": rows, "loss": round(mean, 4), "rate": round(scale_rate(share), 3)}
+                file.write(json.dumps({**line, "s": round(elapsed, 1)}) + "\n")
+            if mean != mean:
+                raise FloatingPointError(f"The loss is no number after {step} steps.")
+            share, losses = elapsed / seconds, []
+            if share >= 1.0:
+                return step
+        batch = next(batches)
+        rows += len(batch["input_ids"])
+        loss = compute(batch)
+        torch.autograd.backward(loss)
+        optimizer.step(scale_rate(share), CLIP)
+        losses.append(loss.detach())
+    raise AssertionError
+
+
+def scale_rate(share: float) -> float:
+    """The learning rate after a share of the time, as a share of its peak."""
+    return max(0.02, min(1.0, (share + 0.1 * WARMUP) / WARMUP, (1.0 - share) / FALL))
+
+
+def compute_reader_loss(reader: Reader, batch: Batch) -> torch.Tensor:
+    """The loss of all heads of the reader."""
+    others, sentences = compute_losses(reader, batch)
+    return others + SENTENCE_WEIGHT * sentences
+
+
+def compute_imitation_loss(student: MultitaskNLI, reader: Reader, batch: Batch) -> torch.Tensor:
+    """How far the student's probabilities are from the reader's and from the labels.
+
+    The reader's count for rows of two texts, those of its token head for the tokens of the second text.
+    """
+    with torch.no_grad():
+        wanted = compute_head_logits(reader, batch)
+    logits = student(batch["input_ids"], batch["token_type_ids"], batch["attention_mask"])
+    pairs = batch["token_type_ids"].amax(-1).float()
+    total = torch.zeros((), device=pairs.device)
+    for name in IMITATED:
+        each = -(wanted[name].float().softmax(-1) * logits[name].float().log_softmax(-1)).sum(-1)
+        inside = batch["token_type_ids"].float() if name == TOKEN_HEAD else pairs
+        total = total + WEIGHTS[name] * (each * inside).sum() / inside.sum().clamp(min=1.0)
+    return total + HARD_WEIGHT * multitask_loss(Computed(logits), batch)
