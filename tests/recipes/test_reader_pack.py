@@ -24,7 +24,6 @@ from groundwire.recipes.compact.multitask_model import HEADS, ROLES, TOKEN_HEAD,
 from groundwire.recipes.reader import pack, timed
 from groundwire.recipes.reader.feed import FILL
 from groundwire.recipes.reader.fused import FusedStates, HalfOptimizer
-from groundwire.recipes.reader.model import SENTENCE_IDS
 from groundwire.recipes.reader.packed_rows import PackedRows
 from groundwire.recipes.reader.rows import encode_answer
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds

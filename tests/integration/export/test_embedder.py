@@ -35,6 +35,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.manifest import EmbedderRole, Template
 from groundwire.runtime.models.embedder import unit
+from groundwire.runtime.ort.processor import int8_kernel
 from tests.support import models
 from tests.support.commands import command, invoke_export
 from tests.support.graphs import Loader, inputs
@@ -115,7 +116,9 @@ def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None
     for rows in (slice(0, 1), slice(3, 8)):
         alone = session({name: values[rows] for name, values in batch.items()})["hidden"]
         assert np.array_equal(alone, together[rows])
-    assert 0 < np.sqrt(np.square(together - exact).mean()) < 0.2 * exact.std()
+    # ALBERT's layers share their weights, whose products saturate on such processors (``runtime.ort.exact``).
+    saturates = family == "albert" and int8_kernel() in ("avx2", "avx512bw")
+    assert 0 < np.sqrt(np.square(together - exact).mean()) < (0.6 if saturates else 0.2) * exact.std()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
