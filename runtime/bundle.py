@@ -279,7 +279,7 @@ def _say_repair(directory: Path) -> str:
 
 
 def _find_embedded(name: str) -> Path:
-    if (CHECKOUT / name).is_dir():
+    if (CHECKOUT / name / MANIFEST).is_file():
         return CHECKOUT / name
     entry = entry_points(group=ENTRY_POINTS)[name]
     try:

@@ -137,27 +137,39 @@ def _find_projection(value: ir.Value | None, order: tuple[int, ...]) -> _Project
         factor = None if by is None or by.const_value is None else float(by.const_value.numpy())
     moved = find_producer(value, "Transpose")
     split = None if moved is None or read_order(moved) != order else find_producer(moved.inputs[0], "Reshape")
-    heads = None if split is None else _read_heads(split.inputs[1])
     added = None if split is None else find_producer(split.inputs[0], "Add")
-    if added is None or heads is None:
+    if split is None or added is None:
         return None
     for operand, other in (added.inputs, reversed(tuple(added.inputs))):
         product = find_producer(operand, "MatMul")
         bias = read_constant(other)
         weight = None if product is None else read_constant(product.inputs[1])
-        if product is not None and product.inputs[0] is not None and bias is not None and weight is not None:
-            return _Projection(product.inputs[0], weight, bias, factor, heads)
+        if product is None or product.inputs[0] is None or bias is None or weight is None:
+            continue
+        heads = _read_heads(split.inputs[1], weight.shape[1])
+        return None if heads is None else _Projection(product.inputs[0], weight, bias, factor, heads)
     return None
 
 
-def _read_heads(shape: ir.Value | None) -> int | None:
-    """The third of the sizes [B, T, H, D] of a new shape."""
+def _read_heads(shape: ir.Value | None, width: int) -> int | None:
+    """The third of the sizes [B, T, H, D] of a new shape, of which it or the last one may be -1, for H · D = ``width``."""
     sizes = read_constant(shape)
     if sizes is not None:
-        return int(sizes[2]) if len(sizes) == 4 else None
-    parts = find_producer(shape, "Concat")
-    if parts is None or len(parts.inputs) != 4:
-        return None
-    unsqueezed = find_producer(parts.inputs[2], "Unsqueeze")
-    size = read_constant(parts.inputs[2] if unsqueezed is None else unsqueezed.inputs[0])
-    return None if size is None else int(size.item())
+        read = [int(size) for size in sizes[2:]] if len(sizes) == 4 else []
+    else:
+        parts = find_producer(shape, "Concat")
+        read = [] if parts is None or len(parts.inputs) != 4 else [_read_size(part) for part in parts.inputs[2:]]
+    match read:
+        case [heads, _] if heads > 0:
+            return heads
+        case [_, size] if size > 0:
+            return width // size
+        case _:
+            return None
+
+
+def _read_size(part: ir.Value | None) -> int:
+    """A size that is constant; -1 for another one."""
+    unsqueezed = find_producer(part, "Unsqueeze")
+    size = read_constant(part if unsqueezed is None else unsqueezed.inputs[0])
+    return -1 if size is None else int(size.item())

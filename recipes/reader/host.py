@@ -52,7 +52,7 @@ def _train(options: argparse.Namespace) -> None:
     fuse_attention(reader)
     optimizer = HalfOptimizer(reader, _is_trained, options.lr, weight_decay=0.01)
     batches = rows.make_batches(options.batch, seed=13)
-    log = options.out / "log.jsonl"
+    log = options.out / pack.LOGS[pack.READER]
     steps = timed.train_for(options.seconds, batches, partial(timed.compute_reader_loss, reader), optimizer, log)
     print(steps, "steps of the reader", flush=True)
     trained = {name: value for name, value in optimizer.state_dict().items() if _is_trained(name)}
@@ -65,7 +65,7 @@ def _train(options: argparse.Namespace) -> None:
         student.to(device).train()
         optimizer = HalfOptimizer(student, lambda name: "embeddings" not in name, options.student_lr, 0.01)
         compute = partial(timed.compute_imitation_loss, student, reader.eval())
-        steps = timed.train_for(options.student_seconds, batches, compute, optimizer, options.out / "student_log.jsonl")
+        steps = timed.train_for(options.student_seconds, batches, compute, optimizer, options.out / pack.LOGS[pack.STUDENT])
         print(steps, "steps of the small model", flush=True)
         trained = {name: value for name, value in optimizer.state_dict().items() if "embeddings" not in name}
         pack.write_halves(trained, options.out, pack.TRAINED_STUDENT, PART_MIB * 2**20)

@@ -34,6 +34,8 @@ READER, STUDENT = "reader.safetensors.xz", "student.safetensors.xz"
 TRAINED_READER, TRAINED_STUDENT = "reader.safetensors", "student.safetensors"
 CONFIGS = {READER: "reader.json", STUDENT: "student.json"}
 """The files of the backbones' configurations."""
+LOGS = {READER: "log.jsonl", STUDENT: "student_log.jsonl"}
+"""The files of losses."""
 SCALE = ".scale"
 """After the name of a matrix: the scale of each of its rows."""
 MANIFEST = "manifest.json"
@@ -116,7 +118,9 @@ def unpack_models(folder: Path, packed: Path, out: Path) -> None:
         if trained not in json.loads((folder / MANIFEST).read_text()):
             continue
         run.mkdir(parents=True, exist_ok=True)
-        torch.save({"model": unpack_weights(packed, start) | unpack_weights(folder, trained)}, run / "checkpoint.pt")
+        weights = unpack_weights(packed, start) | unpack_weights(folder, trained)
+        last = (folder / LOGS[start]).read_text().splitlines()[-1]
+        torch.save({"model": weights, "step": json.loads(last)["step"]}, run / "checkpoint.pt")
         (run / "config.json").write_text((packed / CONFIGS[start]).read_text())
 
 

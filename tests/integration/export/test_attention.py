@@ -11,6 +11,7 @@ from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClas
 
 from groundwire.export import RoleOptions, export_bundle
 from groundwire.export.passes.attention import fuse_attention
+from groundwire.export.passes.head import initializer
 from groundwire.export.passes.inputs import fuse_inputs
 from groundwire.export.roles.encoder import build_encoder_graph
 from groundwire.export.session import CpuSession
@@ -50,6 +51,24 @@ def test_a_fused_encoder_gives_the_same_logits(family: str, tmp_path: Path) -> N
     for left, right in zip(expected, computed, strict=True):
         left, right = (array[:, :5] if array.ndim == 2 and array.shape[1] == 9 else array for array in (left, right))
         assert np.abs(left - right).max() < 1e-4 < left.std()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_heads_that_a_new_shape_leaves_open(family: str, tmp_path: Path) -> None:
+    """transformers 5 splits states to [B, T, -1, D]."""
+    graph = build_graph(tmp_path, family)
+    fused = graph.clone()
+    layers = fuse_attention(fused)
+    wanted = next(node for node in fused.graph if node.op_type == "Attention")
+    heads, width = wanted.attributes["num_heads"].as_int(), wanted.inputs[1].const_value.shape[1] // 3
+    shape = initializer(graph.graph, "shape.open", np.array([0, 0, -1, width // heads]))
+    for node in graph.graph:
+        moved = next(iter(node.outputs[0].uses()), None) if node.op_type == "Reshape" else None
+        if moved is not None and moved.node.op_type == "Transpose":
+            node.replace_input_with(1, shape)
+    assert fuse_attention(graph) == layers
+    found = {node.attributes["num_heads"].as_int() for node in graph.graph if node.op_type == "Attention"}
+    assert found == {heads}
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])

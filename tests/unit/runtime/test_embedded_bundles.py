@@ -56,6 +56,12 @@ def test_the_checkout_comes_before_an_installed_package(install: Install, checko
     assert locate("small") == checkout / "small"
 
 
+def test_an_empty_folder_of_the_checkout_is_passed_over(install: Install, checkout: Path) -> None:
+    directory = install("plain", "brings_plain.plain")
+    (checkout / "plain").mkdir()
+    assert locate("plain") == directory
+
+
 def test_a_damaged_package_is_named(install: Install, checkout: Path) -> None:
     install("small", "brings_small.other")
     with pytest.raises(BundleError, match=r"brings-small, which brings the bundle 'small', is damaged: .*reinstall"):
