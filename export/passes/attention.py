@@ -152,7 +152,7 @@ def _find_projection(value: ir.Value | None, order: tuple[int, ...]) -> _Project
 
 
 def _read_heads(shape: ir.Value | None, width: int) -> int | None:
-    """The third of the sizes [B, T, H, D] of a new shape, of which it or the last one may be -1, for H · D = ``width``."""
+    """The third of the sizes [B, T, H, D] of a new shape; it or the last one may be -1, for H · D = ``width``."""
     sizes = read_constant(shape)
     if sizes is not None:
         read = [int(size) for size in sizes[2:]] if len(sizes) == 4 else []

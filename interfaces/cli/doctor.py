@@ -86,8 +86,11 @@ def _check_captures(device: Device) -> str:
 
 
 def _find_problems() -> list[str]:
-    installed = {str(distribution.metadata["Name"]).lower() for distribution in distributions()}
-    if {"onnxruntime", "onnxruntime-gpu"} <= installed:
+    folders: dict[str, set[str]] = {"onnxruntime": set(), "onnxruntime-gpu": set()}
+    for distribution in distributions():
+        folders.get(str(distribution.metadata["Name"]).lower(), set()).add(str(distribution.locate_file("")))
+    # Of different folders, the module of the one that is first on the path is imported.
+    if folders["onnxruntime"] & folders["onnxruntime-gpu"]:
         return [
             "onnxruntime and onnxruntime-gpu are both installed and overwrite each other: "
             "pip uninstall -y onnxruntime onnxruntime-gpu && pip install onnxruntime-gpu"

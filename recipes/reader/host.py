@@ -65,7 +65,8 @@ def _train(options: argparse.Namespace) -> None:
         student.to(device).train()
         optimizer = HalfOptimizer(student, lambda name: "embeddings" not in name, options.student_lr, 0.01)
         compute = partial(timed.compute_imitation_loss, student, reader.eval())
-        steps = timed.train_for(options.student_seconds, batches, compute, optimizer, options.out / pack.LOGS[pack.STUDENT])
+        log = options.out / pack.LOGS[pack.STUDENT]
+        steps = timed.train_for(options.student_seconds, batches, compute, optimizer, log)
         print(steps, "steps of the small model", flush=True)
         trained = {name: value for name, value in optimizer.state_dict().items() if "embeddings" not in name}
         pack.write_halves(trained, options.out, pack.TRAINED_STUDENT, PART_MIB * 2**20)
