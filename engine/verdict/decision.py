@@ -4,7 +4,8 @@ The fusion is a logistic regression: a few weighted numbers that can be read in 
 Nothing fails open: without a number that the fusion needs the probability is missing, and the verdict is ``unknown``.
 
 A response of several sentences is as consistent as the worst of them. A long response with one invented sentence is
-inconsistent however well the others are supported, and a response that says little beside a greeting is not.
+inconsistent however well the others are supported, and a response that says little beside a greeting is not. A fusion
+of models that read sentences in their response judges it as a whole (``Fusion.whole``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from groundwire.runtime.calibration import Calibration, Feature, ProfileName
+from groundwire.runtime.calibration import Calibration, Feature, Fusion, ProfileName
 
 from ..schema.results import Label, MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence, sentences
@@ -236,7 +237,11 @@ def decide_response(
         whole = confirm(whole, find_confirmation(_list_read(results, calibration, whole), response, 0, len(response)))
     whole = refute(whole, find_refutation(numbers, _list_weighed(calibration, whole)))
     decided = decide_sentences(response, results, whole, calibration)
-    return choose_verdict(whole, decided), decided
+    fusion = calibration.fusion(whole.fusion) if calibration is not None and whole.fusion else None
+    if fusion is None or not fusion.whole:
+        return choose_verdict(whole, decided), decided
+    verdict = choose_verdict(whole, decided, fusion)
+    return verdict, agree(verdict, decided)
 
 
 def decide_sentences(
@@ -333,19 +338,44 @@ def _list_weighed(calibration: Calibration | None, verdict: Verdict) -> frozense
     return frozenset(feature.name for feature in calibration.fusion(verdict.fusion).features)
 
 
-def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict]) -> Verdict:
+def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict], fusion: Fusion | None = None) -> Verdict:
     """The worst verdict of a sentence that states something; ``whole`` where sentences do not say more than it.
 
     A response of sentences that state nothing states nothing, whatever a classifier says of it as a whole.
     The bound on false positives is about responses, so ``whole`` gives it; ``whole`` also gives what it lacks.
+
+    With a ``fusion`` that judges responses as a whole, only sentences count that a feature speaks against which counts
+    nothing else, such as values that the knowledge contradicts: among many values of a response one is little.
     """
     if decided and all(sentence.verdict.label == "unverifiable" for sentence in decided):
         return replace(whole, label="unverifiable", message=NOTHING_STATED)
     verdicts = [sentence.verdict for sentence in decided if sentence.verdict.probability is not None]
+    if fusion is not None:
+        counts = [feature.name for feature in fusion.features if feature.mean == 0]
+        verdicts = [
+            verdict for verdict in verdicts if any((verdict.contributions or {}).get(name, 0) < 0 for name in counts)
+        ]
+        verdicts += [whole] if verdicts else []
     if whole.probability is None or not verdicts or any(sentence.verdict.label == "unknown" for sentence in decided):
         return whole
     worst = min(verdicts, key=lambda verdict: verdict.probability or 0.0)
     return msgspec.structs.replace(worst, max_false_positive_rate=whole.max_false_positive_rate, absent=whole.absent)
+
+
+def agree(verdict: Verdict, decided: Sequence[SentenceVerdict]) -> tuple[SentenceVerdict, ...]:
+    """The sentences of a response that was judged as a whole, in agreement with its verdict.
+
+    The doubted sentences of a consistent response have its verdict; so has the worst sentence of an inconsistent one of
+    which no sentence is inconsistent by itself.
+    """
+    given = replace(verdict, max_false_positive_rate=None)
+    if verdict.label == "consistent":
+        return tuple(replace(part, verdict=given) if part.verdict.label == "inconsistent" else part for part in decided)
+    stated = [part for part in decided if part.verdict.probability is not None and part.verdict.label != "unverifiable"]
+    if verdict.label != "inconsistent" or not stated or any(p.verdict.label == "inconsistent" for p in decided):
+        return tuple(decided)
+    worst = min(stated, key=lambda part: part.verdict.probability or 0.0)
+    return tuple(replace(part, verdict=given) if part is worst else part for part in decided)
 
 
 def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVerdict]) -> tuple[UnsupportedSpan, ...]:

@@ -81,6 +81,8 @@ class FusionOptions:
     verifiable: float | None = 0.5
     """Verifiability below which a response is called unverifiable, when that metric is read."""
     seed: int = 13
+    whole: bool = False
+    """Whether responses of several sentences are judged as a whole (``Fusion.whole``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +104,31 @@ class FusionModel:
         table = (tabulate_features(features, self.names) - self.mean) / self.deviation
         return np.asarray(np.nan_to_num(table) @ self.weight + self.intercept)
 
-    def predict_responses(self, examples: Sequence[LabelledFeatures], verifiable: float | None) -> Floats:
+    def predict_responses(
+        self, examples: Sequence[LabelledFeatures], verifiable: float | None, *, whole: bool = False
+    ) -> Floats:
         """Logit of the verdict's probability [N], as ``groundwire.engine.verdict.decision`` draws it.
 
         The worst sentence that states something decides, or the whole response where the sentences say too little; a
-        refutation lowers the probability.
+        refutation lowers the probability. With ``whole`` the response decides, and the sentences that a feature speaks
+        against which counts nothing else.
         """
         wholes = [example.features for example in examples]
         logits = self._predict_refuted(wholes)
         parts = [self._find_stated(example.sentences, verifiable) for example in examples]
         of_parts = iter(self._predict_refuted([numbers for stated in parts for numbers in stated]))
         for index, stated in enumerate(parts):
-            if stated:
-                logits[index] = min(next(of_parts) for _ in stated)
+            decided = [next(of_parts) for _ in stated]
+            if whole:
+                opposed = [value for value, numbers in zip(decided, stated, strict=True) if self._opposes(numbers)]
+                logits[index] = min([logits[index], *opposed])
+            elif decided:
+                logits[index] = min(decided)
         return logits
+
+    def _opposes(self, numbers: Mapping[str, float]) -> bool:
+        """Whether a feature that counts what speaks against a text, so that its mean is 0, counts something."""
+        return any(numbers.get(name, 0) > 0 for name, mean in zip(self.names, self.mean, strict=True) if mean == 0)
 
     def _find_stated(
         self, sentences: Sequence[Mapping[str, float]], verifiable: float | None
@@ -169,7 +182,8 @@ def select_model(examples: Sequence[LabelledFeatures], options: FusionOptions) -
         np.mean([_measure_left_out(examples, part, names, penalty) for part in parts]) for penalty in options.penalties
     ]
     penalty = options.penalties[int(np.argmax(areas))]
-    return rescale_model(fit_model(examples, names, penalty), examples, options.verifiable), penalty
+    model = fit_model(examples, names, penalty)
+    return rescale_model(model, examples, options.verifiable, whole=options.whole), penalty
 
 
 def choose_features(examples: Sequence[LabelledFeatures]) -> tuple[str, ...]:
@@ -202,14 +216,14 @@ def _is_lower_better(name: str) -> bool:
 
 
 def rescale_model(
-    model: FusionModel, examples: Sequence[LabelledFeatures], verifiable: float | None = None
+    model: FusionModel, examples: Sequence[LabelledFeatures], verifiable: float | None = None, *, whole: bool = False
 ) -> FusionModel:
     """``model`` with its weights times one factor and another intercept, both with the least loss, unpenalized.
 
     The loss counts verdicts on responses: the minimum over several sentences is lower than one of them, so an
     intercept that was fitted to whole responses would be too low.
     """
-    logits = model.predict_responses(examples, verifiable)
+    logits = model.predict_responses(examples, verifiable, whole=whole)
     signs, weights = 2 * labels_of(examples) - 1, weigh_examples(examples)
 
     def loss(theta: Floats) -> tuple[float, Floats]:
@@ -262,8 +276,8 @@ def predict_held_out(
     logits = np.zeros(len(examples))
     for train, test in _split_folds(examples, options.seed):
         fitted = [examples[i] for i in train]
-        model = rescale_model(fit_model(fitted, names, penalty), fitted, options.verifiable)
-        logits[test] = model.predict_responses([examples[i] for i in test], options.verifiable)
+        model = rescale_model(fit_model(fitted, names, penalty), fitted, options.verifiable, whole=options.whole)
+        logits[test] = model.predict_responses([examples[i] for i in test], options.verifiable, whole=options.whole)
     return np.asarray(1 / (1 + np.exp(-logits)))
 
 
@@ -275,7 +289,8 @@ def leave_one_out(
     models: dict[str, Predict] = {}
     for name in dict.fromkeys(example.set for example in examples):
         rest = [example for example in examples if families[example.set] != families[name]]
-        models[name] = partial(select_model(rest, options)[0].predict_responses, verifiable=options.verifiable)
+        model, _ = select_model(rest, options)
+        models[name] = partial(model.predict_responses, verifiable=options.verifiable, whole=options.whole)
     return models
 
 

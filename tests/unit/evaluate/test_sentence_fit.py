@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from groundwire.engine import MetricResult
 from groundwire.engine.schema.explanations import (
@@ -16,15 +17,17 @@ from groundwire.engine.schema.explanations import (
     ValuesExplanation,
     VerifiabilityExplanation,
 )
-from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.decision import decide, decide_response
 from groundwire.engine.verdict.fusion import features
 from groundwire.evaluate.calibration.features import list_sentences
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, select_model
 from groundwire.evaluate.calibration.operating_points import fit_calibration
+from groundwire.runtime.calibration import Calibration
 
 SENTENCE = "Honey is sweet."
 METRICS = ("nli", "values", "verifiability")
 NLI = ("nli.expected", "nli.worst")
+SHARE = "values.contradicted_share"
 
 
 def classified(start: int, supported: float) -> ClassifiedSpan:
@@ -48,6 +51,8 @@ def make_results(supported: Any, verifiable: Any, contradicted: int | None) -> t
     if contradicted is not None:
         stated = StatedValue("number", "Honey", starts[contradicted], starts[contradicted] + 5, "1", "contradicted")
         results.append(MetricResult("values", "scored", 0.0, explanation=ValuesExplanation((stated,))))
+    else:
+        results.append(MetricResult("values", "nothing_to_verify"))
     return response, {result.name: result for result in results}
 
 
@@ -68,20 +73,78 @@ def draw(count: int, seed: int) -> list[tuple[LabelledFeatures, str, dict[str, M
     return drawn
 
 
-def test_predictions_are_the_verdicts_of_the_engine() -> None:
+@pytest.mark.parametrize(("read", "whole"), [(NLI, False), ((*NLI, SHARE), False), ((*NLI, SHARE), True), (NLI, True)])
+def test_predictions_are_the_verdicts_of_the_engine(read: tuple[str, ...], whole: bool) -> None:
     drawn = draw(400, 0)
     examples = [example for example, _, _ in drawn]
-    options = FusionOptions(features=NLI, penalties=(0.1,))
+    options = FusionOptions(features=read, penalties=(0.1,), whole=whole)
     calibration = fit_calibration(examples, METRICS, options)
     model, _ = select_model(examples, options)
-    predicted = 1 / (1 + np.exp(-model.predict_responses(examples, options.verifiable)))
+    predicted = 1 / (1 + np.exp(-model.predict_responses(examples, options.verifiable, whole=whole)))
+    assert calibration.fusions[0].whole == whole
     compared = 0
     for (_, response, results), probability in zip(drawn, predicted, strict=True):
         verdict, sentences = decide_response(response, results, calibration, "balanced")
         if verdict.probability is not None:
             assert verdict.probability == pytest.approx(float(probability), abs=1e-4)
             compared += len(sentences) > 1
+            # Wherever one of them doubts, so does the other.
+            labels = [part.verdict.label for part in sentences]
+            assert (verdict.label == "inconsistent") == ("inconsistent" in labels)
     assert compared > 200
+
+
+def test_a_response_judged_as_a_whole_is_not_as_bad_as_its_worst_sentence() -> None:
+    drawn = draw(400, 0)
+    options = FusionOptions(features=(*NLI, SHARE), whole=True)
+    (fusion,) = fit_calibration([example for example, _, _ in drawn], METRICS, options).fusions
+    fusion = replace(fusion, profiles={"balanced": replace(fusion.profiles["balanced"], threshold=0.5)})
+    calibration, parts = (
+        Calibration(fitted_on=("one",), rows=400, fusions=(chosen,), scales={}, verifiable=0.5)
+        for chosen in (fusion, replace(fusion, whole=False))
+    )
+    differing = 0
+    for doubted in np.linspace(0.1, 0.9, 33):
+        made = make_results([0.95, 0.95, doubted, *[0.95] * 5], [0.9] * 8, None)
+        verdict, sentences = decide_response(*made, calibration, "balanced")
+        by_parts, alone = decide_response(*made, parts, "balanced")
+        if (verdict.label, by_parts.label) == ("consistent", "inconsistent"):
+            differing += 1
+            assert alone[2].verdict.label == "inconsistent"
+            assert sentences[2].verdict == replace(verdict, max_false_positive_rate=None)
+            assert sentences[:2] + sentences[3:] == alone[:2] + alone[3:]
+    assert differing
+
+
+def test_a_contradicted_value_counts_by_itself_in_a_whole() -> None:
+    drawn = draw(400, 0)
+    options = FusionOptions(features=(*NLI, SHARE), whole=True)
+    calibration = fit_calibration([example for example, _, _ in drawn], METRICS, options)
+    good = make_results([0.9] * 4, [0.9] * 4, None)
+    wrong = make_results([0.9] * 4, [0.9] * 4, 1)
+    trusted, _ = decide_response(*good, calibration, "balanced")
+    verdict, sentences = decide_response(*wrong, calibration, "balanced")
+    whole = decide(wrong[1], calibration, "balanced")
+    assert None not in (trusted.probability, verdict.probability, whole.probability)
+    assert verdict.probability < whole.probability < trusted.probability
+    assert verdict.probability == sentences[1].verdict.probability
+
+
+def test_an_inconsistent_whole_has_an_inconsistent_sentence() -> None:
+    drawn = draw(400, 0)
+    options = FusionOptions(features=NLI, whole=True)
+    calibration = fit_calibration([example for example, _, _ in drawn], METRICS, options)
+    response, results = make_results([0.9] * 4, [0.9] * 4, None)
+    nli = results["nli"]
+    assert isinstance(nli.explanation, NliExplanation)
+    # The models doubt the whole and none of its sentences.
+    shares = {"entailment": 0.01, "neutral": 0.0, "contradiction": 0.99}
+    doubted = replace(nli.explanation.response, supported=0.01, probabilities=shares)
+    results["nli"] = replace(nli, value=0.01, explanation=replace(nli.explanation, response=doubted))
+    verdict, sentences = decide_response(response, results, calibration, "balanced")
+    assert verdict.label == "inconsistent"
+    labels = [part.verdict.label for part in sentences]
+    assert (labels.count("inconsistent"), labels.count("consistent")) == (1, 3)
 
 
 def test_the_bound_holds_for_responses_of_several_sentences() -> None:
