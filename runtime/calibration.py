@@ -151,7 +151,7 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """At least one: without evidence the verdict is unknown."""
     profiles: Annotated[dict[ProfileName, Profile], msgspec.Meta(min_length=1)]
     whole: bool = False
-    """Whether a response of several sentences is judged by all its numbers together, instead of by its worst sentence:
+    """Whether a response of several sentences is scored by all its numbers together, instead of by its worst sentence:
     for models that read sentences in their response."""
     held_out: HeldOut | None = None
     """None in calibrations of earlier versions, which have the thresholds of their profiles and no others."""

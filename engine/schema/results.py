@@ -158,7 +158,7 @@ class Score(Record, frozen=True):
     message: str = ""
     sentences: tuple[SentenceVerdict, ...] = ()
     """The sentences of the response, in order, each with its verdict; empty when the response's verdict is ``unknown``.
-    A response of several is as consistent as the worst sentence that states something, unless the fusion judges it as a
+    A response of several is as consistent as the worst sentence that states something, unless the fusion scores it as a
     whole (``Fusion.whole``); then it is inconsistent where one of them is."""
     citations: tuple[Citation, ...] = ()
     """Where in the knowledge the support of each sentence is, by sentence and then by support; only with the metric

@@ -5,7 +5,7 @@ Nothing fails open: without a number that the fusion needs the probability is mi
 
 A response of several sentences is as consistent as the worst of them. A long response with one invented sentence is
 inconsistent however well the others are supported, and a response that says little beside a greeting is not. A fusion
-of models that read sentences in their response judges it as a whole (``Fusion.whole``).
+of models that read sentences in their response scores it as a whole (``Fusion.whole``).
 """
 
 from __future__ import annotations
@@ -344,7 +344,7 @@ def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict], fusion: F
     A response of sentences that state nothing states nothing, whatever a classifier says of it as a whole.
     The bound on false positives is about responses, so ``whole`` gives it; ``whole`` also gives what it lacks.
 
-    With a ``fusion`` that judges responses as a whole, only sentences count that a feature speaks against which counts
+    With a ``fusion`` that scores responses as a whole, only sentences count that a feature speaks against which counts
     nothing else, such as values that the knowledge contradicts: among many values of a response one is little.
     """
     if decided and all(sentence.verdict.label == "unverifiable" for sentence in decided):
@@ -363,19 +363,21 @@ def choose_verdict(whole: Verdict, decided: Sequence[SentenceVerdict], fusion: F
 
 
 def agree(verdict: Verdict, decided: Sequence[SentenceVerdict]) -> tuple[SentenceVerdict, ...]:
-    """The sentences of a response that was judged as a whole, in agreement with its verdict.
+    """The sentences of a response that was scored as a whole, in agreement with its verdict.
 
-    The doubted sentences of a consistent response have its verdict; so has the worst sentence of an inconsistent one of
-    which no sentence is inconsistent by itself.
+    The doubted sentences of a consistent response have its verdict. So has the worst sentence of an inconsistent
+    response, if no sentence is inconsistent by itself.
     """
-    given = replace(verdict, max_false_positive_rate=None)
+    copied = replace(verdict, max_false_positive_rate=None)
     if verdict.label == "consistent":
-        return tuple(replace(part, verdict=given) if part.verdict.label == "inconsistent" else part for part in decided)
+        return tuple(
+            replace(part, verdict=copied) if part.verdict.label == "inconsistent" else part for part in decided
+        )
     stated = [part for part in decided if part.verdict.probability is not None and part.verdict.label != "unverifiable"]
     if verdict.label != "inconsistent" or not stated or any(p.verdict.label == "inconsistent" for p in decided):
         return tuple(decided)
     worst = min(stated, key=lambda part: part.verdict.probability or 0.0)
-    return tuple(replace(part, verdict=given) if part is worst else part for part in decided)
+    return tuple(replace(part, verdict=copied) if part is worst else part for part in decided)
 
 
 def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVerdict]) -> tuple[UnsupportedSpan, ...]:

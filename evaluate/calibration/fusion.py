@@ -82,7 +82,7 @@ class FusionOptions:
     """Verifiability below which a response is called unverifiable, when that metric is read."""
     seed: int = 13
     whole: bool = False
-    """Whether responses of several sentences are judged as a whole (``Fusion.whole``)."""
+    """Whether responses of several sentences are scored as a whole (``Fusion.whole``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class CalibrationFitOptions(common.FitOptions):
         bool,
         typer.Option(
             "--whole",
-            help="Judge responses of several sentences as a whole, instead of by their worst sentence: for models that "
+            help="Score responses of several sentences as a whole, instead of by their worst sentence: for models that "
             "read sentences in their response.",
         ),
     ] = False

@@ -89,7 +89,7 @@ def _find_problems() -> list[str]:
     folders: dict[str, set[str]] = {"onnxruntime": set(), "onnxruntime-gpu": set()}
     for distribution in distributions():
         folders.get(str(distribution.metadata["Name"]).lower(), set()).add(str(distribution.locate_file("")))
-    # Of different folders, the module of the one that is first on the path is imported.
+    # Builds in different folders do not meet: Python imports the first on its path.
     if folders["onnxruntime"] & folders["onnxruntime-gpu"]:
         return [
             "onnxruntime and onnxruntime-gpu are both installed and overwrite each other: "

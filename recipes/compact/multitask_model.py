@@ -129,8 +129,10 @@ def restore_multitask_nli(bundle: Path) -> MultitaskNLI:
     fill_backbone(model.bert, weights)
     for name, head in model.heads.items():
         prefix = "classifier." if name == "consistency" else f"{ROLES.get(name, name)}."
-        own = [array for key, array in weights.items() if key.startswith(prefix)]
-        head.load_state_dict({"weight" if array.ndim == 2 else "bias": torch.from_numpy(array.copy()) for array in own})
+        arrays = [array for key, array in weights.items() if key.startswith(prefix)]
+        head.load_state_dict(
+            {"weight" if array.ndim == 2 else "bias": torch.from_numpy(array.copy()) for array in arrays}
+        )
     return model.eval()
 
 

@@ -144,7 +144,7 @@ def _unpack_weights(
     packed: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
     out: Annotated[Path, typer.Option(help="Directory of the run to write.", file_okay=False)],
 ) -> None:
-    """Join trained weights to a run that can be measured and exported; that of the small model is in student/."""
+    """Join trained weights to a run that can be measured and exported; student/ has the small model's."""
     pack.unpack_models(folder, packed, out)
 
 

@@ -39,10 +39,10 @@ class FusedStates:
             return values.view(rows, width, self._heads, size // self._heads).transpose(1, 2)
 
         for layer in self._encoder.layer:
-            own = layer.attention.attn
-            query, key, value = (split(project(states)) for project in (own.q, own.k, own.v))
+            attention = layer.attention.attn
+            query, key, value = (split(project(states)) for project in (attention.q, attention.k, attention.v))
             seen = scaled_dot_product_attention(query, key, value, attn_mask=mask)
-            mixed = own.o(seen.transpose(1, 2).reshape(rows, width, size))
+            mixed = attention.o(seen.transpose(1, 2).reshape(rows, width, size))
             states = layer.attention.LayerNorm(mixed + states)
             states = layer.output.LayerNorm(layer.output.dense(layer.intermediate(states)) + states)
         return SimpleNamespace(last_hidden_state=states)
@@ -64,7 +64,7 @@ class HalfOptimizer:
         model.to(torch.bfloat16)
         for name, value in model.named_parameters():
             value.requires_grad = trained(name)
-        self._halves = [value for value in model.parameters() if value.requires_grad]
+        self._halves: list[torch.Tensor] = [value for value in model.parameters() if value.requires_grad]
         self._copies = [self._full[name] for name, value in model.named_parameters() if value.requires_grad]
         for copy in self._copies:
             copy.grad = torch.zeros_like(copy)

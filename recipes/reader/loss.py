@@ -21,7 +21,7 @@ LABEL_WEIGHTS = (1.0, 2.0, 0.7)
 """Of the sentence labels: most sentences of an unsupported answer are supported."""
 
 
-class Computed(torch.nn.Module):
+class ComputedLogits(torch.nn.Module):
     """A model whose logits are computed already."""
 
     def __init__(self, logits: dict[str, torch.Tensor]) -> None:
@@ -49,7 +49,7 @@ def compute_losses(model: Reader, batch: Batch) -> tuple[torch.Tensor, torch.Ten
     table = logits[SENTENCE_HEAD].float().flatten(0, 1)
     each = torch.nn.functional.cross_entropy(table, labels, weights, ignore_index=IGNORED, reduction="sum")
     weight = torch.where(labels == IGNORED, 0.0, weights[labels.clamp(min=0)]).sum()
-    others = multitask_loss(Computed(logits), batch) + RANKING_WEIGHT * compute_ranking_loss(logits, batch)
+    others = multitask_loss(ComputedLogits(logits), batch) + RANKING_WEIGHT * compute_ranking_loss(logits, batch)
     return others, each / weight.clamp(min=1.0)
 
 

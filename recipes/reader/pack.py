@@ -107,12 +107,12 @@ def pack_models(reader: Reader, student: MultitaskNLI | None, out: Path, part_by
 
 
 def unpack_models(folder: Path, packed: Path, out: Path) -> None:
-    """Join trained weights in ``folder``, with those that were not trained from the pack ``packed``, to runs.
+    """Join trained weights in ``folder``, with the frozen weights of the pack ``packed``, to runs.
 
     Args:
         folder: Directory with the parts that the host wrote.
         packed: Directory of the pack, with its weights.
-        out: Directory of the reader's run; that of the small model, if it was trained, is ``out/student``.
+        out: Directory of the reader's run; ``out/student`` becomes the small model's, if it was trained.
     """
     for start, trained, run in ((READER, TRAINED_READER, out), (STUDENT, TRAINED_STUDENT, out / "student")):
         if trained not in json.loads((folder / MANIFEST).read_text()):

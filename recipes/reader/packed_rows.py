@@ -67,8 +67,8 @@ class PackedRows:
         random_order = np.random.default_rng(seed)
         while True:
             random_order.shuffle(order)
-            for at in range(0, self.groups - size + 1, size * SPAN):
-                span = order[at : at + size * SPAN]
+            for first in range(0, self.groups - size + 1, size * SPAN):
+                span = order[first : first + size * SPAN]
                 span = span[np.argsort(self._widths["input_ids"][span], kind="stable")]
                 starts = random_order.permutation(len(span) // size) * size
                 for start in starts:
@@ -93,10 +93,10 @@ class PackedRows:
         }
 
     def _gather(self, name: str, numbers: torch.Tensor, width: int, padding: int) -> torch.Tensor:
-        values, places = self._values[name], torch.arange(width, device=self._device)
-        index = (self._starts[name][numbers][:, None] + places).clamp(max=len(values) - 1)
+        values, columns = self._values[name], torch.arange(width, device=self._device)
+        index = (self._starts[name][numbers][:, None] + columns).clamp(max=len(values) - 1)
         table = values[index].long()
-        return table.masked_fill(places >= self._lengths[name][numbers][:, None], padding)
+        return table.masked_fill(columns >= self._lengths[name][numbers][:, None], padding)
 
 
 def pack_rows(rows: Iterable[Row]) -> dict[str, Array]:
@@ -115,9 +115,10 @@ def pack_rows(rows: Iterable[Row]) -> dict[str, Array]:
 def compress_rows(arrays: dict[str, Array]) -> bytes:
     """What ``PackedRows.read`` reads."""
     file = io.BytesIO()
-    np.savez(file, **arrays)
-    options = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": DICTIONARY_BYTES}
-    return lzma.compress(file.getvalue(), filters=[options])
+    named: dict[str, Any] = dict(arrays)
+    np.savez(file, **named)
+    chain = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": DICTIONARY_BYTES}
+    return lzma.compress(file.getvalue(), filters=[chain])
 
 
 def _store(values: Sequence[int]) -> Array:

@@ -13,7 +13,7 @@ import torch
 from ..common.loop import Batch
 from ..compact.multitask_model import TOKEN_HEAD, WEIGHTS, MultitaskNLI, multitask_loss
 from .fused import HalfOptimizer
-from .loss import SENTENCE_WEIGHT, Computed, compute_head_logits, compute_losses
+from .loss import SENTENCE_WEIGHT, ComputedLogits, compute_head_logits, compute_losses
 from .model import Reader
 
 WARMUP, FALL = 0.03, 0.6
@@ -40,10 +40,11 @@ def train_for(
         Steps that were taken.
 
     Raises:
-        FloatingPointError: If the loss is no number.
+        FloatingPointError: If the loss is not a number.
     """
     started = time.monotonic()
-    share, losses, rows = 0.0, [], 0
+    share, rows = 0.0, 0
+    losses: list[torch.Tensor] = []
     for step in itertools.count():
         if step % EVERY == 0 and losses:
             # Reading the loss waits for the device, so the clock says what was done.
@@ -53,7 +54,7 @@ def train_for(
                 line = {"step": step, "rows": rows, "loss": round(mean, 4), "rate": round(scale_rate(share), 3)}
                 file.write(json.dumps({**line, "s": round(elapsed, 1)}) + "\n")
             if mean != mean:
-                raise FloatingPointError(f"The loss is no number after {step} steps.")
+                raise FloatingPointError(f"The loss is not a number after {step} steps.")
             share, losses = elapsed / seconds, []
             if share >= 1.0:
                 return step
@@ -80,7 +81,7 @@ def compute_reader_loss(reader: Reader, batch: Batch) -> torch.Tensor:
 def compute_imitation_loss(student: MultitaskNLI, reader: Reader, batch: Batch) -> torch.Tensor:
     """How far the student's probabilities are from the reader's and from the labels.
 
-    The reader's count for rows of two texts, those of its token head for the tokens of the second text.
+    The reader's count for rows of two texts, and its token head's for the tokens of the second text.
     """
     with torch.no_grad():
         wanted = compute_head_logits(reader, batch)
@@ -91,4 +92,4 @@ def compute_imitation_loss(student: MultitaskNLI, reader: Reader, batch: Batch) 
         each = -(wanted[name].float().softmax(-1) * logits[name].float().log_softmax(-1)).sum(-1)
         inside = batch["token_type_ids"].float() if name == TOKEN_HEAD else pairs
         total = total + WEIGHTS[name] * (each * inside).sum() / inside.sum().clamp(min=1.0)
-    return total + HARD_WEIGHT * multitask_loss(Computed(logits), batch)
+    return total + HARD_WEIGHT * multitask_loss(ComputedLogits(logits), batch)

@@ -180,11 +180,11 @@ def find_moved(weights: dict[str, torch.Tensor], start: torch.nn.Module) -> list
     return [name for name, limit in limits.items() if (weights[name] - state[name]).abs().max() > limit]
 
 
-def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
+def test_a_loss_that_is_not_a_number_ends_the_training(tmp_path: Path) -> None:
     model = torch.nn.Linear(2, 1)
     optimizer = HalfOptimizer(model, lambda name: True, 0.1, 0.0)
     batches = itertools.repeat({"input_ids": torch.full((1, 2), float("nan"))})
-    with pytest.raises(FloatingPointError, match="no number after 25 steps"):
+    with pytest.raises(FloatingPointError, match="not a number after 25 steps"):
         timed.train_for(
             60, batches, lambda batch: model(batch["input_ids"].bfloat16()).sum(), optimizer, tmp_path / "log.jsonl"
         )

@@ -67,8 +67,8 @@ def test_heads_that_a_new_shape_leaves_open(family: str, tmp_path: Path) -> None
         if moved is not None and moved.node.op_type == "Transpose":
             node.replace_input_with(1, shape)
     assert fuse_attention(graph) == layers
-    found = {node.attributes["num_heads"].as_int() for node in graph.graph if node.op_type == "Attention"}
-    assert found == {heads}
+    counts = {node.attributes["num_heads"].as_int() for node in graph.graph if node.op_type == "Attention"}
+    assert counts == {heads}
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])

@@ -94,7 +94,7 @@ def test_predictions_are_the_verdicts_of_the_engine(read: tuple[str, ...], whole
     assert compared > 200
 
 
-def test_a_response_judged_as_a_whole_is_not_as_bad_as_its_worst_sentence() -> None:
+def test_a_response_scored_as_a_whole_is_not_as_bad_as_its_worst_sentence() -> None:
     drawn = draw(400, 0)
     options = FusionOptions(features=(*NLI, SHARE), whole=True)
     (fusion,) = fit_calibration([example for example, _, _ in drawn], METRICS, options).fusions
