@@ -64,7 +64,7 @@ reader: .venv/ready
 	.venv/bin/groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl \
 	  bench/quality/production/development.jsonl --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
-	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --fusion reader --needed reader --whole --run build/reader-calibration --save
+	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --fusion reader --needed reader --run build/reader-calibration --save
 	.venv/bin/groundwire bundle verify bundles/reader
 
 # What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json

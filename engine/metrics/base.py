@@ -143,6 +143,9 @@ class Metric:
     part: Callable[[MetricResult, int, int], Mapping[str, float]] = no_part
     """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
     the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
+    in_context: bool = False
+    """Whether its model reads the sentences of a response together, so that a fusion that reads it scores the response
+    as a whole (``Fusion.whole``)."""
     refutes: tuple[Refutes, ...] = ()
     """The numbers that are proof rather than evidence."""
     confirms: Confirms | None = None

@@ -223,6 +223,7 @@ def _details(result: MetricResult) -> Details | None:
 METRICS = (
     Metric(
         name="reader",
+        in_context=True,
         title="Reader",
         description="a model that reads knowledge and response once and labels response, sentences and words",
         compute=reader,

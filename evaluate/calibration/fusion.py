@@ -81,8 +81,9 @@ class FusionOptions:
     verifiable: float | None = 0.5
     """Verifiability below which a response is called unverifiable, when that metric is read."""
     seed: int = 13
-    whole: bool = False
-    """Whether responses of several sentences are scored as a whole (``Fusion.whole``)."""
+    whole: bool | None = None
+    """Whether responses of several sentences are scored as a whole (``Fusion.whole``); by default where a feature is of
+    a metric that reads sentences in their response (``Metric.in_context``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ class FusionModel:
     deviation: Floats
     weight: Floats
     intercept: float
+    whole: bool = False
+    """As ``Fusion.whole``."""
 
     def predict_probabilities(self, features: Sequence[Mapping[str, float]]) -> Floats:
         """Probability of "consistent" [N]; a missing feature counts as its mean."""
@@ -104,14 +107,12 @@ class FusionModel:
         table = (tabulate_features(features, self.names) - self.mean) / self.deviation
         return np.asarray(np.nan_to_num(table) @ self.weight + self.intercept)
 
-    def predict_responses(
-        self, examples: Sequence[LabelledFeatures], verifiable: float | None, *, whole: bool = False
-    ) -> Floats:
+    def predict_responses(self, examples: Sequence[LabelledFeatures], verifiable: float | None) -> Floats:
         """Logit of the verdict's probability [N], as ``groundwire.engine.verdict.decision`` draws it.
 
         The worst sentence that states something decides, or the whole response where the sentences say too little; a
-        refutation lowers the probability. With ``whole`` the response decides, and the sentences that a feature speaks
-        against which counts nothing else.
+        refutation lowers the probability. A model of ``whole`` responses lets the response decide, and
+        the sentences that a feature speaks against which counts nothing else.
         """
         wholes = [example.features for example in examples]
         logits = self._predict_refuted(wholes)
@@ -119,7 +120,7 @@ class FusionModel:
         of_parts = iter(self._predict_refuted([numbers for stated in parts for numbers in stated]))
         for index, stated in enumerate(parts):
             decided = [next(of_parts) for _ in stated]
-            if whole:
+            if self.whole:
                 opposed = [value for value, numbers in zip(decided, stated, strict=True) if self._opposes(numbers)]
                 logits[index] = min([logits[index], *opposed])
             elif decided:
@@ -182,8 +183,8 @@ def select_model(examples: Sequence[LabelledFeatures], options: FusionOptions) -
         np.mean([_measure_left_out(examples, part, names, penalty) for part in parts]) for penalty in options.penalties
     ]
     penalty = options.penalties[int(np.argmax(areas))]
-    model = fit_model(examples, names, penalty)
-    return rescale_model(model, examples, options.verifiable, whole=options.whole), penalty
+    model = fit_model(examples, names, penalty, options.whole)
+    return rescale_model(model, examples, options.verifiable), penalty
 
 
 def choose_features(examples: Sequence[LabelledFeatures]) -> tuple[str, ...]:
@@ -205,6 +206,11 @@ def _is_evidence(name: str) -> bool:
     return feature is not None and feature[1] in feature[0].evidence
 
 
+def _is_in_context(name: str) -> bool:
+    feature = find_feature(name)
+    return feature is not None and feature[0].in_context
+
+
 def _is_uninformative(name: str) -> bool:
     feature = find_feature(name)
     return feature is not None and feature[1] in feature[0].uninformative
@@ -216,14 +222,14 @@ def _is_lower_better(name: str) -> bool:
 
 
 def rescale_model(
-    model: FusionModel, examples: Sequence[LabelledFeatures], verifiable: float | None = None, *, whole: bool = False
+    model: FusionModel, examples: Sequence[LabelledFeatures], verifiable: float | None = None
 ) -> FusionModel:
     """``model`` with its weights times one factor and another intercept, both with the least loss, unpenalized.
 
     The loss counts verdicts on responses: the minimum over several sentences is lower than one of them, so an
     intercept that was fitted to whole responses would be too low.
     """
-    logits = model.predict_responses(examples, verifiable, whole=whole)
+    logits = model.predict_responses(examples, verifiable)
     signs, weights = 2 * labels_of(examples) - 1, weigh_examples(examples)
 
     def loss(theta: Floats) -> tuple[float, Floats]:
@@ -237,7 +243,9 @@ def rescale_model(
     return replace(model, weight=model.weight * factor, intercept=model.intercept * factor + shift)
 
 
-def fit_model(examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float) -> FusionModel:
+def fit_model(
+    examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float, whole: bool | None = None
+) -> FusionModel:
     """Logistic regression with weights of the right sign that are shrunk towards each other.
 
     ``penalty`` times the squared distances from their mean is added to the loss; for lower-is-better features, to its
@@ -266,7 +274,8 @@ def fit_model(examples: Sequence[LabelledFeatures], names: Sequence[str], penalt
     # A perfect order would want weights without a bound.
     bounds = [(None, None), *[(0, 1000)] * len(names)]
     optimum = minimize(loss, np.zeros(len(names) + 1), jac=True, bounds=bounds, method="L-BFGS-B")
-    return FusionModel(tuple(names), mean, deviation, upwards * optimum.x[1:], float(optimum.x[0]))
+    whole = any(map(_is_in_context, names)) if whole is None else whole
+    return FusionModel(tuple(names), mean, deviation, upwards * optimum.x[1:], float(optimum.x[0]), whole)
 
 
 def predict_held_out(
@@ -276,8 +285,8 @@ def predict_held_out(
     logits = np.zeros(len(examples))
     for train, test in _split_folds(examples, options.seed):
         fitted = [examples[i] for i in train]
-        model = rescale_model(fit_model(fitted, names, penalty), fitted, options.verifiable, whole=options.whole)
-        logits[test] = model.predict_responses([examples[i] for i in test], options.verifiable, whole=options.whole)
+        model = rescale_model(fit_model(fitted, names, penalty, options.whole), fitted, options.verifiable)
+        logits[test] = model.predict_responses([examples[i] for i in test], options.verifiable)
     return np.asarray(1 / (1 + np.exp(-logits)))
 
 
@@ -289,8 +298,7 @@ def leave_one_out(
     models: dict[str, Predict] = {}
     for name in dict.fromkeys(example.set for example in examples):
         rest = [example for example in examples if families[example.set] != families[name]]
-        model, _ = select_model(rest, options)
-        models[name] = partial(model.predict_responses, verifiable=options.verifiable, whole=options.whole)
+        models[name] = partial(select_model(rest, options)[0].predict_responses, verifiable=options.verifiable)
     return models
 
 

@@ -143,7 +143,7 @@ def fit_fusion(
             profile: make_profile(record, held_out[decided], consistent[decided], level)
             for profile, level in MAX_FALSE_POSITIVE_RATES.items()
         },
-        whole=options.whole,
+        whole=model.whole,
         held_out=record,
         distributions=describe_distributions(quantities),
     )

@@ -44,14 +44,6 @@ class CalibrationFitOptions(common.FitOptions):
             help="Name of the only fusion, for a bundle that loads beside another. Default: full, and fast beside it."
         ),
     ] = None
-    whole: Annotated[
-        bool,
-        typer.Option(
-            "--whole",
-            help="Score responses of several sentences as a whole, instead of by their worst sentence: for models that "
-            "read sentences in their response.",
-        ),
-    ] = False
     seed: common.SeedOption = 13
 
 
@@ -114,9 +106,7 @@ def calibrate(
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
         wanted = _split_names(fit.features) or None
-        how = FusionOptions(
-            wanted, needed=_split_names(fit.needed), verifiable=fit.verifiable, seed=fit.seed, whole=fit.whole
-        )
+        how = FusionOptions(wanted, needed=_split_names(fit.needed), verifiable=fit.verifiable, seed=fit.seed)
         fitted = fit_calibration(labelled, computed, how, fit.fusion)
         others = (
             leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not summary.json else {}

@@ -80,7 +80,7 @@ def test_predictions_are_the_verdicts_of_the_engine(read: tuple[str, ...], whole
     options = FusionOptions(features=read, penalties=(0.1,), whole=whole)
     calibration = fit_calibration(examples, METRICS, options)
     model, _ = select_model(examples, options)
-    predicted = 1 / (1 + np.exp(-model.predict_responses(examples, options.verifiable, whole=whole)))
+    predicted = 1 / (1 + np.exp(-model.predict_responses(examples, options.verifiable)))
     assert calibration.fusions[0].whole == whole
     compared = 0
     for (_, response, results), probability in zip(drawn, predicted, strict=True):
