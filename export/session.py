@@ -13,7 +13,6 @@ import onnx_ir as ir
 import onnxruntime
 
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.ort.exact import open_exact
 
 Array = npt.NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -36,10 +35,7 @@ class CpuSession:
             path = Path(folder, "model.onnx")
             ir.save(model, path, external_data="weights.bin")
             try:
-                self._session = open_exact(
-                    lambda options: onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]),
-                    options,
-                )
+                self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
             except Exception as error:  # onnxruntime's exceptions share no base class
                 raise ExportError(f"ONNX Runtime refuses the exported graph: {error}") from error
         self._nodes = {value.name: value for value in self._session.get_inputs()}

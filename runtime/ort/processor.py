@@ -24,8 +24,7 @@ def processor_features() -> tuple[str, ...]:
 def int8_kernel() -> str:
     """The instruction set of the int8 kernels that ONNX Runtime chooses here; the machine's name where unknown.
 
-    It may change results: AVX2 and AVX-512 without VNNI add pairs of products in 16 bits and saturate, which ``exact``
-    avoids unless products share a weight.
+    It changes results: AVX2 without VNNI adds pairs of products in 16 bits and saturates, the others do not.
     """
     features = processor_features()
     return next((feature for feature in INT8_KERNELS if feature in features), platform.machine())

@@ -20,7 +20,6 @@ from ..manifest import ShapePlan
 from ..protobuf import encode_field, encode_message
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
-from .exact import open_exact
 from .gate import GATE, GpuSession
 from .placement import keep_on_device
 from .providers import list_providers, share_arena, share_host_arena
@@ -333,10 +332,7 @@ def _open(
     options.enable_mem_pattern = provider_options is None
     providers = list_providers(profile.device, provider_options)
     opened = ort.InferenceSession if profile.device.kind == "cpu" else GpuSession
-    return open_exact(
-        lambda options: opened(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0),
-        options,
-    )
+    return opened(graph, options, providers=providers, disabled_optimizers=slow, enable_fallback=0)
 
 
 def build_row_graph(types: Mapping[str, str]) -> bytes:

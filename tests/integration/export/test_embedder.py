@@ -35,10 +35,10 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.manifest import EmbedderRole, Template
 from groundwire.runtime.models.embedder import unit
-from groundwire.runtime.ort.processor import int8_kernel
 from tests.support import models
 from tests.support.commands import command, invoke_export
 from tests.support.graphs import Loader, inputs
+from tests.support.processor import exact_products
 from tests.support.usage import usage_error
 
 FAMILIES = list(models.EMBEDDERS)
@@ -104,6 +104,7 @@ def test_what_cannot_be_cut_is_refused() -> None:
             embedder.keep_layers(model, 1)
 
 
+@exact_products
 @pytest.mark.parametrize("family", FAMILIES)
 def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None:
     graph = embedder.build_embedder_graph(load("embedder", family).model)
@@ -116,9 +117,7 @@ def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None
     for rows in (slice(0, 1), slice(3, 8)):
         alone = session({name: values[rows] for name, values in batch.items()})["hidden"]
         assert np.array_equal(alone, together[rows])
-    # ALBERT's layers share their weights, whose products saturate on such processors (``runtime.ort.exact``).
-    saturates = family == "albert" and int8_kernel() in ("avx2", "avx512bw")
-    assert 0 < np.sqrt(np.square(together - exact).mean()) < (0.6 if saturates else 0.2) * exact.std()
+    assert 0 < np.sqrt(np.square(together - exact).mean()) < 0.2 * exact.std()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -134,7 +133,7 @@ def test_half_is_near(load: Loader, family: str) -> None:
     assert np.sqrt(np.square(hidden - exact).mean()) < 0.01 * exact.std()
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+@pytest.mark.parametrize("precision", ["fp32", "fp16", pytest.param("int8", marks=exact_products)])
 def test_whole_exports(folder: Folder, tmp_path: Path, precision: str) -> None:
     options = RoleOptions(str(folder("embedder", "mpnet")), precision=precision, gate=LOOSE)  # type: ignore[arg-type]
     bundle = export_role("embedder", options, tmp_path / "b")

@@ -16,8 +16,10 @@ from groundwire.runtime.ort.chunked_head import combine_parts
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.ort.session import Session as RuntimeSession
 from tests.support.heads import Head, lone
+from tests.support.processor import exact_products
 
 
+@exact_products
 @pytest.mark.parametrize("bias", [False, True], ids=["", "bias"])
 @pytest.mark.parametrize("vocabulary", [40, 509, 3 * 1733, 4 * 2048])
 def test_heads_equal_a_whole_softmax(vocabulary: int, bias: bool) -> None:

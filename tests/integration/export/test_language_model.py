@@ -23,6 +23,7 @@ from groundwire.runtime.errors import ExportError, ParityError
 from groundwire.runtime.manifest import LanguageModelRole, Template
 from tests.support import models
 from tests.support.graphs import Loader
+from tests.support.processor import exact_products
 
 Array = npt.NDArray[Any]
 WITH_PAST = ("gpt2", "bloom", "llama")
@@ -139,6 +140,7 @@ def test_signature(load: Loader, family: str) -> None:
     assert outputs == ["log_probs", *(f"present.{name}" for name in states)]
 
 
+@exact_products
 @pytest.mark.parametrize("family", FAMILIES)
 def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None:
     loaded = load("language_model", family)
@@ -236,6 +238,7 @@ def test_a_head_of_its_own_leaves_the_embeddings_alone(load: Loader) -> None:
     assert graph.graph.initializers["embed.words.weight.int8"].dtype == ir.DataType.INT8
 
 
+@exact_products
 def test_a_kept_table_stays_float_in_both_places(load: Loader) -> None:
     loaded = load("language_model", "bloom")
     graph = made(loaded, "bloom").graph.clone()

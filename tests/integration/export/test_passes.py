@@ -17,6 +17,7 @@ from groundwire.export.passes.int8 import rows_to_int8
 from groundwire.export.session import CpuSession
 from groundwire.export.trace import tidy
 from tests.reference import int8 as reference
+from tests.support.processor import exact_products
 
 Array = npt.NDArray[Any]
 RNG = np.random.default_rng(0)
@@ -94,6 +95,7 @@ def tied() -> ir.Model:
     return model(nodes, {"table": random(40, 16)}, width=0, columns=40)
 
 
+@exact_products
 def test_a_tied_table_is_stored_once() -> None:
     graph = tied()
     before = CpuSession(graph)({"x": np.arange(5)})["y"]
@@ -132,6 +134,7 @@ def test_an_input_is_quantized_once_for_all_its_products() -> None:
     assert ops(graph)["MatMulIntegerToFloat"] == 3
 
 
+@exact_products
 @pytest.mark.parametrize(("activation", "zero"), [(None, 128), ("Relu", 0), ("Gelu", 16)])
 @pytest.mark.parametrize("form", ["MatMul", "Gemm"])
 def test_products_equal_the_reference_implementation(activation: str | None, zero: int, form: str) -> None:

@@ -22,6 +22,7 @@ from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
 from tests.support import models
 from tests.support.commands import command, invoke_export
+from tests.support.processor import exact_products
 from tests.support.span_pipelines import train_tiny
 from tests.support.usage import usage_error
 
@@ -95,6 +96,7 @@ def test_a_bundle_with_one_backbone(folder: Folder, tmp_path: Path) -> None:
         assert content["truncation"] is None
 
 
+@exact_products
 def test_int8_end_to_end(folder: Folder, tmp_path: Path) -> None:
     bundle = export_bundle(
         {

@@ -15,6 +15,7 @@ from groundwire.export.verify.generation import eos_ids, start_id
 from groundwire.runtime.errors import ExportError
 from tests.support import models
 from tests.support.graphs import Array, Loader, Stepper, batch_of, graphs
+from tests.support.processor import exact_products
 
 FAMILIES = sorted(models.ENCODER_DECODERS)
 
@@ -92,6 +93,7 @@ def test_signature(load: Loader, family: str) -> None:
     assert ("token_type_ids" in {value.name for value in encoder.graph.inputs}) == family.startswith("bert")
 
 
+@exact_products
 def test_int8_is_near_and_ignores_batch_mates(load: Loader, family: str) -> None:
     loaded = load("question_generator", family)
     pair = graphs(loaded, family)

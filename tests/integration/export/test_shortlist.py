@@ -32,6 +32,7 @@ from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.manifest import QuestionGeneratorRole
 from tests.support import models
 from tests.support.graphs import Array, Loader, Stepper, batch_of, graphs
+from tests.support.processor import exact_products
 
 FREQUENT = (2, 3, 40, 41, 150, 190)
 UNCOPIED = (0, 7)
@@ -59,6 +60,7 @@ def by_token(step: dict[str, Array], vocabulary: int) -> Array:
     return table
 
 
+@exact_products
 @pytest.mark.parametrize("family", sorted(models.ENCODER_DECODERS))
 def test_scores_are_those_of_the_whole_head_among_fewer(load: Loader, family: str) -> None:
     loaded = load("question_generator", family)
@@ -138,6 +140,7 @@ DECODINGS: tuple[Decoding, ...] = (
 )
 
 
+@exact_products
 @pytest.mark.parametrize(
     "decoding", DECODINGS, ids=lambda decoding: f"{type(decoding).__name__}{getattr(decoding, 'num_beams', '')}"
 )

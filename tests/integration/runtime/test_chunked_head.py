@@ -25,6 +25,7 @@ from groundwire.runtime.ort.chunked_head import ChunkedHead, MappedTable, combin
 from groundwire.runtime.ort.session import DeviceProfile
 from tests.support import models
 from tests.support.heads import lone
+from tests.support.processor import exact_products
 from tests.support.roles import make_role
 from tests.support.zoo import PROFILE, Zoo
 
@@ -145,6 +146,7 @@ def resident(table: MappedTable) -> int:
     raise AssertionError("the table is not mapped")
 
 
+@exact_products
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="resident pages are read from /proc")
 def test_pages_are_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of 16 MB in chunks of 2 MB: reading a page may map any number of its neighbours."""
