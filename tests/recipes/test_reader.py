@@ -248,7 +248,7 @@ def test_every_source_gives_groups_that_fit(examples: ReaderExamples) -> None:
 
 
 def test_a_resumed_feed_gives_the_same_batches(examples: ReaderExamples) -> None:
-    feed = partial(make_local_batches, examples.make, replace(SCHEDULE, steps=6), groups=60)
+    feed = partial(make_local_batches, examples.make, replace(SCHEDULE, steps=6, batch=4))
     whole, rest = list(feed(0)), list(feed(3))
     assert len(rest) == 3
     for expected, batch in zip(whole[3:], rest, strict=True):
