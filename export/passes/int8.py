@@ -28,8 +28,9 @@ Embedding tables are stored as int8 rows with one scale each; a tied head multip
 is a function of the float weights alone, so graphs that share a table share its int8 form too. The table of a streamed
 head (``head.py``) is unsigned, and its states are the signed side of the product.
 
-On x86 CPUs without VNNI the integer kernel may saturate: sessions there should set
-``session.x64quantprecision = 1``, which is ONNX Runtime's own remedy.
+On x86 CPUs without VNNI the integer kernel may saturate. ONNX Runtime's own remedy, ``session.x64quantprecision = 1``,
+is not for these graphs (ONNX Runtime 1.31): it refuses weights that products share, as ALBERT's layers do, and the
+products of streamed heads saturate with it all the same.
 """
 
 from __future__ import annotations

@@ -13,6 +13,11 @@ from transformers import masking_utils
 from groundwire.export.masks import traceable_masks
 
 
+def see_everything(*_: Any) -> bool:
+    """The mask function of encoders in transformers 5."""
+    return True
+
+
 @pytest.fixture
 def newer(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Tensor | None]]:
     """What transformers 5 has of masks; the padding of each call of its function."""
@@ -23,9 +28,6 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Tensor | None]]:
         calls.append(attention_mask)
         return torch.zeros(1)
 
-    def see_everything(*_: Any) -> bool:
-        return True
-
     monkeypatch.setattr(masking_utils, "eager_mask", build)
     monkeypatch.setattr(masking_utils, "bidirectional_mask_function", see_everything, raising=False)
     yield calls
@@ -34,10 +36,9 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Tensor | None]]:
 
 def test_padding_alone_needs_no_indices(newer: list[Tensor | None]) -> None:
     padding = torch.tensor([[1, 1, 0], [1, 1, 1]])
-    everything = masking_utils.bidirectional_mask_function  # type: ignore[attr-defined]
     with traceable_masks():
         mask = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS["eager"](
-            mask_function=everything, attention_mask=padding, dtype=torch.float32, batch_size=2
+            mask_function=see_everything, attention_mask=padding, dtype=torch.float32, batch_size=2
         )
     assert not newer
     assert mask.shape == (2, 1, 1, 3)
@@ -50,5 +51,5 @@ def test_other_masks_are_left_to_transformers(newer: list[Tensor | None]) -> Non
     with traceable_masks():
         build = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS["eager"]
         build(mask_function=masking_utils.causal_mask_function, attention_mask=padding)
-        build(mask_function=masking_utils.bidirectional_mask_function)  # type: ignore[attr-defined]
+        build(mask_function=see_everything)
     assert newer == [padding, None]

