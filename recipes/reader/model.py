@@ -119,7 +119,7 @@ def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> R
 def read_checkpoint(path: Path) -> Mapping[str, Any]:
     """The weights of a checkpoint, or of a reader's bundle, which keeps them in int8.
 
-    The embeddings and the lowest layers are left out: the published weights have them more precisely.
+    A bundle's embeddings are left out: they are the published ones, which have them more precisely.
     """
     if path.is_dir():
         # Imported here, because a run from a pack has no ONNX.
@@ -131,7 +131,7 @@ def read_checkpoint(path: Path) -> Mapping[str, Any]:
 
         graph = ir.load(Bundle.open(path).file("reader.onnx"))
         weights = {name.removeprefix("model."): torch.from_numpy(value) for name, value in read_weights(graph).items()}
-        return {name: value for name, value in weights.items() if not name.startswith(name_frozen(FROZEN_LAYERS))}
+        return {name: value for name, value in weights.items() if not name.startswith(name_frozen(0))}
     checkpoint: Mapping[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     return checkpoint
 
