@@ -14,6 +14,7 @@ from .. import spans
 from ..common import restore
 from ..compact import bundle as bundles
 from ..compact import evaluate, lm, multitask_measure, multitask_nli, nli, qa, qa_evaluation, qg, shortlist
+from ..compact.multitask_model import average_models, load_multitask_nli, restore_multitask_nli
 from .options import (
     Data,
     ExportPrecision,
@@ -180,6 +181,25 @@ def _measure_multitask_nli(
     if out is not None:
         out.write_text(json.dumps(report, indent=1) + "\n")
     Console().print_json(data=report)
+
+
+@app.command("average-heads")
+def _average_heads(
+    bundle: Annotated[
+        Path, typer.Option(help="Bundle with the four heads in one graph.", exists=True, file_okay=False)
+    ],
+    run: Annotated[
+        Path,
+        typer.Option(
+            help="Run that started from them: of multitask-nli, or a small model's.", exists=True, file_okay=False
+        ),
+    ],
+    out: Out,
+    share: Annotated[float, typer.Option(help="Of the run, from 0 to 1.", min=0.0, max=1.0)] = 0.5,
+) -> None:
+    """Average the weights of a bundle's heads and of a run that started from them, and write a checkpoint per head."""
+    first, second = restore_multitask_nli(bundle), load_multitask_nli(run)
+    average_models(first, second, share).save(out)
 
 
 @app.command("lm")

@@ -136,6 +136,24 @@ def restore_multitask_nli(bundle: Path) -> MultitaskNLI:
     return model.eval()
 
 
+def average_models(first: MultitaskNLI, second: MultitaskNLI, share: float) -> MultitaskNLI:
+    """The weights of ``first`` and ``second`` averaged, ``share`` (0 to 1) of them the second's.
+
+    For a model and one that was trained on from it: between them is a model that keeps more of what the first can than
+    the second does (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
+
+    Raises:
+        ValueError: If ``share`` is not between 0 and 1.
+    """
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"share is {share}; give a number from 0 to 1.")
+    others = second.state_dict()
+    averaged = {name: value.lerp(others[name], share) for name, value in first.state_dict().items()}
+    average = MultitaskNLI(BertModel(first.bert.config), HEADS)
+    average.load_state_dict(averaged)
+    return average.eval()
+
+
 def list_untrained_heads(source: Path) -> list[str]:
     """The heads that ``load_multitask_nli`` makes anew because ``source`` has no checkpoint of them."""
     if (source / "checkpoint.pt").is_file():

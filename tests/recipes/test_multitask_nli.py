@@ -24,6 +24,7 @@ from groundwire.recipes.compact.multitask_model import (
     TOKEN_WEIGHTS,
     WEIGHTS,
     MultitaskNLI,
+    average_models,
     build_multitask_nli,
     list_untrained_heads,
     load_multitask_nli,
@@ -175,6 +176,15 @@ def test_a_checkpoint_gives_the_logits_of_the_multitask_model(small: Path) -> No
     said = model(**inputs)
     for name in (*HEADS, TOKEN_HEAD):
         torch.testing.assert_close(model.classifier(name)(**inputs).logits, said[name])
+
+
+def test_an_average_is_between_its_models(small: Path) -> None:
+    first, second = build_multitask_nli(), build_multitask_nli()
+    torch.nn.init.ones_(second.heads["nli"].weight)
+    average = average_models(first, second, 0.25).state_dict()["heads.nli.weight"]
+    torch.testing.assert_close(average, 0.75 * first.heads["nli"].weight + 0.25)
+    with pytest.raises(ValueError, match=r"share is 1\.5"):
+        average_models(first, second, 1.5)
 
 
 def test_the_report_measures_every_head(trained: Path) -> None:
