@@ -4,7 +4,7 @@ logits, or recorded answers (``recorded.py``); and the runs of one device with e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,23 +67,35 @@ def certify(bundle: Bundle, device: Device) -> dict[str, Certified | None]:
 
     Raises BundleError for a damaged bundle, DeviceError for a device that cannot run it.
     """
+    return dict(certify_each(bundle, device))
+
+
+def certify_each(
+    bundle: Bundle, device: Device, *, watch: Callable[[str], None] = lambda role: None
+) -> Iterator[tuple[str, Certified | None]]:
+    """Yield what ``certify`` returns, each role as soon as it is compared. ``watch`` is called with each role that is
+    run, before it is.
+
+    Raises BundleError for a damaged bundle, DeviceError for a device that cannot run it.
+    """
     answers = read_answers(bundle)
-    reports: dict[str, Certified | None] = {}
     for name, role in bundle.manifest.roles.items():
         if isinstance(role, SpansRole):  # no graph
             continue
         placed, profile = place_role(name, role, DeviceProfile.of(device, None))
-        reports[name] = None
+        report = None
         if isinstance(placed, ReferenceRole) and isinstance(placed.reference, str):
+            watch(name)
             if isinstance(placed, EncoderRole):
                 graph = load_graph(bundle, placed, profile)
             else:
                 assert isinstance(placed, ReaderRole)
                 graph = load_encoder(bundle, placed.graph, placed.max_tokens, profile)
-            reports[name] = certify_graph(bundle, placed, graph, profile)
+            report = certify_graph(bundle, placed, graph, profile)
         elif name in answers:
-            reports[name] = certify_answers(bundle, name, placed, answers[name], profile)
-    return reports
+            watch(name)
+            report = certify_answers(bundle, name, placed, answers[name], profile)
+        yield name, report
 
 
 def certify_graph(bundle: Bundle, role: ReferenceRole, graph: Graph, profile: DeviceProfile) -> Certified:

@@ -4,7 +4,8 @@
 
 ``bench.gpu.host`` joins the parts there. A part has at most ``PART_MB``, since what may travel at once is limited.
 ONNX Runtime's GPU build is 244 MiB, most of it kernels for other GPUs: kernels of other architectures than ``SM`` are
-replaced by zeros, which compress to nothing. ``--whole`` packs the untouched build instead.
+replaced by zeros, which compress to nothing. ``--whole`` packs the kernels of all. Debug symbols of all libraries are
+left out where ``strip`` (binutils) is installed.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ CALL_MB = 64
 """MiB that one call can bring: a part, and the checkout without ``bundles/``, which is 12."""
 PART_MB = 48
 """MiB of a part."""
+DICTIONARY_MB = 64
+"""MiB in which the compression finds what it has seen: libraries of one kind have much in common. Unpacking takes as
+much memory."""
 ONNXRUNTIME = ROOT / "tests" / "device" / "requirements.txt"
 """The GPU build whose CUDA path is tested."""
 KERNELS = "onnxruntime/capi/libonnxruntime_providers_cuda.so"
@@ -110,6 +114,26 @@ def prune(site: Path, sm: int) -> None:
     (site / KERNELS).write_bytes(library)
 
 
+def strip_libraries(site: Path) -> None:
+    """Drop the debug symbols of an unpacked site's libraries; without ``strip``, or where it fails, they stay."""
+    tool = shutil.which("strip")
+    if tool is None:
+        return
+    for path in sorted(site.rglob("*.so*")):
+        if path.is_file() and not path.is_symlink():
+            # When it fails, it leaves the file as it was.
+            subprocess.run([tool, "--strip-debug", str(path)], check=False, capture_output=True)
+
+
+def compress(site: Path, archive: Path, level: int) -> None:
+    """Write an archive of a folder, in the format of xz. Addresses of calls in machine code are made absolute before:
+    the calls of one function are equal then."""
+    dictionary = DICTIONARY_MB << 20
+    filters = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": level, "dict_size": dictionary}]
+    with lzma.open(archive, "wb", filters=filters) as file, tarfile.open(fileobj=file, mode="w") as packed:
+        packed.add(site, ".")
+
+
 def cut(archive: Path, out: Path, size: int) -> dict[str, str]:
     """Cut a file to parts of at most ``size`` bytes: their names and SHA-256."""
     digests: dict[str, str] = {}
@@ -146,8 +170,8 @@ def main(
                 content.extractall(site)
         if not whole:
             prune(site, sm)
-        with lzma.open(archive, "wb", preset=level) as file, tarfile.open(fileobj=file, mode="w") as packed:
-            packed.add(site, ".")
+        strip_libraries(site)
+        compress(site, archive, level)
         parts = cut(archive, out, PART_MB << 20)
     index = Index(version, None if whole else sm, parts, digests)
     (out / INDEX).write_text(json.dumps(index._asdict(), indent=1) + "\n", encoding="utf-8")

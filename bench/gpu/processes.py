@@ -86,6 +86,8 @@ def measure(setup: Setup, save: Save) -> None:
             tokens, work = (of_load.get(name) for name in ("qa_tokens", "qa_tflop"))
             results.append(ProcessRate(count, warm_up, rate, spent, tokens, work, engine.statistics().captures))
         save(ProcessRates(WORKLOAD, room, results))
+    for row in results:
+        row.warm_up.check()
 
 
 def find_room(setup: Setup, load: Mapping[str, Any] | None) -> Room | None:

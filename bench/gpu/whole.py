@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -176,10 +176,21 @@ class WarmUp(msgspec.Struct, frozen=True):
     """Memory that the loaded and warm engine takes; None on a CPU."""
     captures: CaptureCounts
     """What is captured after this, a response waits for."""
+    error: str = ""
+    """The message of a warm-up that failed: a model computes something else here than where it was exported. Empty on
+    the double, whose results are zeros."""
+
+    def check(self) -> None:
+        """Raise ModelError if the warm-up failed: a stage does so when everything else is measured and saved."""
+        if self.error:
+            raise ModelError(self.error)
 
 
 def load_engine(setup: Setup, processes: int = 1) -> tuple[Engine, WarmUp]:
-    """An engine of all exported roles that is warmed up, so that no response waits for a capture."""
+    """An engine of all exported roles that is warmed up, so that no response waits for a capture.
+
+    It is returned after a failed warm-up, too: its times can be measured, and ``WarmUp.check`` raises then.
+    """
     before, started = read_gpu_memory(setup), time.perf_counter()
     options = LoadOptions(cache_bytes=0)
     if processes == 1:
@@ -187,11 +198,14 @@ def load_engine(setup: Setup, processes: int = 1) -> tuple[Engine, WarmUp]:
     else:
         first, *others = setup.list_bundles(*Q2_ROLES, SPANS)
         engine = Engine.load(first, setup.device, extra=others, options=options, processes=processes)
-    loaded = time.perf_counter()
-    with suppress(ModelError) if is_double() else nullcontext():  # the double's results are zeros
+    loaded, message = time.perf_counter(), ""
+    try:
         engine.warmup()
+    except ModelError as error:
+        message = "" if is_double() else str(error)
     warm = time.perf_counter()
-    return engine, WarmUp(loaded - started, warm - loaded, subtract(setup, before), engine.statistics().captures)
+    gib, captures = subtract(setup, before), engine.statistics().captures
+    return engine, WarmUp(loaded - started, warm - loaded, gib, captures, message)
 
 
 def subtract(setup: Setup, before: GpuMemory | None) -> float | None:
@@ -211,9 +225,10 @@ class Latency(msgspec.Struct, frozen=True):
     """By role, over all responses."""
     statuses: dict[str, int]
     """With random weights no question is valid, and Q² asks them all."""
-    launches: Launches | None
     captures: CaptureCounts
     """Counts of the engine since loading."""
+    launches: Launches | None = None
+    """What one response launches; None where launches cannot be counted."""
 
 
 class Latencies(msgspec.Struct, frozen=True):
@@ -224,39 +239,55 @@ class Latencies(msgspec.Struct, frozen=True):
 
 
 def measure_latency(setup: Setup, save: Save) -> None:
-    """Warm up, and score distinct responses one at a time, by the full set and by Q²."""
+    """Warm up, and score distinct responses one at a time, by the full set and by Q²; then count launches.
+
+    The profiler that counts them may slow down what runs after it, so all times are taken before.
+    """
     engine, warm_up = load_engine(setup)
     with engine:
         results: list[Latency] = []
         save(Latencies(warm_up, results))
         texts = make_requests()
-        for metrics, at_once in AT_ONCE.items():
-            asked = METRICS[metrics.split()[0]]
-            options = find_options(setup, at_once)
-
-            def score(asked: list[str] | str = asked, options: Options = options) -> str:
-                request = next(texts)
-                scored = engine.score(
-                    request.response, request.knowledge, history=request.history, metrics=asked, options=options
-                )
-                return scored.status
-
-            for _ in range(1 if setup.tiny else 8):
-                score()
-            spent: list[float] = []
-            statuses: Counter[str] = Counter()
-            end = time.perf_counter() + 8 * setup.seconds
-            with observe_stages(engine) as stages:
-                while len(spent) < 2 or (time.perf_counter() < end and not setup.tiny):
-                    took, status = common.timed(score)
-                    spent.append(took)
-                    statuses[status] += 1
-            launches = None
-            with suppress(Skipped):
-                launches = count_launches(setup, score)
-            names, captures = engine.plan(asked).names, engine.statistics().captures
-            results.append(Latency(metrics, names, Timing.of(spent), stages, dict(statuses), launches, captures))
+        for metrics in AT_ONCE:
+            results.append(measure_one_latency(setup, engine, texts, metrics))
             save(Latencies(warm_up, results))
+        with suppress(Skipped):
+            for index, row in enumerate(results):
+                launches = count_launches(setup, make_scorer(setup, engine, texts, row.metrics))
+                results[index] = msgspec.structs.replace(row, launches=launches)
+                save(Latencies(warm_up, results))
+    warm_up.check()
+
+
+def measure_one_latency(setup: Setup, engine: Engine, texts: Iterator[Request], metrics: str) -> Latency:
+    """The times of responses one at a time, by a row of ``AT_ONCE``."""
+    score = make_scorer(setup, engine, texts, metrics)
+    for _ in range(1 if setup.tiny else 8):
+        score()
+    spent: list[float] = []
+    statuses: Counter[str] = Counter()
+    end = time.perf_counter() + 8 * setup.seconds
+    with observe_stages(engine) as stages:
+        while len(spent) < 2 or (time.perf_counter() < end and not setup.tiny):
+            took, status = common.timed(score)
+            spent.append(took)
+            statuses[status] += 1
+    names, captures = engine.plan(METRICS[metrics.split()[0]]).names, engine.statistics().captures
+    return Latency(metrics, names, Timing.of(spent), stages, dict(statuses), captures)
+
+
+def make_scorer(setup: Setup, engine: Engine, texts: Iterator[Request], metrics: str) -> Callable[[], str]:
+    """A function that scores the next response by a row of ``AT_ONCE``, and returns the status of its score."""
+    asked, options = METRICS[metrics.split()[0]], find_options(setup, AT_ONCE[metrics])
+
+    def score() -> str:
+        request = next(texts)
+        scored = engine.score(
+            request.response, request.knowledge, history=request.history, metrics=asked, options=options
+        )
+        return scored.status
+
+    return score
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -300,6 +331,7 @@ def measure_load(setup: Setup, save: Save) -> None:
             for in_flight in setup.in_flight:
                 results.append(measure_one_load(setup, engine, texts, metrics, in_flight, options))
                 save(Loads(WORKLOAD, warm_up, subtract(setup, warm), results))
+    warm_up.check()
 
 
 def measure_one_load(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from groundwire.export.answers import list_calls
 from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.certify import Certified, certify, record_answers
+from groundwire.runtime.certify import Certified, certify_each, record_answers
 from groundwire.runtime.compilation import compile_bundle
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
@@ -100,6 +101,8 @@ def certify_roles(
 ) -> None:
     """Compare a bundle's models with their checkpoints on this machine; the exit code is 1 if one is too far.
 
+    It prints a line for each model as soon as the model is compared, and on standard error which one it compares now.
+
     A bundle keeps the logits of its extractive QA models, classifiers and token classifiers on 64 texts, and the
     answers of its other models (`groundwire bundle record`), so neither torch nor the checkpoints are needed. `batch
     spread` is the largest difference of a number of one text between batches, `captured` between runs of a captured
@@ -113,7 +116,9 @@ def certify_roles(
     if chosen.kind != "cpu":
         start_device(chosen)
     opened = Bundle.open(bundle)
-    _print_certified(chosen, certify(opened, chosen), "nothing to compare with; groundwire bundle record")
+    errors = display.error_console()
+    reports = certify_each(opened, chosen, watch=lambda role: errors.print(f"comparing {escape(role)}"))
+    _print_certified(chosen, reports, "nothing to compare with; groundwire bundle record")
 
 
 @app.command(name="compile")
@@ -143,23 +148,24 @@ def compile_engines(
         force=force,
         watch=lambda role: errors.print(f"building the engine of {escape(role)}, which takes minutes"),
     )
-    _print_certified(chosen, reports, "there already")
+    _print_certified(chosen, reports.items(), "there already")
 
 
-def _print_certified(device: Device, reports: dict[str, Certified | None], absent: str) -> None:
-    """Print a line for each role; exit with 1 when one fails."""
-    console = display.output_console()
-    for name, report in reports.items():
+def _print_certified(device: Device, reports: Iterable[tuple[str, Certified | None]], absent: str) -> None:
+    """Print a line for each role as it comes; exit with 1 when one fails."""
+    console, passes = display.output_console(), True
+    for name, report in reports:
         if report is None:
             console.print(f"[bold]{escape(name)}[/] {absent}")
             continue
+        passes = passes and not report.failures
         verdict = f"[red]fails[/]: {'; '.join(report.failures)}" if report.failures else "[green]passes[/]"
         captured = "" if report.captured_spread is None else f", captured {report.captured_spread:.2g}"
         console.print(
             f"[bold]{escape(name)}[/] on {device} {verdict} ({_format_numbers(report.parity)}, "
             f"batch spread {report.batch_spread:.2g}{captured})"
         )
-    if any(report is not None and report.failures for report in reports.values()):
+    if not passes:
         raise typer.Exit(1)
 
 

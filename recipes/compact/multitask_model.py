@@ -139,8 +139,8 @@ def restore_multitask_nli(bundle: Path) -> MultitaskNLI:
 def average_models(first: MultitaskNLI, second: MultitaskNLI, share: float) -> MultitaskNLI:
     """The weights of ``first`` and ``second`` averaged, ``share`` (0 to 1) of them the second's.
 
-    For a model and one that was trained on from it: between them is a model that keeps more of what the first can than
-    the second does (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
+    Where the second was trained further from the first, the average keeps more of what the first can than the second
+    does (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models").
 
     Raises:
         ValueError: If ``share`` is not between 0 and 1.

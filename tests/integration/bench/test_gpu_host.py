@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import io
+import ctypes
 import json
+import lzma
+import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
-import tarfile
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -16,7 +18,17 @@ import pytest
 
 from bench.gpu import host
 from bench.gpu.host import INDEX, Index
-from bench.gpu.pack import CALL_MB, PACKAGES, PART_MB, ROOT, cut, list_missing, list_other_kernels
+from bench.gpu.pack import (
+    CALL_MB,
+    PACKAGES,
+    PART_MB,
+    ROOT,
+    compress,
+    cut,
+    list_missing,
+    list_other_kernels,
+    strip_libraries,
+)
 
 MACHINE_CODE, PTX = 2, 1
 
@@ -73,15 +85,64 @@ def test_a_part_and_the_checkout_fit_one_call() -> None:
 
 
 @pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A library with debug symbols, among other files whose names look like one."""
+    if shutil.which("cc") is None or shutil.which("strip") is None:
+        pytest.skip("needs a C compiler and strip")
+    source, out = tmp_path / "answer.c", tmp_path / "package" / "libanswer.so.1"
+    source.write_text("int answer(void) { return 42; }\n", encoding="utf-8")
+    out.parent.mkdir()
+    subprocess.run(["cc", "-g", "-shared", "-fPIC", "-o", str(out), str(source)], check=True)
+    (out.parent / "notes.so.txt").write_text("not a library", encoding="utf-8")
+    (out.parent / "libanswer.so").symlink_to(out.name)
+    return out
+
+
+def test_debug_symbols_of_libraries_are_dropped(library: Path) -> None:
+    assert b".debug_info" in library.read_bytes()
+    strip_libraries(library.parent)
+    assert b".debug_info" not in library.read_bytes()
+    assert ctypes.CDLL(str(library)).answer() == 42
+    assert (library.parent / "notes.so.txt").read_text(encoding="utf-8") == "not a library"
+    assert (library.parent / "libanswer.so").is_symlink()
+    assert len(list(library.parent.iterdir())) == 3
+
+
+def test_without_strip_libraries_stay_as_they_are(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = library.read_bytes()
+    monkeypatch.setenv("PATH", str(library.parent))
+    strip_libraries(library.parent)
+    assert library.read_bytes() == before
+
+
+def test_calls_of_one_function_are_compressed(tmp_path: Path) -> None:
+    """A call has the distance to its function, which differs from place to place."""
+    rng, code = random.Random(0), bytearray()
+    for _ in range(5000):
+        code += rng.randbytes(4) + b"\xe8" + struct.pack("<i", 1_000_000 - len(code))
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "library.so").write_bytes(code)
+    compress(tmp_path / "site", tmp_path / "site.tar.xz", 6)
+    assert (tmp_path / "site.tar.xz").stat().st_size < 0.85 * len(lzma.compress(code))
+
+
+def test_what_two_libraries_have_in_common_is_compressed(tmp_path: Path) -> None:
+    content = random.Random(0).randbytes(1 << 20)
+    (tmp_path / "site").mkdir()
+    for name in ("first.so", "second.so"):
+        (tmp_path / "site" / name).write_bytes(content)
+    compress(tmp_path / "site", tmp_path / "site.tar.xz", 0)
+    assert (tmp_path / "site.tar.xz").stat().st_size < 1.1 * len(content)
+
+
+@pytest.fixture
 def parts(tmp_path: Path) -> Path:
     """Three parts of an archive with a package and a native module."""
-    archive, folder = tmp_path / "site.tar.xz", tmp_path / "parts"
-    with tarfile.open(archive, "w:xz") as packed:
-        for name in ("package/__init__.py", "groundwire/runtime/_native.so", "groundwire/runtime/_native.pyi"):
-            content = name.encode() * 100
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            packed.addfile(member, io.BytesIO(content))
+    source, archive, folder = tmp_path / "source", tmp_path / "site.tar.xz", tmp_path / "parts"
+    for name in ("package/__init__.py", "groundwire/runtime/_native.so", "groundwire/runtime/_native.pyi"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes(name.encode() * 100)
+    compress(source, archive, 6)
     folder.mkdir()
     digests = cut(archive, folder, archive.stat().st_size // 3 + 1)
     index = Index("{}.{}".format(*sys.version_info), 90, digests, {})

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,7 +16,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from groundwire.cli.bundle import app
+from groundwire.cli.bundle import app, certify_roles
+from groundwire.runtime import certify as certify_module
 from groundwire.runtime.bundle import Bundle, sha256
 from groundwire.runtime.certify import certify
 from groundwire.runtime.errors import BundleError, DeviceError
@@ -108,6 +110,29 @@ def test_the_command_needs_no_torch(tiny_bundle: Path) -> None:
     assert "batch spread 0" in done.stdout
     assert "nli on cpu passes" in done.stdout
     assert "qg nothing to compare with" in done.stdout
+
+
+def test_each_role_is_printed_as_soon_as_it_is_compared(
+    tiny_bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compare, printed = certify_module.certify_graph, []
+
+    def certify_graph(*arguments: Any) -> certify_module.Certified:
+        printed.append(tuple(capsys.readouterr()))
+        return compare(*arguments)
+
+    monkeypatch.setattr(certify_module, "certify_graph", certify_graph)
+    certify_roles(str(tiny_bundle), "cpu")
+    (_, first), (out, second) = printed
+    assert (first, second) == ("comparing nli\n", "comparing qa\n")
+    assert out.startswith("nli on cpu passes (")
+    assert out.count("\n") == 1
+    last = capsys.readouterr()
+    assert [line.split(" (")[0] for line in last.out.splitlines()] == [
+        "qa on cpu passes",
+        "qg nothing to compare with; groundwire bundle record",
+    ]
+    assert last.err == ""
 
 
 def test_a_bundle_without_reference_logits_is_compared_with_its_recorded_answers() -> None:
