@@ -19,7 +19,7 @@ from .model import NOTHING, SENTENCE_HEAD, SENTENCE_LABELS, Reader, load_reader
 from .rows import HISTORY_MARK
 
 ROLE = "reader"
-VERSION = "1"
+VERSION = "2"
 WINDOW = 320
 """Tokens that the reader reads at once, as many as in the longest rows of its training."""
 LICENSE = "Apache-2.0 AND CC-BY-SA-4.0 AND CC-BY-4.0 AND MIT AND CDLA-Sharing-1.0"
