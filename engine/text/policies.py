@@ -44,6 +44,11 @@ _PROMISE = re.compile(
     rf"(?:arrive|be (?:contacted|{_DONE})|call|contact|get|hear|receive|reply|send)\b"
     r".*\b(?:shortly|soon|today|tonight|tomorrow|within|immediately|next|in a few|by \w+day|on \w+day)\b"
 )
+_OFFER = re.compile(
+    r"\b(?:we|our (?:\w+ ){1,2}(?:team|staff|agents?|colleagues|department))(?:'ll| will) (?:(?:also|then|gladly) )*"
+    r"(?:cancel|change|collect|cover|credit|deliver|extend|pay|rebook|refund|reimburse|repair|replace|ship|swap|update"
+    r"|upgrade|waive) (?:the|your|any|all|both|it|this|that|them|you)\b"
+)
 _INSTRUCTION = re.compile(
     r"^(?:(?:yes|no|so|then|first|now|next|finally|also),? )?"
     r"(?:please |just |simply |always |never |do not |don't |you (?:must|should|need to|have to) )*"
@@ -69,6 +74,8 @@ def states_policy(sentence: str) -> bool:
 
     >>> states_policy("Sorry, we are closed on Saturdays."), states_policy("I've refunded your order.")
     (True, True)
+    >>> states_policy("No problem, our support team will change the address for you."), states_policy("We will see.")
+    (True, False)
     >>> states_policy("Please throw away the receipt."), states_policy("I don't know whether we price match.")
     (True, False)
     """
@@ -82,7 +89,7 @@ def states_policy(sentence: str) -> bool:
 def _is_policy(clause: str) -> bool:
     if _UNKNOWING.search(clause):
         return False
-    if _WE.search(clause) or _CLAIM.search(clause):
+    if any(pattern.search(clause) for pattern in (_WE, _CLAIM, _OFFER)):
         return True
     if not _PERSONAL.search(clause) and (_STATE.search(clause) or _PASSIVE.search(clause)):
         return True
