@@ -175,6 +175,10 @@ class Front:
             refusal = refuse_error(error)
         except HTTPException as error:
             refusal = Refusal(_CODES.get(error.status_code, "malformed"), error.detail, headers=error.headers or {})
+        except asyncio.CancelledError:
+            if not service.readiness.is_draining:
+                raise
+            refusal = Refusal("closed", "The server has stopped before the answer was complete; ask another one.")
         except Exception as error:
             logs.log.error("defect", exc_info=error, extra={logs.FIELDS: {"request_id": request_id}})
             refusal = Refusal("failed", "The server has a defect; its log has the request id and the reason.")

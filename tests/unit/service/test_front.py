@@ -101,6 +101,37 @@ def test_a_refusal_is_logged_with_its_tenant_and_its_peer(caplog: pytest.LogCapt
     assert "guess" not in caplog.text + str(lines)
 
 
+def test_a_request_that_the_stop_cuts_off_is_told_so() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        started, answers = asyncio.Event(), []
+
+        async def wait(*_: object) -> None:
+            started.set()
+            await asyncio.sleep(60)
+
+        async def keep(message: Any) -> None:
+            answers.append(message)
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request"}
+
+        front._router = wait
+        for is_draining in (True, False):
+            scope = {"type": "http", "method": "POST", "path": "/score", "headers": [], "query_string": b""}
+            task = asyncio.create_task(front(scope, receive, keep))
+            await started.wait()
+            started.clear()
+            front.service.readiness.is_draining = is_draining
+            task.cancel()
+            (outcome,) = await asyncio.gather(task, return_exceptions=True)
+            assert isinstance(outcome, asyncio.CancelledError) == (not is_draining)
+        problem = msgspec.json.decode(answers[1]["body"], type=Problem)
+        assert (answers[0]["status"], problem.code, problem.status) == (503, "closed", 503)
+        assert len(answers) == 2, "a client that was not waited for is told nothing"
+
+    run(test)
+
+
 def test_a_refusal_before_the_handler_has_the_route_of_its_path(caplog: pytest.LogCaptureFixture) -> None:
     async def test(client: httpx.AsyncClient, front: Front) -> str:
         await client.post("/score", json=HONEY)
