@@ -25,9 +25,9 @@ from groundwire.engine.schema.results import Request, Score
 from groundwire.files.columns import FIELDS
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
-from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.local import describe
 
 from . import evaluation as common
 from .compare import WORSE
@@ -168,8 +168,9 @@ class _Loader:
             return self._engine.core.calibration
         if self._options.calibration is not None:
             return Calibration.load(self._options.calibration)
-        with options.refuse_absent_bundles(self._options.bundle, None):
-            return Bundle.open(self._options.bundle).manifest.calibration
+        bundle, extra = self._options.bundle, self._options.extra
+        with options.refuse_absent_bundles(bundle, extra):
+            return describe(bundle, "cpu", tuple(extra or ())).calibration
 
 
 class _Reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -14,11 +15,13 @@ import typer
 from typer.testing import CliRunner, Result
 
 from groundwire.cli import app as engine_app
-from groundwire.cli.report import report
+from groundwire.cli.options import EngineOptions
+from groundwire.cli.report import _Loader, report
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.evaluate.report.traffic import render_traffic
 from groundwire.monitor.records import TrafficReport
 from groundwire.monitor.summary import Reference, build_report
+from groundwire.runtime.bundle import embedded
 from groundwire.runtime.calibration import Calibration
 from tests.support.browser import BROWSER, observe_page
 from tests.support.fakes import world
@@ -55,6 +58,14 @@ def rows(count: int = YEARS, wrong: int = 4) -> list[dict[str, Any]]:
         }
         for i in range(count)
     ]
+
+
+@pytest.mark.skipif(not {"compact", "reader"} <= set(embedded()), reason="this checkout lacks embedded bundles")
+def test_saved_scores_are_compared_with_the_calibration_of_the_default_engine() -> None:
+    with contextlib.ExitStack() as stack:
+        fitted = _Loader(stack, EngineOptions()).find_calibration()
+    assert fitted is not None
+    assert [fusion.name for fusion in fitted.fusions] == ["reader", "full", "fast"]
 
 
 def write(path: Path, lines: list[Any]) -> Path:
