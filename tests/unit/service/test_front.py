@@ -101,7 +101,7 @@ def test_a_refusal_is_logged_with_its_tenant_and_its_peer(caplog: pytest.LogCapt
     assert "guess" not in caplog.text + str(lines)
 
 
-def test_a_request_that_the_stop_cuts_off_is_told_so() -> None:
+def test_a_request_that_the_stop_cuts_off_gets_503() -> None:
     async def test(client: httpx.AsyncClient, front: Front) -> None:
         started, answers = asyncio.Event(), []
 
@@ -127,7 +127,7 @@ def test_a_request_that_the_stop_cuts_off_is_told_so() -> None:
             assert isinstance(outcome, asyncio.CancelledError) == (not is_draining)
         problem = msgspec.json.decode(answers[1]["body"], type=Problem)
         assert (answers[0]["status"], problem.code, problem.status) == (503, "closed", 503)
-        assert len(answers) == 2, "a client that was not waited for is told nothing"
+        assert len(answers) == 2, "without a stop the client has left"
 
     run(test)
 
