@@ -64,9 +64,7 @@ def make_app(engine: Engine, graph: KnowledgeGraph, write: Callable[[Sequence[st
         facts = repaired.before.triples
         if repaired.status == "no_context" or not facts:  # it names nothing that the graph knows
             return Answer(text=draft, label="unverifiable", draft=draft)
-        score = await engine.ascore(
-            repaired.response, triples=facts, history=request.history, metrics="fast", options=OPTIONS
-        )
+        score = await engine.ascore(repaired.response, triples=facts, history=request.history, options=OPTIONS)
         if score.verdict.label not in ("consistent", "unverifiable"):  # `unknown` is "not checked", never "right"
             return Answer(text=NOT_SURE, label=score.verdict.label, draft=draft)
         changes = [f"{change.old} → {change.new}" for change in repaired.changes]
