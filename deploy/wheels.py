@@ -62,6 +62,8 @@ for name in SHIPPED:
     assert bundle.directory.is_relative_to(sys.prefix), bundle.directory
 """
 READY_TIMEOUT_S = 120
+LARGEST_BYTES = 100_000_000
+"""What package indexes take of a wheel."""
 
 
 def read_pip_commands(verb: str) -> list[list[str]]:
@@ -151,6 +153,17 @@ def check_files(wheel: Path) -> list[str]:
     return missing + [f"{wheel.name}: has {entry}" for entry in sorted(present - expected)]
 
 
+def check_wheel(wheel: Path) -> list[str]:
+    """Return all that is wrong with a wheel."""
+    return [*check_licences(wheel), *check_files(wheel), *check_size(wheel)]
+
+
+def check_size(wheel: Path) -> list[str]:
+    """Return what is wrong with the size of a wheel."""
+    size = wheel.stat().st_size
+    return [] if size < LARGEST_BYTES else [f"{wheel.name}: has {size:,} bytes; fewer than {LARGEST_BYTES:,} are taken"]
+
+
 class Installation:
     """A new virtual environment with what the image installs; its commands run in ``folder``, outside the checkout."""
 
@@ -234,8 +247,8 @@ def wait_until_ready(address: str) -> int:
 def test(wheels: Path) -> int:
     """Test the wheels; return 1 if anything is wrong with them."""
     built = find_own(wheels)
-    problems = [problem for wheel in built for problem in (*check_licences(wheel), *check_files(wheel))]
-    print("\n".join(problems or [f"{wheel.name}: licences and files complete" for wheel in built]))
+    problems = [problem for wheel in built for problem in check_wheel(wheel)]
+    print("\n".join(problems or [f"{wheel.name}: licences and files complete, small enough" for wheel in built]))
     if importlib.util.find_spec("twine"):
         subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, built)], check=True)
     with tempfile.TemporaryDirectory(prefix="groundwire-wheels-") as folder:

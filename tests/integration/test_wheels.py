@@ -55,10 +55,16 @@ def test_a_wheel_requires_its_models(built: Path) -> None:
         assert requirement.marker is None
 
 
-def test_files_and_licences_are_complete(built: Path) -> None:
+def test_files_and_licences_are_complete_and_small_enough(built: Path) -> None:
     for wheel in wheels.find_own(built):
-        assert wheels.check_licences(wheel) == []
-        assert wheels.check_files(wheel) == []
+        assert wheels.check_wheel(wheel) == []
+
+
+def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    wheel = tmp_path / "large.whl"
+    with wheel.open("wb") as file:
+        file.truncate(wheels.LARGEST_BYTES)
+    assert wheels.check_size(wheel) == ["large.whl: has 100,000,000 bytes; fewer than 100,000,000 are taken"]
 
 
 def test_the_installed_models_are_the_embedded_ones(installation: wheels.Installation) -> None:
