@@ -5,6 +5,7 @@
     python bench/quality/production.py --file sealed.jsonl.gz   the sealed half, for a final figure only
     python bench/quality/production.py --file visitors.jsonl    what newcomers wrote before they tried the product
     python bench/quality/production.py --rows                   each wrong verdict and each mark
+    python bench/quality/production.py --beside 4000            with so many characters of other rows' passages beside
 
 ROC-AUC ranks the verdict's probabilities of consistent and inconsistent rows; a row without a probability counts as
 0.5. A label is right if it is the verdict's; a false positive is a consistent row called inconsistent. "Marks fit"
@@ -14,7 +15,9 @@ as noted ones. The intervals (95 %) are bootstraps over knowledge texts.
 
 from __future__ import annotations
 
+import random
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -148,16 +151,38 @@ def list_rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"{item.pair.id} {outcome} | noted: {noted} | marked: {marked}"
 
 
+def add_passages(rows: Sequence[Row], characters: int) -> list[Row]:
+    """The rows with passages of other rows put between their own, at least so many characters."""
+    rng = random.Random(7)
+    own = [[row.knowledge] if isinstance(row.knowledge, str) else row.knowledge for row in rows]
+    everything = sorted({passage for passages in own for passage in passages})
+    longer = []
+    for row, passages in zip(rows, own, strict=True):
+        others = [passage for passage in everything if passage not in passages]
+        rng.shuffle(others)
+        knowledge, added = list(passages), 0
+        while added < characters and others:
+            added += len(others[-1])
+            knowledge.insert(rng.randint(0, len(knowledge)), others.pop())
+        longer.append(msgspec.structs.replace(row, knowledge=knowledge))
+    return longer
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Score the rows and print what came of it."""
     parser = make_parser(__doc__)
     parser.add_argument("--file", default="development.jsonl", help="file of the folder, or a path")
     parser.add_argument("--rows", action="store_true", help="list wrong verdicts and marks")
+    parser.add_argument("--beside", type=int, default=0, help="characters of other rows' passages beside each row's")
     options = parser.parse_args(arguments)
-    rows = read_pairs(FOLDER / options.file, Row)
+    rows = add_passages(read_pairs(FOLDER / options.file, Row), options.beside)
     with Engine.load(options.bundle) as engine:
+        engine.warmup()
+        started = time.process_time()
         outcomes = [Outcome(*scored) for scored in score_pairs(rows, engine, options.metrics)]
+        seconds = (time.process_time() - started) / len(rows)
     print("\n".join(describe(outcomes)))
+    print(f"{seconds:.2f} s of processor time a row")
     if options.rows:
         print("\n".join(["", *list_rows(outcomes)]))
 

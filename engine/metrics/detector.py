@@ -16,6 +16,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import DetectorExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..text.retrieval import NEAR
 from .base import Details, Metric, RoleInfos, within
 from .claims import (
     VERIFIABILITY,
@@ -43,7 +44,7 @@ def detector(request: Request, options: Options, role_info: RoleInfos, role: str
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify(role)
-    evidence = yield from open_knowledge(request.knowledge)
+    evidence = yield from open_knowledge(request.knowledge, NEAR)
     response = [join_claims(request, claims)._replace(start=claims[0].start, end=claims[-1].end)]
     sentences = read_claims(request, claims) or response
     main = sentences if unit == "sentence" else response

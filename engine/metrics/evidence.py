@@ -8,7 +8,7 @@ from functools import lru_cache
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange
 from ..text.reading import WINDOW_SIZE, ReadText, cut_reading
-from ..text.retrieval import READ_WHOLE, KnowledgeIndex
+from ..text.retrieval import FAR, KnowledgeIndex, Reach
 from ..text.sentences import sentences
 
 INDICES = 4
@@ -18,10 +18,10 @@ INDICES = 4
 class SelectedKnowledge:
     """The knowledge of a request, and what was read of it."""
 
-    def __init__(self, knowledge: tuple[str, ...], index: KnowledgeIndex | None, read_whole: int = READ_WHOLE) -> None:
-        """``index`` is None for knowledge of up to ``read_whole`` characters."""
+    def __init__(self, knowledge: tuple[str, ...], index: KnowledgeIndex | None, reach: Reach) -> None:
+        """``index`` is None for knowledge that is read whole."""
         self._knowledge = knowledge
-        self._read_whole = read_whole
+        self._reach = reach
         self._index = index
         self._read: dict[int, set[tuple[int, int]]] = {}
         self._selected: dict[str, tuple[str, ...]] = {}
@@ -35,7 +35,7 @@ class SelectedKnowledge:
         if self._index is None:
             return self._knowledge
         if text not in self._selected:
-            excerpt = self._index.find([sentence.text for sentence in sentences(text)])
+            excerpt = self._index.find([sentence.text for sentence in sentences(text)], self._reach.excerpt)
             for part in excerpt.ranges:
                 self._read.setdefault(part.passage, set()).add((part.start, part.end))
             self._selected[text] = excerpt.passages
@@ -85,19 +85,19 @@ class SelectedKnowledge:
         read = sum(part.end - part.start for part in self.ranges)
         return (
             f"The knowledge has {total} characters, and {readers} read {read} of them: the parts that share the rarest "
-            f"words with each sentence. Knowledge of up to {self._read_whole} characters is read whole."
+            f"words with each sentence. Knowledge of up to {self._reach.whole} characters is read whole."
         )
 
 
-def open_knowledge(knowledge: Sequence[str], read_whole: int = READ_WHOLE) -> Steps[SelectedKnowledge]:
-    """The knowledge of a request, indexed if it has more than ``read_whole`` characters."""
+def open_knowledge(knowledge: Sequence[str], reach: Reach = FAR) -> Steps[SelectedKnowledge]:
+    """The knowledge of a request, indexed if it is longer than what is read whole."""
     knowledge = tuple(knowledge)
-    if sum(map(len, knowledge)) <= read_whole:
-        return SelectedKnowledge(knowledge, None, read_whole)
+    if sum(map(len, knowledge)) <= reach.whole:
+        return SelectedKnowledge(knowledge, None, reach)
     index = _find_index(knowledge)
     for _ in index.read():
         yield []  # others have a turn, and a request that was stopped ends here
-    return SelectedKnowledge(knowledge, index, read_whole)
+    return SelectedKnowledge(knowledge, index, reach)
 
 
 @lru_cache(INDICES)

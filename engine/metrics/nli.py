@@ -17,6 +17,7 @@ from ..schema.explanations import NliExplanation
 from ..schema.options import NliOptions, Options
 from ..schema.results import MetricResult, Request
 from ..text.reading import ReadText
+from ..text.retrieval import NEAR
 from .base import Details, Metric, RoleInfos, within
 from .claims import (
     ask_in_parts,
@@ -43,7 +44,7 @@ def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metri
     if not claims:
         return nothing_to_verify("nli")
     whole = join_claims(request, claims)
-    evidence = yield from open_knowledge(request.knowledge)
+    evidence = yield from open_knowledge(request.knowledge, NEAR)
     parts = read_claims(request, claims) if settings.sentences and settings.direction != "backward" else []
     parts = parts if len(claims) > 1 else []
 

@@ -19,6 +19,7 @@ from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanatio
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts, read_response
+from ..text.retrieval import NEAR
 from .base import Details, Metric, RoleInfos, within
 from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
 from .evidence import SelectedKnowledge, open_knowledge
@@ -29,8 +30,6 @@ CONSISTENCY, INFERENCE, VERIFIABILITY = "consistency", "nli", "verifiability"
 """The heads of whole answers."""
 CONTEXT = 3
 """Sentences before a window that are read with it."""
-WHOLE = 4_000
-"""Characters of knowledge that are read whole: about three windows of the model."""
 DOUBTED = 0.5
 """Probability of support below which a sentence or a word is doubted."""
 BETWEEN = " "
@@ -65,7 +64,7 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify("reader")
-    evidence = yield from open_knowledge(request.knowledge, WHOLE)
+    evidence = yield from open_knowledge(request.knowledge, NEAR)
     readings = read_claims(request, claims) or [join_claims(request, claims)]
     windows, answers = yield from _ask(request, readings, evidence)
     heads = role_info(ROLE).heads

@@ -11,6 +11,7 @@ from ..schema.explanations import FlaggedToken, TokenClassifierExplanation, Unsu
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.reading import ReadText
+from ..text.retrieval import NEAR
 from ..text.sentences import sentences
 from ..text.words import flag_tokens
 from .base import Metric, RoleInfos, within
@@ -22,7 +23,7 @@ ROLE = "token_classifier"
 
 def token_classifier(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, that the least supported token of the response is supported."""
-    evidence = yield from open_knowledge(request.knowledge)
+    evidence = yield from open_knowledge(request.knowledge, NEAR)
     whole = join_claims(request, sentences(request.response))
     (answers,) = yield from cut_to_fit(
         [whole], lambda parts: [ClassifyTokens(ROLE, evidence.select(part), part.text) for part in parts]

@@ -17,10 +17,21 @@ from typing import NamedTuple
 from ..schema.explanations import PassageRange
 from .reading import count_pieces
 
-READ_WHOLE = 20_000
-"""Characters of knowledge that models read whole, about 3,300 words; of longer knowledge they read excerpts."""
-EXCERPT_SIZE = 640
-"""Size of an excerpt in units (``count_pieces``): about 500 words, some five windows of the embedded models."""
+
+class Reach(NamedTuple):
+    """How much of the knowledge is read for a sentence or a window of the response."""
+
+    whole: int
+    """Characters of knowledge that are read whole; of longer knowledge an excerpt is read."""
+    excerpt: int
+    """Size of an excerpt in units (``count_pieces``)."""
+
+
+NEAR = Reach(whole=1_500, excerpt=240)
+"""What a model reads that labels a sentence: about 250 words whole, or 190 words that it is about, in one or two
+windows. More text hides what matters, and each window is a chance that a false sentence seems supported."""
+FAR = Reach(whole=20_000, excerpt=640)
+"""What is read of all knowledge that is not too long, as the papers' metrics do: about 3,300 words, or 500."""
 PART_SIZE = 80
 """Size of a part of the knowledge in units, unless a sentence is longer."""
 PARTS_AT_ONCE = 500
@@ -71,7 +82,7 @@ class KnowledgeIndex:
                 if part % PARTS_AT_ONCE == PARTS_AT_ONCE - 1:
                     yield False
 
-    def find(self, queries: Sequence[str], size: int = EXCERPT_SIZE) -> Excerpt:
+    def find(self, queries: Sequence[str], size: int) -> Excerpt:
         """The parts that share most with the queries, in the order of the knowledge.
 
         Args:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, LoadOptions, Options, Score
-from groundwire.engine.metrics.reader import ROLE, WHOLE, cut_windows
+from groundwire.engine.metrics.reader import ROLE, cut_windows
 from groundwire.engine.schema.explanations import ReaderExplanation
 from groundwire.engine.text.reading import WINDOW_SIZE, count_pieces, read_response
+from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.verdict.fusion import choose_fusion, features, features_of_part
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile, Scale, join_calibrations
 from groundwire.runtime.calls import AnswerRead, Classified, ClassifiedToken, Classify, Read, ReadAnswer
@@ -176,7 +177,7 @@ def test_long_knowledge_is_read_in_excerpts() -> None:
     with Engine(runtime(read)) as engine:
         result = engine.score("The shop opens at nine.", passages, metrics=["reader"]).metrics["reader"]
     assert result.value == pytest.approx(0.9)
-    assert sum(map(len, calls[0].premises)) < WHOLE < sum(map(len, passages))
+    assert sum(map(len, calls[0].premises)) < NEAR.whole < sum(map(len, passages))
     assert result.coverage is not None
     assert result.coverage < 0.5
 

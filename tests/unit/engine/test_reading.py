@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, Score
 from groundwire.engine.schema.tool_results import format_record
 from groundwire.engine.text.reading import count_pieces, cut_reading, join_readings, read_answer, read_response
-from groundwire.engine.text.retrieval import READ_WHOLE
+from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.text.sentences import SentenceReader, sentences
 from groundwire.runtime.calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from groundwire.runtime.errors import TooLong
@@ -214,7 +214,7 @@ def test_of_long_knowledge_models_read_an_excerpt() -> None:
     fact = "Shop number 12 is open on weekdays."
     score, calls = count_calls(200, f"{filler}\n\n{fact}\n\n{filler}")
     assert score.status == "scored"
-    assert all(sum(map(len, call.premises)) < READ_WHOLE for call in calls)
+    assert all(sum(map(len, call.premises)) < NEAR.whole for call in calls)
     assert all(fact.lower() in " ".join(call.premises).lower() for call in calls)
     assert score.coverage is not None
     assert 0 < score.coverage < 0.1

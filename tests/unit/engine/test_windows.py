@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from groundwire.engine.text.reading import count_pieces, cut_text, group_texts
-from groundwire.engine.text.retrieval import EXCERPT_SIZE, PART_SIZE, KnowledgeIndex, split_passage
+from groundwire.engine.text.retrieval import FAR, PART_SIZE, KnowledgeIndex, split_passage
 
 
 @pytest.mark.parametrize("context", [0, 1, 3])
@@ -76,16 +76,18 @@ def write_knowledge(paragraphs: int, seed: int = 0) -> str:
 def test_excerpt_has_what_each_sentence_is_about() -> None:
     knowledge = [write_knowledge(40), *PARAGRAPHS, write_knowledge(40, seed=1)]
     index = read_index(knowledge)
-    excerpt = index.find(["You get the refund after 14 days.", "The Utrecht shop opens at 9.", "No battery by air!"])
+    excerpt = index.find(
+        ["You get the refund after 14 days.", "The Utrecht shop opens at 9.", "No battery by air!"], FAR.excerpt
+    )
     assert set(PARAGRAPHS) <= set(excerpt.passages)
-    assert sum(map(count_pieces, excerpt.passages)) <= EXCERPT_SIZE
+    assert sum(map(count_pieces, excerpt.passages)) <= FAR.excerpt
     assert [part.passage for part in excerpt.ranges] == sorted(part.passage for part in excerpt.ranges)
 
 
 def test_excerpt_of_neighbouring_parts_is_the_text_between_them() -> None:
     knowledge = write_knowledge(60)
     index = read_index([knowledge])
-    excerpt = index.find([knowledge[1000:3000]])
+    excerpt = index.find([knowledge[1000:3000]], FAR.excerpt)
     (text,) = excerpt.passages
     assert text == "\n".join(knowledge[part.start : part.end] for part in excerpt.ranges)
     assert all(first.end < second.start for first, second in pairwise(excerpt.ranges))
@@ -93,7 +95,7 @@ def test_excerpt_of_neighbouring_parts_is_the_text_between_them() -> None:
 
 
 def test_excerpt_without_a_shared_word_is_the_beginning() -> None:
-    (part,) = read_index(["First comes this.", write_knowledge(3)]).find(["Nothing shared?"]).ranges
+    (part,) = read_index(["First comes this.", write_knowledge(3)]).find(["Nothing shared?"], FAR.excerpt).ranges
     assert (part.passage, part.start) == (0, 0)
 
 
