@@ -239,7 +239,7 @@ def _fail(role: Any, profile: DeviceProfile, parity: Parity) -> tuple[str, ...]:
 def _find_gate(role: Any, profile: DeviceProfile) -> Gate:
     """The gate of the role's precision; recorded answers are from float32 weights, as int8 weights are on a GPU."""
     if isinstance(role, ReferenceRole) and isinstance(role.reference, str):
-        return Gate.of(role.precision)
+        return Gate.of(role.precision, len(role.heads) if isinstance(role, ReaderRole) else 1)
     dequantized = role.precision in ("int8", "mixed") and profile.device.kind != "cpu"
     gate = Gate.of("fp32" if dequantized else role.precision)
     return gate if gate == Gate.exact() else replace(gate, decision_agreement=SEARCHED)

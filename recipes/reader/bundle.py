@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from groundwire.export import RoleOptions, Title, export_bundle
+from groundwire.export import Gate, RoleOptions, Title, export_bundle
 from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.roles.reader import ReaderGraph
 from groundwire.export.tokens import fast_json
@@ -19,7 +19,7 @@ from .model import NOTHING, SENTENCE_HEAD, SENTENCE_LABELS, Reader, load_reader
 from .rows import HISTORY_MARK
 
 ROLE = "reader"
-VERSION = "2"
+VERSION = "3"
 WINDOW = 320
 """Tokens that the reader reads at once, as many as in the longest rows of its training."""
 LICENSE = "Apache-2.0 AND CC-BY-SA-4.0 AND CC-BY-4.0 AND MIT AND CDLA-Sharing-1.0"
@@ -42,7 +42,11 @@ def export_reader_bundle(
     """
     weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
     options = RoleOptions(
-        str(run), precision=weights, checkpoint=make_checkpoint(load_reader(run), run.name), turn_end=HISTORY_MARK
+        str(run),
+        precision=weights,
+        checkpoint=make_checkpoint(load_reader(run), run.name),
+        turn_end=HISTORY_MARK,
+        gate=Gate.of(weights, heads=len(describe_heads())),
     )
     return export_bundle({ROLE: options}, out, title=Title(ROLE, VERSION, LICENSE), force=force, watch=watch)
 

@@ -156,6 +156,14 @@ def test_a_generator_can_be_mixed(load: Loader) -> None:
     assert all(effect > 0 for effect, _ in ranked)
 
 
+def test_the_least_of_several_heads_may_have_more_borderline_texts() -> None:
+    parity = Parity(texts=64, max_logit_error=0.1, logit_std=1.0, decision_agreement=61 / 64, span_agreement=None)
+    assert Gate.of("int8", heads=5).failures(parity) == []
+    assert Gate.of("int8").failures(parity) == ["decision agreement 0.953 < 0.97"]
+    assert Gate.of("fp32", heads=5) == Gate.exact()
+
+
+
 @pytest.mark.parametrize(("logit_std", "says"), [(0.0, True), (0.019, True), (0.02, False), (2.0, False)])
 def test_a_gate_without_anything_to_compare_says_so(logit_std: float, says: bool) -> None:
     parity = Parity(texts=64, max_logit_error=0.0, logit_std=logit_std, decision_agreement=1.0)
