@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
@@ -100,7 +101,7 @@ class FusionModel:
 
     def predict_probabilities(self, features: Sequence[Mapping[str, float]]) -> Floats:
         """Probability of "consistent" [N]; a missing feature counts as its mean."""
-        return np.asarray(1 / (1 + np.exp(-self.predict_logits(features))))
+        return np.asarray(expit(self.predict_logits(features)))
 
     def predict_logits(self, features: Sequence[Mapping[str, float]]) -> Floats:
         """Logit of the probability [N]."""
@@ -155,7 +156,7 @@ class FusionModel:
         logits = self.predict_logits(features)
         for index, refutation in enumerate(refutations):
             if refutation is not None:
-                logits[index] = logit(refutation.probability / (1 + np.exp(-logits[index])))
+                logits[index] = logit(refutation.probability * float(expit(logits[index])))
         return logits
 
 
@@ -287,7 +288,7 @@ def predict_held_out(
         fitted = [examples[i] for i in train]
         model = rescale_model(fit_model(fitted, names, penalty, options.whole), fitted, options.verifiable)
         logits[test] = model.predict_responses([examples[i] for i in test], options.verifiable)
-    return np.asarray(1 / (1 + np.exp(-logits)))
+    return np.asarray(expit(logits))
 
 
 def leave_one_out(
