@@ -163,7 +163,6 @@ def test_the_least_of_several_heads_may_have_more_borderline_texts() -> None:
     assert Gate.of("fp32", heads=5) == Gate.exact()
 
 
-
 @pytest.mark.parametrize(("logit_std", "says"), [(0.0, True), (0.019, True), (0.02, False), (2.0, False)])
 def test_a_gate_without_anything_to_compare_says_so(logit_std: float, says: bool) -> None:
     parity = Parity(texts=64, max_logit_error=0.0, logit_std=logit_std, decision_agreement=1.0)
