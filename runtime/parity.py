@@ -106,7 +106,7 @@ class Gate:
 
         Args:
             precision: The precision of the exported graphs.
-            heads: Heads that are compared. Of several the least agreement counts, and 0.95 of 64 texts allows three
+            heads: Heads that are compared. The least agreement of several counts, and 0.95 of 64 texts allows three
                 borderline ones: where each of five heads has one on average, one of them has three.
         """
         if precision == "fp32":

@@ -154,10 +154,10 @@ def list_rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def add_passages(rows: Sequence[Row], characters: int) -> list[Row]:
     """The rows with passages of other rows put between their own, at least so many characters."""
     rng = random.Random(7)
-    own = [[row.knowledge] if isinstance(row.knowledge, str) else row.knowledge for row in rows]
-    everything = sorted({passage for passages in own for passage in passages})
+    passages_of = [[row.knowledge] if isinstance(row.knowledge, str) else row.knowledge for row in rows]
+    everything = sorted({passage for passages in passages_of for passage in passages})
     longer = []
-    for row, passages in zip(rows, own, strict=True):
+    for row, passages in zip(rows, passages_of, strict=True):
         others = [passage for passage in everything if passage not in passages]
         rng.shuffle(others)
         knowledge, added = list(passages), 0
