@@ -21,8 +21,9 @@ from ..text.sentences import sentences
 from ..text.words import check_words
 from ..values.comparing import normalize
 from ..values.items import find_misplaced
+from ..values.outcomes import CheckedValue
 from ..values.roles import Exchanged, find_exchanged
-from ..values.support import CheckedValue, check_in_steps
+from ..values.support import check_in_steps
 from ..values.tokens import TOKEN
 from .base import Confirms, Details, Metric, Refutes, RoleInfos, within
 from .evidence import open_knowledge

@@ -27,7 +27,7 @@ _CONVERTED = 0.05
 def compare(ours: Content, theirs: Content) -> Relation | None:
     """What ``theirs``, of the knowledge, says about ``ours``, of the response; None for values of different types.
 
-    Names are compared with the words of the knowledge instead (``support``).
+    Names are compared with the words of the knowledge instead (``outcomes``).
     """
     if isinstance(ours, Measure) and isinstance(theirs, Measure):
         return _compare_measures(ours, theirs)

@@ -1,7 +1,7 @@
 """Finds the values of the knowledge whose clauses say what the clause of a response's value says.
 
 "Standard delivery is £4.95" has its counterpart in "Standard delivery costs £3.95", whatever other amounts the
-knowledge has. Clauses are read as ``roles`` reads them, in the sentences of the knowledge that are asked for alone.
+knowledge has. Clauses are read as ``clauses`` reads them, in the sentences of the knowledge that are asked for alone.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 
-from .knowledge import Knowledge, Location, SentenceKey, find_bounds
+from .clauses import ReadClause, join_words, list_own_words, read_clauses
+from .knowledge import RESPONSE, Knowledge, Location, SentenceKey, find_bounds
 from .numbers import stem
 from .records import Measure, Value
-from .roles import ReadClause, list_own_words, read_segments
 from .tokens import Token
 
 CLEAR = 2
 """Words that two clauses share, at least, to say the same thing."""
 MAX_SENTENCE = 1_000
 """Characters of a sentence, at most, that is read: the time grows faster than its length."""
-RESPONSE = -1
-"""The passage of the response's sentences."""
 _WITHIN = stem("within")
 """It says nothing of what a value belongs to."""
 
@@ -67,17 +65,17 @@ class Counterparts:
 
     def list_beside(self, value: Value) -> list[Value]:
         """The other values of the clause of a value of the response."""
-        segment = self._find_clause((RESPONSE, value.sentence), value)
-        return [] if segment is None else [other for other in segment.values if other.content != value.content]
+        clause = self._find_clause((RESPONSE, value.sentence), value)
+        return [] if clause is None else [other for other in clause.values if other.content != value.content]
 
     def _list_words(self, value: Value) -> Set[str]:
         """The words of the clause of a value; of its sentence or of the last turn if the clause has none."""
         key = (RESPONSE, value.sentence)
-        segment = self._find_clause(key, value)
-        if segment is None:
+        clause = self._find_clause(key, value)
+        if clause is None:
             return frozenset()
-        plain = _join(other for _, other in self._read(key) if not other.amounts)
-        for words in (segment.words, plain, self._asked_words):
+        plain = join_words(other for _, other in self._read(key) if not other.amounts)
+        for words in (clause.words, plain, self._asked_words):
             heads = words - list_own_words(value) - {_WITHIN}
             if not all(word.startswith("#") for word in heads):
                 return heads
@@ -85,15 +83,15 @@ class Counterparts:
 
     def _list_known(self, location: Location, value: Value) -> Set[str]:
         """The words of the clause of a value of the knowledge."""
-        segment = self._find_clause(location.key, value)
-        return frozenset() if segment is None else segment.words - list_own_words(value) - {_WITHIN}
+        clause = self._find_clause(location.key, value)
+        return frozenset() if clause is None else clause.words - list_own_words(value) - {_WITHIN}
 
     def _find_clause(self, key: SentenceKey, value: Value) -> ReadClause | None:
         return next(
             (
-                segment
-                for start, segment in self._read(key)
-                if any(start + other.start == value.start for other in segment.values)
+                clause
+                for start, clause in self._read(key)
+                if any(start + other.start == value.start for other in clause.values)
             ),
             None,
         )
@@ -105,7 +103,7 @@ class Counterparts:
             text = self._response if passage == RESPONSE else self._passages[passage]
             start, end = self._bounds[sentence] if passage == RESPONSE else self._knowledge.find_sentence(key)
             is_read = end - start <= MAX_SENTENCE
-            self._clauses[key] = [(start, segment) for segment in read_segments(text[start:end])] if is_read else []
+            self._clauses[key] = [(start, clause) for clause in read_clauses(text[start:end])] if is_read else []
         return self._clauses[key]
 
     @cached_property
@@ -114,8 +112,4 @@ class Counterparts:
 
     @cached_property
     def _asked_words(self) -> frozenset[str]:
-        return _join(read_segments(self._asked))
-
-
-def _join(segments: Iterable[ReadClause]) -> frozenset[str]:
-    return frozenset[str]().union(*(segment.words for segment in segments))
+        return join_words(read_clauses(self._asked))

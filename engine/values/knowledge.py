@@ -197,6 +197,8 @@ def _make_day(number: Measure, date: Date) -> Content:
 
 SentenceKey: TypeAlias = tuple[int, int]
 """Numbers of a passage and of a sentence in it."""
+RESPONSE, HISTORY = -1, -2
+"""The passages of sentences that are not of the knowledge."""
 _GENERIC = PLACES | ORGANISATIONS
 _IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
 """Words that an acronym leaves out."""

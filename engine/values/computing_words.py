@@ -1,0 +1,62 @@
+"""Words that say that a number is computed, and how: "altogether", "less", "each", "twice", "the rest"."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from .records import Content, Measure, Value
+from .tokens import read_table
+from .units import MONEY
+
+TOTALS = frozenset(
+    read_table("""
+    total totals totalling totaling altogether together combined sum overall plus both all including include includes
+    adds add extra pay pays paid spend spends whole
+""")
+)
+DIFFERENCES = frozenset(
+    read_table("""
+    difference differ more less fewer longer shorter cheaper higher lower older younger bigger smaller heavier later
+    earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund
+    lighter dearer deeper wider narrower taller thicker thinner faster slower warmer colder closer farther further
+    below above short others except reduced down saved increase increased decrease decreased rise rose add adds added
+    comes hotter cooler span range
+""")
+)
+SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
+AVERAGES = frozenset(read_table("average averages mean typical typically"))
+FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
+"""Words that multiply."""
+CHANGES = {"doubled": 2.0, "doubling": 2.0, "tripled": 3.0, "halved": 0.5}
+"""Words that say how an amount has changed, so that it may be the amount before or after."""
+RESTS = frozenset({"rest", "remaining", "remainder", "others"})
+"""Words of the knowledge that leave an amount to be computed: "95 on the balcony, the rest in the stalls"."""
+SERVINGS = frozenset(read_table("serves serving servings portion portions people persons person recipe makes yields"))
+"""Words of the knowledge with which its amounts are for a number of people or portions."""
+COMPUTING = (TOTALS | DIFFERENCES | SHARES | AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
+"""Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
+_OF_MONEY = frozenset({"pay", "pays", "paid", "spend", "spends", "cheaper", "dearer", "discount", "refund"})
+"""Words that name computations of amounts of money alone."""
+NAMED_FACTORS = {**FACTORS, **CHANGES, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
+"""Words that may multiply a number where nothing more is said."""
+PASSING = frozenset(
+    read_table("""
+    arrive arrives arriving arrival end ends ending finish finishes later earlier after before lasts takes back ready
+    last get gets
+""")
+)
+"""Words with which a time follows from another and a duration."""
+AGAIN = frozenset({"again", "open", "opens", "reopen", "reopens", "after", "next", "starts", "resumes"})
+"""Words with which a date follows the last day of a period."""
+
+
+def keep_computing(value: Value, words: Set[str]) -> Set[str]:
+    """The words, of the sentence of a value, that say that it is computed; "refund" of amounts of money only."""
+    naming = COMPUTING | FACTORS.keys() | CHANGES.keys() | RESTS | {"each", "again"}
+    return leave_out_money(value.content, words & naming)
+
+
+def leave_out_money(content: Content, words: Set[str]) -> Set[str]:
+    """The words without words that name computations of money alone, unless the content is an amount of money."""
+    of_money = isinstance(content, Measure) and (content.measure in MONEY or content.measure == "share")
+    return words if of_money else words - _OF_MONEY
