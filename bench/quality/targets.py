@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from groundwire.engine.metrics import find
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.decision import decide_response
-from groundwire.engine.verdict.fusion import features
+from groundwire.engine.verdict.fusion import features, reads_in_response
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.results import MetricFigures, SetFigures
 from groundwire.monitor.records import Estimate
@@ -136,6 +136,8 @@ def measure_fast(measured: Measured, name: str) -> tuple[float, float] | None:
     calibration = measured.calibration
     if name not in measured.figures or calibration is None or len(calibration.fusions) < 2:
         return None
+    if reads_in_response(feature.name for feature in calibration.fusions[0].features):
+        return None  # the small models read no sentence, as the verdict of the group does
     rows = []
     for example, score in zip(measured.sets[name], measured.scores[name], strict=True):
         fast = {key: result for key, result in score.metrics.items() if is_fast(key)}

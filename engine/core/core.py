@@ -126,7 +126,7 @@ class Core:
 
     def _make_tasks(self, request: Request, plan: Plan) -> Iterator[Steps[MetricResult]]:
         """The generators of a plan's metrics, in order."""
-        options, names = plan.options, []
+        options, names = plan.complete, []
         if isinstance(self.runtime, ProcessRuntime):
             names = [name for name in plan.names if self.runtime.computes(name)]
             call = self.runtime.make_call(request, names, options)

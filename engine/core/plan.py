@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.decoding.search import check_decoding
@@ -16,6 +18,7 @@ from ..metrics.claims import VERIFIABILITY
 from ..schema.base import check_record
 from ..schema.options import Options
 from ..schema.validation import check_texts
+from ..verdict.fusion import choose_fusion, reads_in_response
 from ..verdict.operating_point import find_operating_point
 from .signature import signature
 
@@ -33,6 +36,8 @@ class Plan:
     calibration: Calibration | None
     signature: str
     """The signature of every score that the plan gives."""
+    complete: Options
+    """The options with what they leave to the plan: how the metrics compute."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,7 +74,19 @@ def make_plan(
     names = tuple(metric.name for metric in selected)
     if calibration is not None and calibration_digest is None:
         calibration_digest = calibration.digest()
-    return Plan(selected, options, calibration, signature(identity, names, options, calibration_digest))
+    signed = signature(identity, names, options, calibration_digest)
+    return Plan(selected, options, calibration, signed, _complete(options, calibration, names))
+
+
+def _complete(options: Options, calibration: Calibration | None, metrics: Sequence[str]) -> Options:
+    """The options with ``sentences`` of inference and detectors as the verdict needs it."""
+    read = () if calibration is None else choose_fusion(calibration, metrics).features
+    apart = not reads_in_response(feature.name for feature in read)
+    if options.nli.sentences is None:
+        options = replace(options, nli=replace(options.nli, sentences=apart))
+    if options.detector.sentences is None:
+        options = replace(options, detector=replace(options.detector, sentences=apart))
+    return options
 
 
 def check_options(options: Options | None, roles: frozenset[str], calibration: Calibration | None) -> Options:

@@ -146,6 +146,9 @@ class Metric:
     in_context: bool = False
     """Whether its model reads the sentences of a response together, so that a fusion that reads it scores the response
     as a whole (``Fusion.whole``)."""
+    apart: bool = False
+    """Whether its model reads a sentence apart from its response for the numbers of ``part``, which costs a call for
+    each. A fusion of a metric that is ``in_context`` does not read them."""
     refutes: tuple[Refutes, ...] = ()
     """The numbers that are proof rather than evidence."""
     confirms: Confirms | None = None

@@ -48,7 +48,7 @@ def detector(request: Request, options: Options, role_info: RoleInfos, role: str
     response = [join_claims(request, claims)._replace(start=claims[0].start, end=claims[-1].end)]
     sentences = read_claims(request, claims) or response
     main = sentences if unit == "sentence" else response
-    further = sentences if settings.sentences and unit == "response" and len(claims) > 1 else []
+    further = sentences if settings.sentences is not False and unit == "response" and len(claims) > 1 else []
     answers = yield from ask_in_parts(
         [*main, *further], lambda reading: Classify(role, evidence.select(reading), reading.text)
     )
@@ -91,6 +91,7 @@ def detector_metric(role: str) -> Metric:
         groups=frozenset({"paper", "fast"}),
         features=_features,
         part=_part,
+        apart=True,
         evidence=("", "worst"),
         probabilities=("", "worst"),
         details=_details,

@@ -45,7 +45,7 @@ def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metri
         return nothing_to_verify("nli")
     whole = join_claims(request, claims)
     evidence = yield from open_knowledge(request.knowledge, NEAR)
-    parts = read_claims(request, claims) if settings.sentences and settings.direction != "backward" else []
+    parts = read_claims(request, claims) if settings.sentences is not False and settings.direction != "backward" else []
     parts = parts if len(claims) > 1 else []
 
     def ask(reading: ReadText) -> Classify:
@@ -134,6 +134,7 @@ METRICS = (
         order=3,
         features=_features,
         part=_part,
+        apart=True,
         evidence=("expected", "worst"),
         probabilities=("expected", "worst"),
         lower_is_better=("contradiction",),

@@ -49,9 +49,9 @@ class NliOptions(Record, OptionRecord, frozen=True):
     other way round (Q², §2); ``both``: the mean of the two values."""
     value: Literal["label", "probability"] = "label"
     """``label``: 1, 0.5 or 0 for entailment, neutral or contradiction; ``probability``: their expectation."""
-    sentences: bool = True
+    sentences: bool | None = None
     """Classify each sentence of the response too, to say which ones are not supported; the value is still the
-    value of the whole response."""
+    value of the whole response. None: unless the verdict reads the metric ``reader``, which reads the sentences."""
 
 
 class DetectorOptions(Record, OptionRecord, frozen=True):
@@ -60,8 +60,9 @@ class DetectorOptions(Record, OptionRecord, frozen=True):
     unit: Literal["response", "sentence"] | None = None
     """What is classified at once; with sentences the worst one counts. None: as the bundle says (MiniCheck reads
     sentences, the papers' detectors whole responses)."""
-    sentences: bool = True
-    """Classify each sentence too, to say which ones are not supported, when the unit is the response."""
+    sentences: bool | None = None
+    """Classify each sentence too, to say which ones are not supported, when the unit is the response. None: as in
+    ``NliOptions``."""
 
 
 class TokenClassifierOptions(Record, OptionRecord, frozen=True):

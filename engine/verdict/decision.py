@@ -34,6 +34,7 @@ from .fusion import (
     is_consistent,
     is_contradicted,
     name_metric,
+    reads_in_response,
     refute,
     states_amounts,
 )
@@ -308,7 +309,8 @@ def _decide_part(
     response: str, sentence: Sentence, results: Mapping[str, MetricResult], whole: Verdict, calibration: Calibration
 ) -> SentenceVerdict:
     start, end = sentence.start, sentence.end
-    numbers = features_of_part(results, start, end)
+    read = [feature.name for feature in calibration.fusion(whole.fusion).features]
+    numbers = features_of_part(results, start, end, in_response=reads_in_response(read))
     stated = find_refutation(numbers) is not None or _states(response[start:end], numbers)
     verdict = decide_sentence(numbers, calibration, whole, check_verifiable=not stated)
     confirmation = find_confirmation(_list_read(results, calibration, whole), response, start, end)

@@ -35,15 +35,18 @@ def features(results: Mapping[str, MetricResult]) -> dict[str, float]:
     return numbers
 
 
-def features_of_part(results: Mapping[str, MetricResult], start: int, end: int) -> dict[str, float]:
+def features_of_part(
+    results: Mapping[str, MetricResult], start: int, end: int, *, in_response: bool = False
+) -> dict[str, float]:
     """Those numbers about the characters ``start`` to ``end`` of the response, a sentence of it.
 
-    Numbers that only a whole response has are left out, F1 with the knowledge for example.
+    Numbers that only a whole response has are left out, F1 with the knowledge for example, and with ``in_response``
+    numbers of a model that reads the sentence apart from the response (``Metric.apart``).
     """
     numbers: dict[str, float] = {}
     for name, result in results.items():
         metric = find(name)
-        if metric is not None and result.value is not None:
+        if metric is not None and result.value is not None and not (in_response and metric.apart):
             of_part = metric.part(result, start, end)
             numbers |= {f"{name}.{key}" if key else name: number for key, number in of_part.items()}
     return numbers
@@ -63,6 +66,20 @@ def find_feature(name: str) -> tuple[Metric, str] | None:
         return metric, key
     metric = find(name) or metric
     return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
+
+
+def is_apart(feature: str) -> bool:
+    """Whether a model reads a sentence apart from its response for a feature (``Metric.apart``)."""
+    metric_feature = find_feature(feature)
+    return metric_feature is not None and metric_feature[0].apart
+
+
+def reads_in_response(names: Iterable[str]) -> bool:
+    """Whether a model reads sentences in their response for one of the features (``Metric.in_context``).
+
+    A fusion of them scores responses as a whole, and no model reads a sentence apart from its response.
+    """
+    return any(metric.in_context for metric, _ in filter(None, map(find_feature, names)))
 
 
 def rates_verifiability(feature: str) -> bool:

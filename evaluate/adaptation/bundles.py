@@ -21,7 +21,7 @@ from groundwire.runtime.models.loading import load_group
 from groundwire.runtime.ort.session import DeviceProfile
 
 from ..datasets.examples import Example
-from ..scores.scoring import ScoringSettings, score_sets
+from ..scores.scoring import APART, ScoringSettings, score_sets
 from .detector import DetectorAnswers, find_detector
 from .fitting import Material
 from .head import HeadChange
@@ -64,7 +64,7 @@ def adapt_bundle(
         raise InvalidRequest(f"{out} exists and is not empty; choose another --out, nothing there is overwritten.")
     opened = Bundle.open(bundle)
     find_detector(opened, role)
-    settings = ScoringSettings(bundle, "cpu", threads, tuple(dict.fromkeys((*metrics, role))))
+    settings = ScoringSettings(bundle, "cpu", threads, tuple(dict.fromkeys((*metrics, role))), APART)
     check_labels(sets)
     scored = score_sets(sets, run, settings, watch)
     rows, counts = select_rows(sets, scored.sets, role)

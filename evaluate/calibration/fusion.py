@@ -32,9 +32,11 @@ from groundwire.engine.verdict.fusion import (
     find_feature,
     find_refutation,
     find_verifiability,
+    is_apart,
     is_contradicted,
     is_probability,
     logit,
+    reads_in_response,
 )
 from groundwire.runtime.calibration import Quantity, bounded_logit
 from groundwire.runtime.errors import InvalidRequest
@@ -117,7 +119,7 @@ class FusionModel:
         """
         wholes = [example.features for example in examples]
         logits = self._predict_refuted(wholes)
-        parts = [self._find_stated(example.sentences, verifiable) for example in examples]
+        parts = [self._find_stated(sentences, verifiable) for sentences in self._list_read(examples)]
         of_parts = iter(self._predict_refuted([numbers for stated in parts for numbers in stated]))
         for index, stated in enumerate(parts):
             decided = [next(of_parts) for _ in stated]
@@ -127,6 +129,17 @@ class FusionModel:
             elif decided:
                 logits[index] = min(decided)
         return logits
+
+    def _list_read(self, examples: Sequence[LabelledFeatures]) -> list[Sequence[Mapping[str, float]]]:
+        """The sentences of each example, with the features that the verdict on a sentence reads."""
+        if not reads_in_response(self.names):
+            return [example.sentences for example in examples]
+        names = {name for example in examples for numbers in example.sentences for name in numbers}
+        apart = set(filter(is_apart, names))
+        return [
+            [{name: value for name, value in numbers.items() if name not in apart} for numbers in example.sentences]
+            for example in examples
+        ]
 
     def _opposes(self, numbers: Mapping[str, float]) -> bool:
         """Whether a feature that counts what speaks against a text, so that its mean is 0, counts something."""
@@ -207,11 +220,6 @@ def _is_evidence(name: str) -> bool:
     return feature is not None and feature[1] in feature[0].evidence
 
 
-def _is_in_context(name: str) -> bool:
-    feature = find_feature(name)
-    return feature is not None and feature[0].in_context
-
-
 def _is_uninformative(name: str) -> bool:
     feature = find_feature(name)
     return feature is not None and feature[1] in feature[0].uninformative
@@ -275,7 +283,7 @@ def fit_model(
     # A perfect order would want weights without a bound.
     bounds = [(None, None), *[(0, 1000)] * len(names)]
     optimum = minimize(loss, np.zeros(len(names) + 1), jac=True, bounds=bounds, method="L-BFGS-B")
-    whole = any(map(_is_in_context, names)) if whole is None else whole
+    whole = reads_in_response(names) if whole is None else whole
     return FusionModel(tuple(names), mean, deviation, upwards * optimum.x[1:], float(optimum.x[0]), whole)
 
 

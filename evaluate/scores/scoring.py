@@ -18,7 +18,7 @@ from groundwire.engine import LoadOptions
 from groundwire.engine.api import Engine
 from groundwire.engine.core.plan import Plan, make_plan
 from groundwire.engine.schema.digest import digest_request
-from groundwire.engine.schema.options import Options
+from groundwire.engine.schema.options import DetectorOptions, NliOptions, Options
 from groundwire.engine.schema.results import Request, Score
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import is_final
@@ -32,6 +32,10 @@ from ..datasets.examples import Example
 
 SCORES = "scores"
 CALIBRATION = "calibration.json"
+
+
+APART = Options(nli=NliOptions(sentences=True), detector=DetectorOptions(sentences=True))
+"""For fits: a fusion that is fitted may read sentences apart from their response, whatever the bundle's does."""
 
 
 class Stored(msgspec.Struct, frozen=True):

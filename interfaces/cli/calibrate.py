@@ -84,7 +84,7 @@ def calibrate(
     from groundwire.evaluate.calibration.features import collect_features
     from groundwire.evaluate.calibration.fusion import FusionOptions, check_classes, leave_one_out
     from groundwire.evaluate.calibration.operating_points import fit_calibration
-    from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
+    from groundwire.evaluate.scores.scoring import APART, ScoringSettings, score_sets
     from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
 
     if out is None and not save:
@@ -98,7 +98,7 @@ def calibrate(
     bundle, extra = engine_options.bundle, engine_options.extra
     with common.show_scoring() as watch:
         settings = ScoringSettings(
-            bundle, choice, engine_options.threads, names, workers=workers, extra=tuple(extra or ())
+            bundle, choice, engine_options.threads, names, APART, workers=workers, extra=tuple(extra or ())
         )
         with options.refuse_absent_bundles(bundle, extra):
             scored = score_sets(sets, directory, settings, watch)

@@ -130,6 +130,17 @@ def test_nli_marks_the_sentences_that_are_not_supported() -> None:
     ]
 
 
+def test_nli_of_the_response_alone_doubts_all_of_it() -> None:
+    settings = Options(nli=NliOptions(sentences=False))
+    score = run("nli", "Honey keeps for years. It does not rot.", KNOWLEDGE, settings)
+    explanation = score.metrics["nli"].explanation
+    assert isinstance(explanation, NliExplanation)
+    assert (score.value, explanation.sentences) == (0.0, ())
+    assert [(span.text, span.reason) for span in score.unsupported] == [
+        ("Honey keeps for years. It does not rot.", "contradiction"),
+    ]
+
+
 def test_nli_lower_cases_the_knowledge_and_repeats_no_call() -> None:
     with Engine(runtime()) as engine:
         engine.score("Honey is blue.", "HONEY", metrics=["nli"])
@@ -152,6 +163,14 @@ def test_nli_lower_cases_the_knowledge_and_repeats_no_call() -> None:
             0.9 - 2 / 3,
             "inconsistent",
             ["wrong wrong."],
+        ),
+        (
+            "detector.fake",
+            DetectorOptions(sentences=False),
+            "ok. wrong wrong.",
+            0.9 - 2 / 3,
+            "inconsistent",
+            ["ok. wrong wrong."],
         ),
     ],
 )

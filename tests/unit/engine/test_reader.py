@@ -10,6 +10,7 @@ import pytest
 from groundwire.engine import Engine, LoadOptions, Options, Score
 from groundwire.engine.metrics.reader import ROLE, cut_windows
 from groundwire.engine.schema.explanations import ReaderExplanation
+from groundwire.engine.schema.options import NliOptions
 from groundwire.engine.text.reading import WINDOW_SIZE, count_pieces, read_response
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.verdict.fusion import choose_fusion, features, features_of_part
@@ -201,6 +202,55 @@ def test_the_claim_filter_leaves_sentences_out() -> None:
         assert chosen.metrics["reader"].value == pytest.approx(0.9)
         none = engine.score("It is ten.", KNOWLEDGE, metrics=["reader"], options=options)
         assert none.metrics["reader"].status == "nothing_to_verify"
+
+
+def classify_nli(call: Classify) -> Classified:
+    """Contradiction where the hypothesis has "ten"."""
+    shares = (0.0, 0.0, 1.0) if "ten" in call.hypothesis else (1.0, 0.0, 0.0)
+    labels = ("entailment", "neutral", "contradiction")
+    return Classified(labels[shares.index(1.0)], dict(zip(labels, shares, strict=True)), 0, Read(1, 9, 9))
+
+
+@pytest.mark.parametrize(
+    ("read", "metrics", "sentences", "expected"),
+    [
+        (("reader", "nli.expected"), ("reader", "nli"), None, []),
+        (("reader", "nli.expected"), ("reader", "nli"), True, ["The shop opens at nine.", "It opens at ten."]),
+        (("nli.expected",), ("reader", "nli"), None, ["The shop opens at nine.", "It opens at ten."]),
+        (("nli.expected",), ("nli",), False, []),
+    ],
+)
+def test_sentences_are_read_apart_only_where_no_reader_has_read_them(
+    read: tuple[str, ...], metrics: tuple[str, ...], sentences: bool | None, expected: list[str]
+) -> None:
+    calibration = calibrate(make_fusion("x", *read))
+    options = Options(nli=NliOptions(sentences=sentences))
+    with Engine(runtime(nli=classify_nli), LoadOptions(calibration=calibration)) as engine:
+        scored = engine.score("The shop opens at nine. It opens at ten.", KNOWLEDGE, metrics=metrics, options=options)
+        assert isinstance(engine.core.runtime, FakeRuntime)
+        calls = [call for _, batch in engine.core.runtime.batches for call in batch if isinstance(call, Classify)]
+    assert sorted(
+        call.hypothesis for call in calls if "shop" not in call.hypothesis or "ten" not in call.hypothesis
+    ) == (sorted(expected))
+    assert "nli.sentences" in scored.signature or sentences is None
+
+
+def test_a_verdict_with_the_reader_reads_no_sentence_apart() -> None:
+    """What inference says of single sentences is for the explanation: it changes neither verdict nor sentences."""
+    calibration = calibrate(make_fusion("x", "reader", "nli.expected"))
+    scores = []
+    for sentences in (True, False):
+        with Engine(runtime(nli=classify_nli), LoadOptions(calibration=calibration)) as engine:
+            options = Options(nli=NliOptions(sentences=sentences))
+            scores.append(
+                engine.score(
+                    "The shop opens at nine. It opens at ten.", KNOWLEDGE, metrics=("reader", "nli"), options=options
+                )
+            )
+    with_sentences, without = scores
+    assert with_sentences.verdict == without.verdict
+    assert [part.verdict for part in with_sentences.sentences] == [part.verdict for part in without.sentences]
+    assert without.sentences[1].verdict.absent == ("nli.expected",)
 
 
 def test_calibrations_join() -> None:
