@@ -276,6 +276,10 @@ class LocalRuntime:
             canaries[role] = tuple(make_canary(call, outcome) for call, outcome in read)
         return canaries
 
+    def interrupt(self) -> None:
+        """End the runs of graphs, as ``Interruptible.interrupt``."""
+        self.profile.interrupt()
+
     def close(self) -> None:
         """Free the models, and close the connections to a server."""
         self._closed = True

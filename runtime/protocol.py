@@ -56,6 +56,15 @@ class Capturing(Protocol):
         ...
 
 
+@runtime_checkable
+class Interruptible(Protocol):
+    """A runtime whose batches can be ended before they are complete."""
+
+    def interrupt(self) -> None:
+        """End the batches that run, for ever, from any thread: their calls get EngineClosed, and so do later ones."""
+        ...
+
+
 class Runtime(Protocol):
     """Runs model calls. ``run`` may be called from as many threads at a time as ``worker_pools`` says."""
 

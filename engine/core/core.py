@@ -14,7 +14,7 @@ import msgspec
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.calls import Call, Compute
 from groundwire.runtime.errors import ModelError
-from groundwire.runtime.protocol import Capturing, Runtime
+from groundwire.runtime.protocol import Capturing, Interruptible, Runtime
 
 from ..metrics import METRICS, Metric
 from ..metrics.base import skip
@@ -62,9 +62,9 @@ class Core:
         """End the scheduler and the runtime; as ``Engine.close``."""
         if self.scheduler.is_forked:
             return
-        # What models of this process run must end before they are freed. Worker processes need not be waited for.
-        end_first = self.runtime.close if isinstance(self.runtime, ProcessRuntime) else None
-        self.scheduler.close(drain=drain, timeout_ms=timeout_ms, on_answered=end_first)
+        # Models are freed when their batches have ended; no request waits for these batches any more.
+        interrupt = self.runtime.interrupt if isinstance(self.runtime, Interruptible) else None
+        self.scheduler.close(drain=drain, timeout_ms=timeout_ms, on_answered=interrupt)
         self.runtime.close()
 
     def plan(self, metrics: Sequence[str] | str | None = None, options: Options | None = None) -> Plan:

@@ -144,6 +144,10 @@ class ProcessRuntime:
                 raise ModelError(f"Warming up failed: {error}.") from error
         return ()
 
+    def interrupt(self) -> None:
+        """End the processes, as ``Interruptible.interrupt``."""
+        self.close()
+
     def close(self) -> None:
         """End the processes, whatever they work on, and return when they have ended."""
         with self._changed:

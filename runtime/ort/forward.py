@@ -45,6 +45,7 @@ def pack(
     lengths = offsets[1:] - offsets[:-1]
     order, bounds, widths = plan_batches(lengths, plan, profile)
     for index, width in enumerate(widths):
+        profile.check_open()
         rows = order[bounds[index] : bounds[index + 1]]
         padded, mask = _native.pad_rows(ids, offsets, rows, int(width), pad_id)
         feeds: dict[str, Array] = {"input_ids": padded, "attention_mask": mask}

@@ -14,7 +14,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from ..cores import usable_cores
-from ..errors import BundleError, DeviceError, ModelError, describe_shortage
+from ..errors import BundleError, DeviceError, EngineClosed, ModelError, describe_shortage
 from ..kserve.server import Server
 from ..manifest import ShapePlan
 from ..protobuf import encode_field, encode_message
@@ -66,6 +66,8 @@ class DeviceProfile:
     """Whether int8 weights are turned into float32 on a CPU too, as they are on CUDA."""
     captured: WeakSet[Any] = field(default_factory=WeakSet, compare=False, repr=False)
     """The graphs that a runtime captures (``CapturedGraph``), for their counts."""
+    run_options: ort.RunOptions = field(default_factory=ort.RunOptions, compare=False, repr=False)
+    """The options of the runs of all sessions of a runtime; ``interrupt`` ends these runs."""
 
     @classmethod
     def of(
@@ -104,6 +106,15 @@ class DeviceProfile:
         if self.device.kind != "cpu" or size >= SMALL_BUNDLE_BYTES:
             return self
         return replace(self, threads=max(1, self.threads // self.concurrent_batches))
+
+    def interrupt(self) -> None:
+        """End every run of the graphs of the runtime, now and later."""
+        self.run_options.terminate = True
+
+    def check_open(self) -> None:
+        """Raise EngineClosed after ``interrupt``."""
+        if self.run_options.terminate:
+            raise EngineClosed("The runtime was closed while its models ran; load the bundle again.")
 
 
 class Graph(Protocol):
@@ -173,9 +184,9 @@ class Session:
     def __init__(
         self, session: ort.InferenceSession, name: str, profile: DeviceProfile, options: ort.RunOptions | None = None
     ) -> None:
-        """Every run has the same ``options``."""
+        """Every run has the same ``options``; None takes the profile's."""
         self._session = session
-        self._options = options
+        self._options = profile.run_options if options is None else options
         self._name = name
         self._profile = profile
         self._device = profile.device
@@ -191,7 +202,7 @@ class Session:
         return cls(open_file(path, profile), path.name, profile)
 
     def run(self, feeds: Mapping[str, Array]) -> list[Array]:
-        """All outputs, as arrays in host memory; ModelError when the run fails."""
+        """All outputs, as arrays in host memory; ModelError when the run fails, EngineClosed when it is interrupted."""
         try:
             with self._running():
                 outputs: list[Array] = self._session.run(None, dict(feeds), self._options)
@@ -203,7 +214,7 @@ class Session:
         """All outputs by name, left on the device; those named in ``host`` come to host memory."""
         try:
             if self._device.kind == "cpu":
-                values = self._session.run_with_ort_values(list(self.outputs), dict(feeds))
+                values = self._session.run_with_ort_values(list(self.outputs), dict(feeds), self._options)
                 return dict(zip(self.outputs, values, strict=True))
             with self._running():
                 binding = self._session.io_binding()
@@ -265,6 +276,7 @@ class Session:
         return self._row_graphs[key]
 
     def _translate(self, error: Exception) -> ModelError | DeviceError:
+        self._profile.check_open()  # else the run has failed
         return translate(error, self._name, self._device)
 
 

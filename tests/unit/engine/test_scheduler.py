@@ -287,6 +287,26 @@ def test_close_cancels_unfinished_requests_and_refuses_new_ones() -> None:
         scheduler.submit([ask("a")], 8, None)
 
 
+class InterruptibleGate(Gate):
+    """Its batch ends when it is interrupted, and not before."""
+
+    def interrupt(self) -> None:
+        """As ``Interruptible.interrupt``."""
+        assert not self.closed
+        self.opened.set()
+
+
+def test_close_interrupts_the_batch_that_no_request_waits_for_any_more() -> None:
+    runtime = InterruptibleGate({"nli": label})
+    engine = Engine(runtime)
+    job = engine.core.run([ask("a")], Options())
+    assert runtime.entered.wait(5)
+    engine.close()
+    assert runtime.opened.is_set()
+    assert runtime.closed
+    assert job.future.result(5).outcomes[0].status == "cancelled"
+
+
 def test_a_request_beyond_the_limit_of_waiting_ones_is_refused() -> None:
     runtime = Gate({"nli": label})
     scheduler = Scheduler(runtime, max_waiting=2)
