@@ -229,21 +229,21 @@ def run(
         host, port = listener.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         identity = engine.core.runtime.identity
-        logs.write(
-            logging.INFO,
-            "listening",
-            url=url,
-            version=VERSION,
-            bundle=identity.bundle,
-            digest=identity.digest,
-            device=identity.device,
-            workers=settings.workers,
-            tokens=bool(front.service.tokens),
-        )
-        if on_listening is not None:
-            on_listening(url)
-        with keep_signals():
+        with stop_on_signals(server):
             drain_on_hangup(server)
+            logs.write(
+                logging.INFO,
+                "listening",
+                url=url,
+                version=VERSION,
+                bundle=identity.bundle,
+                digest=identity.digest,
+                device=identity.device,
+                workers=settings.workers,
+                tokens=bool(front.service.tokens),
+            )
+            if on_listening is not None:
+                on_listening(url)
             server.run(sockets=[listener])
     logs.write(logging.INFO, "stopped")
     return 0
@@ -256,9 +256,13 @@ def drain_on_hangup(server: DrainingServer) -> None:
 
 
 @contextmanager
-def keep_signals() -> Iterator[None]:
-    """Ignore the signals that uvicorn raises again when it has stopped: it stopped because of them."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+def stop_on_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Let a signal end the server before uvicorn handles signals; it raises them again when it has stopped."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
