@@ -280,7 +280,7 @@ class Engine:
         return self._core.statistics()
 
     def warmup(self) -> None:
-        """Run every model once, so that the first request pays for nothing but itself.
+        """Run every model and the tokenizer of the rules once, so that the first request pays for nothing but itself.
 
         Raises:
             ModelError: A model failed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Timings
 from ..schema.statistics import EngineStatistics
+from ..text.words import words
 from ..verdict.score import build_score
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
@@ -220,14 +222,17 @@ class Core:
         self.scheduler.observe_batch = observe
 
     def warm_up(self) -> None:
-        """Run every model once; ModelError when one fails.
+        """Run every model and the tokenizer of the rules once; ModelError when a model fails.
 
         A model of another language, which cannot read the English text of its call, is left as it is.
         """
+        words("Warm.")  # loads spaCy
         finished = self.run([_ask(call) for call in self.runtime.warm_calls()], Options()).future.result()
         for outcome in finished.outcomes:
             if isinstance(outcome, Unfinished) and outcome.status != "truncated":
                 raise ModelError(f"Warming up failed: {outcome.message}")
+        # Else Python looks at all objects during one of the first requests, which then waits a tenth of a second.
+        gc.collect()
 
 
 def _fold(request: Request, plan: Plan, job: Job[MetricResult]) -> Procedure[Score]:

@@ -7,8 +7,10 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundwire.engine import Engine
 from groundwire.engine.text.sentences import sentences
-from groundwire.engine.text.words import SHORT, words
+from groundwire.engine.text.words import SHORT, _recent, _tokenizer, words
+from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
 from tests.support.texts import TEXT, unlike_characters
 
@@ -57,3 +59,11 @@ def test_offsets_are_right_around_every_character(start: int) -> None:
     assert max(len(word.lower) for word in found_words) <= 2 * LONGEST_CHUNK
     inside = {i for part in found_sentences for i in range(part.start, part.end)}
     assert {i for i, character in enumerate(text) if character.isalnum()} <= inside
+
+
+def test_a_warm_engine_has_loaded_the_tokenizer() -> None:
+    for cache in (_tokenizer, _recent):
+        cache.cache_clear()
+    with Engine(FakeRuntime({})) as engine:
+        engine.warmup()
+    assert _tokenizer.cache_info().currsize == 1
