@@ -36,6 +36,7 @@ from .fusion import (
     name_metric,
     reads_in_response,
     refute,
+    says_enough,
     states_amounts,
 )
 from .operating_point import find_operating_point
@@ -169,7 +170,8 @@ def decide_sentence(
     checkable = find_verifiability(numbers) if check_verifiable else None
     if calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable:
         return replace(unknown, label="unverifiable")
-    if 2 * sum(abs(feature.weight) for feature in available) < sum(abs(feature.weight) for feature in fusion.features):
+    weights = {feature.name: feature.weight for feature in fusion.features}
+    if not says_enough(weights, {feature.name for feature in fusion.features if feature.mean == 0}, numbers):
         return replace(unknown, threshold=None, message="The metrics say too little about this sentence.")
     contributions = {feature.name: feature.contribution(numbers[feature.name]) for feature in available}
     probability = sigmoid(fusion.intercept + sum(contributions.values()))

@@ -82,6 +82,23 @@ def reads_in_response(names: Iterable[str]) -> bool:
     return any(metric.in_context for metric, _ in filter(None, map(find_feature, names)))
 
 
+def says_enough(weights: Mapping[str, float], uncounted: Collection[str], names: Collection[str]) -> bool:
+    """Whether the features ``names`` of a sentence have half of the weight that those of a sentence can have.
+
+    Where a model reads the sentence in its response, that is the weight without features of the sentence apart from it,
+    and a feature that counts what speaks against a text is 0 where there is nothing to count.
+
+    Args:
+        weights: The weights of a fusion's features.
+        uncounted: Features that are 0 where there is nothing to count.
+        names: Features that the sentence has.
+    """
+    in_response = reads_in_response(weights)
+    read = {name: abs(weight) for name, weight in weights.items() if not (in_response and is_apart(name))}
+    have = sum(weight for name, weight in read.items() if name in names or (in_response and name in uncounted))
+    return 2 * have >= sum(read.values())
+
+
 def rates_verifiability(feature: str) -> bool:
     """Whether a feature says if there is anything to check (``Metric.verifiability``)."""
     metric_feature = find_feature(feature)

@@ -37,6 +37,7 @@ from groundwire.engine.verdict.fusion import (
     is_probability,
     logit,
     reads_in_response,
+    says_enough,
 )
 from groundwire.runtime.calibration import Quantity, bounded_logit
 from groundwire.runtime.errors import InvalidRequest
@@ -158,9 +159,9 @@ class FusionModel:
             or find_refutation(numbers) is not None
             or is_contradicted(numbers)
         ]
-        present = ~np.isnan(tabulate_features(stated, self.names)) if stated else np.zeros((0, len(self.names)))
-        enough = 2 * present @ np.abs(self.weight) >= np.abs(self.weight).sum()
-        return stated if enough.all() else []
+        weights = dict(zip(self.names, self.weight, strict=True))
+        uncounted = {name for name, mean in zip(self.names, self.mean, strict=True) if mean == 0}
+        return stated if all(says_enough(weights, uncounted, numbers) for numbers in stated) else []
 
     def _predict_refuted(self, features: Sequence[Mapping[str, float]]) -> Floats:
         if not features:

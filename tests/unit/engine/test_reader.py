@@ -253,6 +253,16 @@ def test_a_verdict_with_the_reader_reads_no_sentence_apart() -> None:
     assert without.sentences[1].verdict.absent == ("nli.expected",)
 
 
+def test_a_sentence_without_values_has_a_verdict() -> None:
+    """Half of the weight is of features that a sentence cannot have, and of values, of which it has none."""
+    fusion = make_fusion("x", "reader", "nli.expected", "nli.worst", "reader.entailment", "values.contradicted_share")
+    with Engine(runtime(nli=classify_nli), LoadOptions(calibration=calibrate(fusion))) as engine:
+        scored = engine.score(
+            "The shop opens at nine. The shop opens in Leeds.", KNOWLEDGE, metrics=("reader", "nli", "values")
+        )
+    assert [part.verdict.label for part in scored.sentences] == ["consistent", "consistent"]
+
+
 def test_calibrations_join() -> None:
     small = calibrate(make_fusion("full", "nli"), make_fusion("fast", "nli"), nli=Scale(low=0, high=1, threshold=0.5))
     large = calibrate(make_fusion("reader"), make_fusion("fast", "reader"), reader=Scale(low=0, high=1, threshold=0.5))
