@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
@@ -26,6 +26,11 @@ _NO_HEADS = FUNCTION_WORDS - frozenset(read_table("until from off non")) | froze
     """)
 )
 _SPLIT = re.compile(r"^(?:[.!?;,:\n]|and|but|while|whereas|so|then|or)$")
+_CONTRASTS = frozenset({";", "\n", "but", "while", "whereas"})
+_QUALIFYING = frozenset(read_table("on in at during throughout per if when"))
+"""Words that begin a qualifier of all clauses before it; with "for" one mostly belongs to the last clause alone."""
+_CHANGING = frozenset(map(stem, read_table("already only just even drops falls rises goes changes increases")))
+"""Words before a value that takes the place of another where the qualifier after it holds."""
 COMPARING = frozenset(map(stem, read_table("twice double half thickness than")))
 _DAYS = frozenset(read_table("monday tuesday wednesday thursday friday saturday sunday"))
 _PRONOUNS = frozenset(read_table("he she it they his her its their him them"))
@@ -44,6 +49,10 @@ class ReadClause(NamedTuple):
     """Words that it has from the clause before it: "X was born in … and died in …"."""
     subordinate: bool = False
     """Whether a comma alone separates it from the clause before it: "…, as that is the last boat"."""
+    joint: str = ""
+    """The token between it and the clause before it in its sentence; "and" for ", and", too."""
+    qualified: bool = False
+    """Whether words follow its values: "… at 5 pm on Sundays"."""
 
     @property
     def amounts(self) -> bool:
@@ -52,7 +61,11 @@ class ReadClause(NamedTuple):
 
 
 def read_clauses(text: str) -> list[ReadClause]:
-    """The clauses of a text. What is before a colon belongs to all that follows it in the sentence."""
+    """The clauses of a text.
+
+    A label before a colon belongs to all that follows it in the sentence, and a qualifier at the end of clauses that
+    "and" joins to each of them: "We open at 10 am and close at 5 pm on Sundays".
+    """
     tokens = tokenize(text)
     quotations = find_quotations(text, tokens)
     values = [value for value in find_values(tokens, *split_by_case(tokens)) if _is_distinguished(value)]
@@ -60,6 +73,7 @@ def read_clauses(text: str) -> list[ReadClause]:
         item for item in values if not any(part.start < item.end and item.start < part.end for part in quotations)
     ]
     values = sorted([*values, *quotations], key=lambda value: value.start)
+    beginnings = _find_beginnings(tokens, values)
     compounds = {match.start(): match for match in _COMPOUND.finditer(text)}
     clauses: list[ReadClause] = []
     compared: set[int] = set()
@@ -69,21 +83,36 @@ def read_clauses(text: str) -> list[ReadClause]:
     inside: list[Value] = []
     carried: frozenset[str] = frozenset()
     pronoun = subordinate = skipped = False
-    aside = ""
+    before: frozenset[str] = frozenset()
+    after: _After | None = None
+    aside = joint = ""
     position = covered = sentence = 0
 
     def finish() -> None:
-        nonlocal words, inside, pronoun, carried, subordinate, aside, skipped
+        nonlocal words, inside, pronoun, carried, subordinate, aside, skipped, before, after, joint
+        ending = frozenset[str]() if after is None else after.list_ending(words)
+        qualified = after is not None and after.is_more(words)
         for value in inside:
             if value.start not in compared:
                 words |= list_own_words(value)
         if _has_clause(clauses, sentence) and not any(word.startswith("=") for word in words):
             words |= {word for word in clauses[-1].words if word.startswith("=")}  # "…, the bar at 01:00"
         clauses.append(
-            ReadClause(frozenset(words | label | carried), tuple(inside), sentence, pronoun, carried, subordinate)
+            ReadClause(
+                frozenset(words | label | carried),
+                tuple(inside),
+                sentence,
+                pronoun,
+                carried,
+                subordinate,
+                joint,
+                qualified,
+            )
         )
+        if ending:
+            _share(clauses, before, ending, [] if after is None else after.values)
         words, inside, pronoun, carried = set(), [], False, frozenset()
-        subordinate, skipped, aside = False, False, ""
+        subordinate, skipped, aside, before, after, joint = False, False, "", frozenset(), None, ""
 
     for index, token in enumerate(tokens):
         if token.sentence != sentence:
@@ -97,6 +126,10 @@ def read_clauses(text: str) -> list[ReadClause]:
                 compared.add(values[position].start)
             aside, skipped = "", False
             if not inside or inside[-1] is not values[position]:
+                if after is None:
+                    before = frozenset(words)
+                if after is None or not after.take(values[position]):
+                    after = _After(words)
                 inside.append(values[position])
                 if _may_be_subject(values[position]) and not _has_clause(clauses, sentence):
                     named |= list_own_words(values[position])
@@ -113,13 +146,19 @@ def read_clauses(text: str) -> list[ReadClause]:
             word = compounds[token.start][0].lower()
             words.add(GROUP_OF.get(word, stem(word)))
             continue
-        if _SPLIT.match(token.lower) and inside and _goes_on(tokens, values, index + 1):
+        if (
+            _SPLIT.match(token.lower)
+            and inside
+            and _goes_on(tokens, values, index + 1)
+            and not _is_divided(tokens, values, index + 1, beginnings, led=after is not None and after.is_more(words))
+        ):
             finish()
-            after = text_at(tokens, index + 1)
-            subordinate = token.lower == "," and not _SPLIT.match(after)
+            following = text_at(tokens, index + 1)
+            joint = "and" if following == "and" else token.lower
+            subordinate = token.lower == "," and not _SPLIT.match(following)
             if (
                 token.lower in ("and", "but")
-                and after not in ("the", "a", "an", "his", "her", "its", "their")
+                and following not in ("the", "a", "an", "his", "her", "its", "their")
                 and not (index + 1 < len(tokens) and tokens[index + 1].text[0].isupper())
             ):
                 carried = frozenset(named)  # "X was born in … and died in …"
@@ -127,6 +166,8 @@ def read_clauses(text: str) -> list[ReadClause]:
         if token.lower in _ASIDE or token.lower in NEGATIONS:
             aside = token.lower
             continue
+        if after is not None and token.lower in _QUALIFYING:
+            after.qualify(words)
         pronoun |= token.lower in _PRONOUNS
         if (
             not named
@@ -155,6 +196,58 @@ def read_clauses(text: str) -> list[ReadClause]:
     if words or inside:
         finish()
     return clauses
+
+
+class _After:
+    """What follows the last value of a clause, as far as it is read."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        """``words``: the words of the clause up to the value."""
+        self._words = frozenset(words)
+        self._unqualified: frozenset[str] | None = None
+        self.values: list[Value] = []
+        """Values of the qualifier: the month of "5 pm in July"."""
+
+    def qualify(self, words: Iterable[str]) -> None:
+        """Begin the qualifier after the ``words`` of the clause so far, if none has begun."""
+        if self._unqualified is None:
+            self._unqualified = frozenset(words)
+
+    def take(self, value: Value) -> bool:
+        """Whether ``value`` belongs to the qualifier."""
+        belongs = self._unqualified is not None and isinstance(value.content, Date | Name)
+        if belongs:
+            self.values.append(value)
+        return belongs
+
+    def list_ending(self, words: Set[str]) -> frozenset[str]:
+        """The words of the qualifier, of the ``words`` of the clause."""
+        of_values = frozenset[str]().union(*map(list_own_words, self.values))
+        return of_values if self._unqualified is None else of_values | (words - self._unqualified)
+
+    def is_more(self, words: Set[str]) -> bool:
+        """Whether anything follows the value."""
+        return bool(self.values or words - self._words)
+
+
+def _share(clauses: list[ReadClause], before: Set[str], ending: Set[str], values: Sequence[Value]) -> None:
+    """Give the ``ending`` of the last clause to the clauses before it that "and" joins to it.
+
+    A clause keeps its own qualifier, and its own value of the kind of a value in the ending. Nor is anything given if
+    the last clause says that a value changes, or its words ``before`` the value are in the other clause too: "It
+    opens at 10 and opens at 12 on Sundays".
+    """
+    last = clauses[-1]
+    kinds = {type(value.content) for value in values}
+    joint = "and" if last.joint == "and" and before.isdisjoint(_CHANGING) else ""
+    for position in range(len(clauses) - 2, -1, -1):
+        clause = clauses[position]
+        if joint not in ("and", ",") or clause.sentence != last.sentence or clause.qualified:
+            return
+        if before <= clause.words or kinds & {type(value.content) for value in clause.values}:
+            return
+        clauses[position] = clause._replace(words=clause.words | ending, qualified=True)
+        joint = clause.joint
 
 
 def list_own_words(value: Value) -> frozenset[str]:
@@ -203,6 +296,46 @@ def _goes_on(tokens: Sequence[Token], values: Iterable[Value], index: int) -> bo
         if outside and ((token.lower.isalpha() and token.lower not in _NO_HEADS) or token.lower in GROUP_OF):
             return True
     return False
+
+
+def _is_divided(
+    tokens: Sequence[Token],
+    values: Iterable[Value],
+    index: int,
+    beginnings: Mapping[int, tuple[int, int]],
+    *,
+    led: bool,
+) -> bool:
+    """Whether the clause of the next value begins later in its sentence: "£9 for one and another; a third costs £3".
+
+    ``led``: whether words follow the value of the clause before it; then the next value may begin its clause, too: "£9
+    for one and another, £3 for a third".
+    """
+    following = next((value for value in values if value.start >= tokens[index].start), None)
+    if following is None:
+        return False
+    first, begins = beginnings[following.start]
+    if led and first > index + 1 and text_at(tokens, first - 1) in (",", "and"):
+        begins = first
+    return begins > index and _goes_on(tokens, values, begins)
+
+
+def _find_beginnings(tokens: Sequence[Token], values: Sequence[Value]) -> dict[int, tuple[int, int]]:
+    """The first token of each value, and the token after the last contrast or semicolon before it in its sentence.
+
+    The key is where the value starts; the second token is 0 where the sentence has no contrast.
+    """
+    beginnings: dict[int, tuple[int, int]] = {}
+    begins = position = 0
+    for index, token in enumerate(tokens):
+        if index and tokens[index - 1].sentence != token.sentence:
+            begins = 0
+        while position < len(values) and values[position].start < token.end:
+            beginnings[values[position].start] = index, begins
+            position += 1
+        if token.lower in _CONTRASTS:
+            begins = index + 1
+    return beginnings
 
 
 def _is_distinguished(value: Value) -> bool:

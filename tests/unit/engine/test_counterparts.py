@@ -36,6 +36,8 @@ HELP = (
 )
 LEAFLET = "Adults: one or two tablets every four to six hours. Do not take more than eight tablets in 24 hours."
 TRIP = "The trip costs €640 for adults and €320 for children under 12. A single room costs €95 extra."
+FAMILY = "£120 for one adult and one child; each further child costs £35."
+BAKERY = "We open at 10 am and close at 5 pm on Sundays. Our café does not open on Mondays."
 LOANS = (
     "Cello: on loan to Viola Datta since 2022. Double bass: bought 2020 for €3,200. The piano has to be tuned by 31 "
     "August. The rooms are free from 1 September."
@@ -66,6 +68,12 @@ ANSWERS = [
     ("Delivery to the Channel Islands takes up to 10 working days.", DELIVERY, {}),
     ("The trip costs €460 for adults.", TRIP, {"€460": "€640"}),
     ("The trip costs €640 for adults.", TRIP, {}),
+    # A clause has the words up to the semicolon after it, and the qualifier at the end of its sentence.
+    ("One adult and one child cost £120.", FAMILY, {}),
+    ("Each further child costs £35.", FAMILY, {}),
+    ("The bakery opens at 10 am on Sundays.", BAKERY, {}),
+    ("The bakery opens at 5 pm on Sundays.", BAKERY, {"5 pm": "10 am"}),
+    ("The bakery closes at 10 am on Sundays.", BAKERY, {"10 am": "5 pm"}),
     # Days after "but" are none of the times before it.
     ("Our phone line closes at 6 pm, but the chat is open until 10 pm every day.", HELP, {}),
     ("Our phone line closes at 7 pm, but the chat is open until 10 pm every day.", HELP, {"7 pm": "6 pm"}),

@@ -35,6 +35,11 @@ JOBS = ["Ben lives in Cork and has worked there since 2011.", "Liam lives in Gal
 NOVEL = ["The novel 'Tide' was written by Marta Oyen and translated into English by Paul Kerr."]
 PLANS = ["Group A: course from 6 October, exam on 17 October.", "Group B: course from 13 October, exam on 24 October."]
 
+SUNDAYS = ["We open at 10 am and close at 5 pm on Sundays."]
+COACH = ["The bus leaves at 9 am and returns at 6 pm at weekends."]
+MONDAYS = ["Adults pay £10, children £6 and seniors pay £5 on Mondays."]
+FAMILIES = ["It costs £120 for one adult and one child; each further child costs £35."]
+
 
 @pytest.mark.parametrize(
     ("response", "knowledge", "history", "expected"),
@@ -84,6 +89,27 @@ PLANS = ["Group A: course from 6 October, exam on 17 October.", "Group B: course
         # A pronoun in the first sentence is who the user asked about.
         ("He has worked there since 2011.", JOBS, ["What about Liam?"], [("2011", "2016")]),
         ("He has worked there since 2016.", JOBS, ["What about Liam?"], []),
+        # A qualifier at the end holds for each clause that "and" joins, unless it has its own or says that one changes.
+        ("We open at 10 am on Sundays.", SUNDAYS, [], []),
+        ("On Sundays we open at 10 am.", SUNDAYS, [], []),
+        ("On Sundays we close at 5 pm.", SUNDAYS, [], []),
+        ("We open at 10 am in July.", ["We open at 10 am and close at 5 pm in July."], [], []),
+        ("The bus leaves at 9 am at weekends.", COACH, [], []),
+        ("The bus leaves at 6 pm at weekends.", COACH, [], [("6 pm", "9 am")]),
+        ("Children pay £6 on Mondays.", MONDAYS, [], []),
+        ("You pay £10 on Mondays.", MONDAYS, [], []),
+        ("The swim is £10 in winter.", ["The swim is £10 and it drops to £6 in winter."], [], [("£10", "£6")]),
+        ("We open at 10 on Sundays.", ["We open at 10 and open at 12 on Sundays."], [], [("10", "12")]),
+        ("Tickets are £5 for children.", ["Tickets are £5 and £3 for children."], [], [("£5", "£3")]),
+        ("Non-members pay £5.", ["Members pay £5 and the entry is £9 for non-members."], [], [("£5", "£9")]),
+        # The clause of a value begins after a semicolon before it, or with the value.
+        ("It costs £120 for one adult and one child.", FAMILIES, [], []),
+        ("It costs £35 for one adult and one child.", FAMILIES, [], [("£35", "£120")]),
+        ("Each further child costs £120.", FAMILIES, [], [("£120", "£35")]),
+        ("One adult and one child pay £120.", ["£120 for one adult and one child, £35 for any further child."], [], []),
+        ("One adult and one child pay £35.", ["£120 for one adult and one child, £35 for any further child."], [],
+         [("£35", "£120")]),
+        ("Two adults and one child pay £20.", ["£20 for two adults and one child, but each dog costs £8."], [], []),
         # A nationality is not exchanged with a name of another kind.
         ("The English text of 'Tide' is the work of Paul Kerr.", NOVEL, [], []),
     ],
