@@ -1,5 +1,7 @@
 """Splits a response into sentences by spaCy's rules: no model, the same for every bundle.
 
+A full stop after an abbreviation ends a sentence only if what follows says so (``abbreviations``).
+
 Markdown decides where sentences may end: in code and tables they do not, and a heading belongs to the line after it.
 The kind of a line depends on the lines before it and on the line itself, never on later lines, so that a stream reads
 the same structure as the whole text.
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from .abbreviations import Abbreviation, find_abbreviation, goes_on
 from .words import RECENT, SHORT, read_tokens, settle_tokens
 
 if TYPE_CHECKING:
@@ -112,8 +115,8 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
     A line break ends a sentence, unless the line is a heading, a lead-in that ends with a colon, the header of a table
     or the beginning of a code block, which belong to the sentence after them. The marker of a list item belongs to the
-    item; rows of tables and lines of code are not split. A text without any word is one sentence, so every response has
-    at least one.
+    item; rows of tables and lines of code are not split. The full stop of an abbreviation ends a sentence if
+    what follows begins one. A text without any word is one sentence, so every response has at least one.
 
     >>> [sentence.text for sentence in sentences("me too! it’s by Dr. Dre, no?")]
     ['me too!', 'it’s by Dr. Dre, no?']
@@ -255,7 +258,8 @@ class SentenceReader:
         if settled:
             self._read(line[:settled], complete)
             # A token that begins with a letter or digit is not punctuation, however long it becomes.
-            if self._bounds.after_stop and line[settled].isalnum():
+            # After an abbreviation the whole token decides.
+            if self._bounds.after_stop and self._bounds.abbreviation is None and line[settled].isalnum():
                 self._end_sentence(*self._bounds.split(self._settled), complete)
         left = line[settled:]
         self._seen = len(left) if left[-1:].isspace() else len(left) - len(left.rsplit(None, 1)[-1])
@@ -301,7 +305,7 @@ def _find_bounds(text: str) -> Iterator[tuple[int, int]]:
 
 class _Bounds:
     """The rule of spaCy's sentencizer: a sentence begins with the first token that is not punctuation after a full
-    stop.
+    stop. None begins if the full stop is an abbreviation's and that token goes on, or if a comma follows at once.
 
     Between two tokens: where the sentence begins, where its last token ends, and whether it has had its full stop.
     """
@@ -309,26 +313,48 @@ class _Bounds:
     def __init__(self, begin: int) -> None:
         self.begin = self.end = begin
         self.after_stop = False
+        self.abbreviation: Abbreviation | None = None
+        """Whose full stop it was, and nothing else's."""
+        self._word = self._before = ""
+        """The last two tokens of the sentence."""
 
     def read(self, mark: _Mark, marker: int) -> tuple[int, int] | None:
         """Take the next token; returns the sentence that it ends by beginning another.
 
         A full stop before ``marker`` belongs to a list item's number.
         """
-        begins = self.after_stop and not mark.silent and not mark.stop
-        ended = self.split(mark.start) if begins else None
-        self.after_stop = self.after_stop or (mark.stop and mark.end > marker)
+        ended = None
+        if mark.stop:
+            if mark.end > marker:
+                self._stop(mark)
+        elif not self.after_stop:
+            pass
+        elif not mark.silent:
+            if self.abbreviation is None or not goes_on(self.abbreviation, mark.text):
+                ended = self.split(mark.start)
+            self.after_stop, self.abbreviation = False, None
+        elif self._word == "." and mark.start == self.end and mark.text[0] in ",;:":
+            self.after_stop, self.abbreviation = False, None
+        if mark.end > marker:
+            self._before, self._word = self._word, mark.text
         self.end = mark.end
         return ended
+
+    def _stop(self, mark: _Mark) -> None:
+        alone = mark.text == "." and mark.start == self.end and not self.after_stop
+        self.abbreviation = find_abbreviation(self._word, self._before) if alone and self._word else None
+        self.after_stop = True
 
     def split(self, begin: int) -> tuple[int, int]:
         """Begin another sentence; returns the one before."""
         ended = self.begin, self.end
-        self.begin, self.after_stop = begin, False
+        self.begin, self.after_stop, self.abbreviation = begin, False, None
+        self._word = self._before = ""
         return ended
 
 
 class _Mark(NamedTuple):
+    text: str
     start: int
     end: int
     stop: bool
@@ -339,7 +365,8 @@ class _Mark(NamedTuple):
 
 def _mark_token(token: Token, offset: int) -> _Mark:
     start = offset + token.idx
-    return _Mark(start, start + len(token), token.text in _stops(), token.is_punct or _is_break(token.text))
+    text = token.text
+    return _Mark(text, start, start + len(token), text in _stops(), token.is_punct or _is_break(text))
 
 
 def _is_break(text: str) -> bool:

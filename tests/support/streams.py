@@ -21,6 +21,7 @@ ATOMS = (
     "。", "中文句子", "你好！", "don't", "'s", "n't", "J. R. R. Tolkien", "No.", "St.", "vs.", "\xa0", "x" * 70,
     "(" * 66, "a-b" * 30, "é", "e\u0301", "½", "$", "o_O", "8)", "._.", "(>_<)", "¯\\(ツ)/¯", "\u200d", "0",
     "i.e.", "and Co.", "Jan.", "He said", "🇩🇪", "#️⃣",
+    "on Sat.", "45 min.", "min.", "approx.", "incl.", "no.", "£5 p.p.", "the", "VAT", "it is", "£5", "3 km.", ",",
 )  # fmt: skip
 """Full stops that end no sentence, exceptions of the tokenizer that join tokens, chunks that are cut, line breaks."""
 

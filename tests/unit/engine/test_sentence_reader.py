@@ -48,6 +48,10 @@ def test_sentences_of_any_text_are_complete_only_when_nothing_can_change_them(te
         ("It is 3.", []),
         ("It is 3.5 metres. Th", ["It is 3.5 metres."]),
         ("It is by Dr. Dre", []),
+        ("It takes 45 min. Then", []),  # after an abbreviation the whole word decides
+        ("It takes 45 min. Then o", ["It takes 45 min."]),
+        ("It takes 45 min. in total. Then o", ["It takes 45 min. in total."]),
+        ("It opens on Sat. Nov. 4. Come i", ["It opens on Sat. Nov. 4."]),
         ('"It is so." (Really, y', ['"It is so." (']),  # closing and opening brackets are both with the sentence before
         ("It is so... Then", []),
         ("It is so!!! Then", ["It is so!!!"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 from collections.abc import Callable, Iterator
 
@@ -51,6 +52,63 @@ def test_runs_without_spaces_are_read_in_pieces() -> None:
     assert [part.text for part in sentences("(" * 200 + "Yes! No.")] == ["(" * 200 + "Yes!", "No."]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is open on Sat. from 10 to 5.",
+        "We open at 6 on Mon. and close at 5.",
+        "It is closed on Wed. 14 Jan. at noon.",
+        "It opens on Sat. Nov. 4 and on Sun. December 5.",
+        "OPEN SAT. 10–5",
+        "It takes approx. 45 min. in total.",
+        "It takes 2 hrs. 30 min. on foot.",
+        "It is 12 in. wide and has 3 pkts. of seeds.",
+        "See rule no. 4, Art. 6 and nos. 11 and 12.",
+        "Call ext. 41 or tel. +44 20, room no. A4.",
+        "It costs approx. £5.",
+        "It costs 89 € incl. VAT.",
+        "It (incl. the lid) needs a private firing; max. 2.5 cm thick.",
+        "The water has min. -18 °C, max. (in summer) 20 °C.",
+        "It is £5 p.p. at the bar and 3 % p.a., paid monthly.",
+        "Menu Costa, €31 p.p.: prawns.",
+        "the u.s. broadcast of it was by apple inc. in may",
+        "Bread, milk, etc. are sold here, as Lee et al. (2020) found.",
+    ],
+)
+def test_the_full_stop_of_an_abbreviation_is_no_end(text: str) -> None:
+    assert [sentence.text for sentence in sentences(text)] == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It takes 45 min. Then open the lid.", ["It takes 45 min.", "Then open the lid."]),
+        ("1. Spin for 1 min. 2. Wash it.", ["1. Spin for 1 min.", "2.", "Wash it."]),
+        ("It lasts 700 km. €139 is the price.", ["It lasts 700 km.", "€139 is the price."]),
+        ("It is open on Sat. The pool is not.", ["It is open on Sat.", "The pool is not."]),
+        ("It is open Mon.-Fri. Come in!", ["It is open Mon.-Fri.", "Come in!"]),
+        ("It is £5 p.p. Drinks are free.", ["It is £5 p.p.", "Drinks are free."]),
+        ("It takes 5 min.! 10 are too many.", ["It takes 5 min.!", "10 are too many."]),
+        ("honey is sweet. it keeps for years.", ["honey is sweet.", "it keeps for years."]),
+        ("i watch it on tv. most shows are good.", ["i watch it on tv.", "most shows are good."]),
+        ("cook it for 5 min. it is hot", ["cook it for 5 min.", "it is hot"]),
+        ("i live in the u.k. it rains", ["i live in the u.k.", "it rains"]),
+        ("my dog is called max. he is old", ["my dog is called max.", "he is old"]),
+        ("due on the 15th. no arrears", ["due on the 15th.", "no arrears"]),
+        ("is it so? no. it is not", ["is it so?", "no.", "it is not"]),
+        ("Is it so? No. 20 minutes are enough.", ["Is it so?", "No.", "20 minutes are enough."]),
+        ("It orbits the Sun. 99% of the mass is in it.", ["It orbits the Sun.", "99% of the mass is in it."]),
+        ("It was in 300 BC. most fled.", ["It was in 300 BC.", "most fled."]),
+        ("I have 2 tvs. both are old.", ["I have 2 tvs.", "both are old."]),
+        ("the cat sat. it purred", ["the cat sat.", "it purred"]),
+        ("I took the SAT. most do.", ["I took the SAT.", "most do."]),
+        ("I love art. 5 years ago I did not.", ["I love art.", "5 years ago I did not."]),
+    ],
+)
+def test_a_full_stop_that_ends_its_sentence(text: str, expected: list[str]) -> None:
+    assert [sentence.text for sentence in sentences(text)] == expected
+
+
 def test_threads_may_share_it() -> None:
     text = "This is one. This is two! Is this three?"
     expected, seen = sentences(text), []
@@ -85,7 +143,11 @@ def test_sentences_are_those_of_the_sentencizer() -> None:
         assert [(part.start, part.end) for part in sentences(text)] == _split_by_pipeline(text)
 
 
-@given(st.text(st.sampled_from("ab 1.!?…。\"'()\t-"), min_size=1).filter(lambda text: any(map(str.isalnum, text))))
+@given(
+    st.text(st.sampled_from("ab 1.!?…。\"'()\t-"), min_size=1)
+    .filter(lambda text: any(map(str.isalnum, text)))
+    .filter(lambda text: not re.search(r"[ab]\.[ab]\.", text))  # an abbreviation
+)
 def test_sentences_of_any_text_are_those_of_the_sentencizer(text: str) -> None:
     assert [(part.start, part.end) for part in sentences(text)] == _split_by_pipeline(text)
 
