@@ -13,9 +13,11 @@ from typing import Literal, TypeAlias
 from ..schema.explanations import ValueKind
 from .codes import SHORT_PHONE, parse_version
 from .records import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Quotation, Statement
-from .units import AMBIGUOUS, MONEY
+from .units import AMBIGUOUS
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
+_LOWER: Set[Hedge] = frozenset({"more", "at_least"})
+_UPPER: Set[Hedge] = frozenset({"less", "at_most"})
 _ABOUT = 0.1
 """Share of an amount by which "about" may be off, if that is less than half of its last digit's place."""
 _ROUNDED = 0.005
@@ -88,14 +90,19 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
 def _compare_bounds(ours: Measure, theirs: Measure) -> Relation | None:
     """What a limit says about another one, and about an amount that is tried against it; None for no limit.
 
-    "Up to 25 MB" contradicts "up to 50 MB", and says nothing about "a file of 30 MB".
+    "Up to 25 MB" contradicts "up to 50 MB", and says nothing about "a file of 30 MB"; "at least 24 hours" contradicts
+    "at least 48 hours". Of things that are counted only what is required does: "more than 100 companies" is right where
+    they are more than 120. Numbers alone are ages: "over 16".
     """
-    below = ours.hedge in ("less", "at_most") and theirs.hedge in ("less", "at_most")
+    below = ours.hedge in _UPPER and theirs.hedge in _UPPER
+    above = ours.hedge in _LOWER and theirs.hedge in _LOWER
     if ours.measure == "count":
-        return "differs" if below and ours.nouns & theirs.nouns else None
-    if ours.hedge == "exact" and theirs.hedge in ("more", "at_least", "less", "at_most"):
+        if not (ours.nouns or theirs.nouns):
+            return "differs" if below or above else None
+        required = ours.hedge == theirs.hedge == "at_least"
+        return "differs" if (below or required) and ours.nouns & theirs.nouns else None
+    if ours.hedge == "exact" and theirs.hedge in _LOWER | _UPPER:
         return "compatible"
-    above = ours.hedge in ("more", "at_least") and theirs.hedge in ("more", "at_least") and ours.measure in MONEY
     return "differs" if below or above else None
 
 

@@ -9,9 +9,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import accumulate, combinations, islice
 
-from .computing_words import CHANGES, COMPUTING, NAMED_FACTORS, leave_out_money
+from .computing_words import CHANGES, COMPUTING, NAMED_FACTORS, SHARE_DIFFERENCES, leave_out_others
 from .durations import derive_clock, derive_date
-from .operands import Operand, equals, find_margin, get_factor, go_together, is_alike, list_durations
+from .operands import Operand, equals, find_margin, get_factor, go_together, is_alike, is_difference, list_durations
 from .records import Clock, Date, Measure, Value
 from .units import MONEY
 
@@ -50,7 +50,8 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], liste
         return False
     if content.measure == "count" and content.amount < LEAST_COMPUTED:
         return False
-    named = bool(leave_out_money(content, words & COMPUTING))
+    named = bool(leave_out_others(content, words & COMPUTING))
+    subtracts = content.measure != "share" or bool(words & SHARE_DIFFERENCES)
     factors = [factor for word, factor in NAMED_FACTORS.items() if word in words]
     factors += [1 / factor for word, factor in CHANGES.items() if word in words]
     numbers = [(item, item.value.content) for item in operands if isinstance(item.value.content, Measure)]
@@ -60,9 +61,13 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], liste
                 continue
             if min(left.sentence_key[0], right.sentence_key[0]) >= 0 and not (named and go_together(left, right)):
                 continue
-            if _may_be_operand(content, first) and any(equals(content, amount) for amount in _combine(first, second)):
-                return True
             if _is_ratio(content, first, second):
+                return True
+            if not _may_be_operand(content, first):
+                continue
+            if any(equals(content, amount) for amount in _combine(first, second)):
+                return True
+            if subtracts and _is_subtracted(content, first, second):
                 return True
         if _may_be_operand(content, first) and any(equals(content, first.amount * factor) for factor in factors):
             return True
@@ -129,13 +134,28 @@ def _count_inclusively(operands: Sequence[Operand]) -> Iterator[Operand]:
             yield item._replace(value=item.value._replace(content=content))
 
 
+def _find_added(left: Measure, right: Measure) -> float | None:
+    """An amount that may be added to another or taken from it, or None: "104 days (previous year 89)"."""
+    if right.measure == "count" and not right.nouns:
+        return right.amount * left.factor
+    return right.amount if left.measure == right.measure else None
+
+
+def _is_subtracted(target: Measure, left: Measure, right: Measure) -> bool:
+    """Whether the target is what one of two amounts is more than the other."""
+    added = _find_added(left, right)
+    if added is None:
+        return False
+    return is_difference(target, left.amount, added) or is_difference(target, added, left.amount)
+
+
 def _combine(left: Measure, right: Measure) -> Iterator[float]:
-    """What two numbers can give, the first of them an amount of what is counted."""
-    bare = right.measure == "count" and not right.nouns
-    if left.measure == right.measure or bare:  # "104 days (previous year 89)"
-        amount = right.amount * (left.factor if bare else 1.0)
-        yield left.amount + amount
-        yield abs(left.amount - amount)
+    """What two numbers can give but their difference, the first of them an amount of what is counted."""
+    added = _find_added(left, right)
+    if added is not None:
+        yield left.amount + added
+    if left.measure == right.measure == "share":
+        return  # 5% is a fifth of 25%, and no discount of 20%
     number = right.amount / right.factor if right.measure != "share" else right.amount
     yield left.amount * number
     yield left.amount * right.amount  # 300 g, of a price per kilo

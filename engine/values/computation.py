@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 
 from .computable import may_be_factor, may_follow
-from .computing_words import CHANGES, COMPUTING, FACTORS, RESTS, SERVINGS, keep_computing
+from .computing_words import BOUNDS, CHANGES, COMPUTING, FACTORS, RESTS, SERVINGS, keep_computing
 from .derived import derive
 from .knowledge import RESPONSE, Location
 from .operands import MAX_OPERANDS, Operand
 from .outcomes import CheckedValue
 from .records import Clock, Days, ExactCode, Measure, Name, Value
-from .relations import relate
+from .relations import is_limit, relate
 from .sides import Sides
 
 MAX_LINES = 8
@@ -64,7 +64,7 @@ class Computation:
             for other in self._list_others(value, (value.sentence, value.sentence - 1))
         ]
         text = sides.response[value.start : value.end]
-        words = sides.words[value.sentence]
+        words = self._list_own_words(value)
         passages = {location.passage for location, _ in located}
         factors = {word for word in FACTORS if word in words or sides.knowledge.has_word(word, passages)}
         serves = {word for word in SERVINGS if sides.knowledge.has_word(word, passages)}
@@ -108,8 +108,15 @@ class Computation:
     def _list_words(self, value: Value, passages: Set[int]) -> Set[str]:
         """The words of a value's sentence; with words of the last turn and of passages that say that it is computed."""
         sides = self._sides
-        words = sides.words[value.sentence] | (sides.asked & COMPUTING)
+        words = self._list_own_words(value) | (sides.asked & COMPUTING)
         return words | {word for word in (*CHANGES, *RESTS) if sides.knowledge.has_word(word, passages)}
+
+    def _list_own_words(self, value: Value) -> Set[str]:
+        """The words of a value's sentence; beside a limit, "more" and "less" say nothing about a percentage."""
+        words = self._sides.words[value.sentence]
+        is_share = isinstance(value.content, Measure) and value.content.measure == "share"
+        limits = is_share and any(map(is_limit, self._numbers.get(value.sentence, ())))
+        return words - BOUNDS if limits else words
 
     def _find_operands(self, value: Value) -> list[tuple[Location, Value]]:
         """Numbers of the knowledge to compute with: all if they are few, or numbers whose sentences share a word.

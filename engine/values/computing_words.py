@@ -23,6 +23,17 @@ DIFFERENCES = frozenset(
     comes hotter cooler span range
 """)
 )
+SHARE_DIFFERENCES = frozenset(
+    read_table("""
+    difference differ differs more less fewer higher lower bigger smaller larger greater cheaper dearer further extra
+    additional gap apart minus points point up down rise rises rose risen rising fall falls fell fallen falling grow
+    grows grew grown gain gains gained drop drops dropped increase increases increased decrease decreases decreased
+    reduced cut cuts climbed declined lost remain remains remaining remainder rest left exceeds
+""")
+)
+"""Words that speak of the difference between two percentages. "20% off" does not."""
+BOUNDS = frozenset({"more", "less", "fewer", "up"})
+"""Differences that are words of limits too: "orders of more than £50"."""
 SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
 AVERAGES = frozenset(read_table("average averages mean typical typically"))
 FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
@@ -37,6 +48,8 @@ COMPUTING = (TOTALS | DIFFERENCES | SHARES | AVERAGES | FACTORS.keys()) - {"ever
 """Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
 _OF_MONEY = frozenset({"pay", "pays", "paid", "spend", "spends", "cheaper", "dearer", "discount", "refund"})
 """Words that name computations of amounts of money alone."""
+_OF_REDUCTIONS = frozenset({"off", "discount", "refund", "save", "saves", "saving", "saved"})
+"""Words that say what a percentage is of, and of an amount how it is computed: "20% off" and "£20 off"."""
 NAMED_FACTORS = {**FACTORS, **CHANGES, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
 """Words that may multiply a number where nothing more is said."""
 PASSING = frozenset(
@@ -53,10 +66,12 @@ AGAIN = frozenset({"again", "open", "opens", "reopen", "reopens", "after", "next
 def keep_computing(value: Value, words: Set[str]) -> Set[str]:
     """The words, of the sentence of a value, that say that it is computed; "refund" of amounts of money only."""
     naming = COMPUTING | FACTORS.keys() | CHANGES.keys() | RESTS | {"each", "again"}
-    return leave_out_money(value.content, words & naming)
+    return leave_out_others(value.content, words & naming)
 
 
-def leave_out_money(content: Content, words: Set[str]) -> Set[str]:
-    """The words without words that name computations of money alone, unless the content is an amount of money."""
-    of_money = isinstance(content, Measure) and (content.measure in MONEY or content.measure == "share")
+def leave_out_others(content: Content, words: Set[str]) -> Set[str]:
+    """The words without words that name computations of other contents: of money alone, or none of percentages."""
+    if isinstance(content, Measure) and content.measure == "share":
+        return words - _OF_REDUCTIONS
+    of_money = isinstance(content, Measure) and content.measure in MONEY
     return words if of_money else words - _OF_MONEY

@@ -123,7 +123,8 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     part, after = _read_part_of_day(tokens, next_index)
     if part and 0 < hour <= 12:
         return _make_clock(hour, minutes, part), after
-    return (Clock(hour % 24 * 60 + minutes, hour > 12), next_index) if certain else None
+    half_known = hour > 12 or token.text.startswith("0")  # 09:00 and 0:30 are of a clock of 24 hours
+    return (Clock(hour % 24 * 60 + minutes, half_known), next_index) if certain else None
 
 
 def _read_half(tokens: Sequence[Token], index: int) -> tuple[str, int]:

@@ -18,9 +18,10 @@ from .computing_words import (
     FACTORS,
     PASSING,
     SERVINGS,
+    SHARE_DIFFERENCES,
     SHARES,
     TOTALS,
-    leave_out_money,
+    leave_out_others,
 )
 from .durations import derive_clock, derive_date, measure_time
 from .numbers import stem
@@ -32,6 +33,7 @@ from .operands import (
     go_together,
     is_alike,
     is_bare,
+    is_difference,
     list_pairs,
     share_nouns,
 )
@@ -74,10 +76,10 @@ def _derive_measure(
     if target.measure == "rank":
         return
     alike = [item for item in in_knowledge if is_alike(target, item.value.content)]
-    words = leave_out_money(target, words)
-    yield from _add(target, alike, words)
-    yield from _subtract(target, alike, stated, words)
-    yield from _multiply(target, alike, in_knowledge, stated, words, factors)
+    naming = leave_out_others(target, words)
+    yield from _add(target, alike, naming)
+    yield from _subtract(target, alike, stated, naming)
+    yield from _multiply(target, alike, in_knowledge, stated, naming, factors)
     yield from _take_shares(target, alike, [*in_knowledge, *stated], words)
     yield from measure_time(target, [*in_knowledge, *stated])
 
@@ -110,12 +112,12 @@ def _group_by_sentence(items: Iterable[Operand]) -> Iterable[Sequence[Operand]]:
 
 
 def _subtract(target: Measure, alike: Sequence[Operand], stated: Sequence[Operand], words: Set[str]) -> Iterator[str]:
-    if not words & DIFFERENCES:
+    if not words & (SHARE_DIFFERENCES if target.measure == "share" else DIFFERENCES):
         return
     ours = [item for item in stated if is_alike(target, item.value.content)]
     for left, right in list_pairs(item for item in [*alike, *ours] if share_nouns(target, item) or is_bare(item)):
-        if (left.sentence_key[0] >= 0 or right.sentence_key[0] >= 0) and equals(
-            target, get_amount(left) - get_amount(right)
+        if (left.sentence_key[0] >= 0 or right.sentence_key[0] >= 0) and is_difference(
+            target, get_amount(left), get_amount(right)
         ):
             yield f"{left.text} - {right.text}"
 

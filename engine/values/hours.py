@@ -75,6 +75,7 @@ def read_hours(tokens: Sequence[Token], values: Sequence[Value], taken: set[int]
      ('6', 1080, False, 'closes', frozenset({0, 1, 2, 3, 4}), (540, 1080)),
      ('8', 480, False, 'closes', frozenset({5}), None), ('Saturday', frozenset({5}))]
     """
+    values = _settle_halves(tokens, values)
     groups = list(_find_groups(tokens, taken))
     about_hours = {tokens[group.first].sentence for group in groups}
     about_hours |= {value.sentence for value in values if isinstance(value.content, Clock)}
@@ -93,6 +94,32 @@ def read_hours(tokens: Sequence[Token], values: Sequence[Value], taken: set[int]
     for group in groups:
         taken.update(range(group.first, group.end))
     return sorted([*hours, *days], key=lambda value: value.start)
+
+
+def _settle_halves(tokens: Sequence[Token], values: Sequence[Value]) -> Sequence[Value]:
+    """The values, with "9:30" before noon in a text that writes "21:30" too, and nothing like "9 pm"."""
+    if not any(isinstance(value.content, Clock) and not value.content.half_known for value in values):
+        return values
+    numbers = {
+        token.start: (token.text, text_at(tokens, index + 1) == ":")
+        for index, token in enumerate(tokens)
+        if token.text.isdecimal()
+    }
+    clocks = [
+        (value.content.half_known, *numbers[value.start])
+        for value in values
+        if isinstance(value.content, Clock) and value.start in numbers
+    ]
+    in_full = any(colon and int(hour) > 12 for _, hour, colon in clocks)
+    in_halves = any(half_known and int(hour) <= 12 and not hour.startswith("0") for half_known, hour, _ in clocks)
+    if not in_full or in_halves:
+        return values
+    return [
+        value._replace(content=value.content._replace(half_known=True))
+        if isinstance(value.content, Clock) and numbers.get(value.start, ("", False))[1]
+        else value
+        for value in values
+    ]
 
 
 def _make(tokens: Sequence[Token], group: _Group) -> Value:

@@ -450,6 +450,9 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
     return frozenset(nouns)
 
 
+_ABOVE = frozenset({"above", "over", "older", "longer"})
+
+
 def _find_hedge(tokens: Sequence[Token], index: int) -> Hedge:
     last = index - 1
     if last >= 0 and tokens[last].lower in _SOFT:
@@ -480,7 +483,7 @@ def _hedge_after(tokens: Sequence[Token], end: int, hedge: Hedge) -> Hedge:
         return hedge
     following = (text_at(tokens, end), text_at(tokens, end + 1))
     plus = following[0] == "+" and touches(tokens, end)
-    if plus or following in (("or", "more"), ("and", "above"), ("and", "over")):
+    if plus or (following[0] in ("or", "and") and following[1] in _ABOVE) or following == ("or", "more"):
         return "at_least"
     if following in (("or", "less"), ("or", "fewer")):
         return "at_most"

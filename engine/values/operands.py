@@ -12,6 +12,7 @@ from .units import MONEY
 
 MAX_OPERANDS = 24
 """Numbers of each text that are computed with; of more of them any number is a sum."""
+_HALF_A_POINT = 0.005 * (1 + 1e-6)
 
 
 class Operand(NamedTuple):
@@ -85,6 +86,12 @@ def list_durations(items: Sequence[Operand]) -> Iterator[tuple[Operand, Measure]
 def equals(target: Measure, amount: float) -> bool:
     """Whether an amount is the target, rounded as the target is written."""
     return abs(target.amount - amount) <= find_margin(target)
+
+
+def is_difference(target: Measure, left: float, right: float) -> bool:
+    """Whether an amount is the difference of two others; of percentages to half a point, and never of nothing."""
+    within = find_margin(target) if target.measure != "share" else min(find_margin(target), _HALF_A_POINT)
+    return right != 0 and abs(target.amount - (left - right)) <= within
 
 
 def find_margin(target: Measure) -> float:

@@ -35,6 +35,7 @@ MANUAL = (
     "The service needs Python 3.9 or later. Send requests to api.example.com/v2/orders. The limit is 100 requests "
     "per minute."
 )
+DISCOUNTS = "Beginners get 5% off. Members get 25% off."
 CONTACT = "Write to help@shop.example or call +44 20 7946 0958. Our address is 12 Mill Road, Leeds LS1 4AP."
 
 CODES = [
@@ -129,6 +130,19 @@ TIMES = [
     ("The market is on Sunday.", "The market is held Monday to Friday.", ["-Sunday"]),
     ("The sun shines on the open sea.", HOURS, []),
     ("9 to 5 people came.", HOURS, ["?9", "?5"]),
+    # twelve and twenty-four hours
+    ("The bar opens at 09:00.", "The bar opens at 9 pm.", ["-09:00"]),
+    ("The bar opens at 09:00.", "The bar opens at 9 am.", ["+09:00"]),
+    ("The bar opens at 09:00.", "The bar opens at 9.", ["+09:00"]),
+    ("The bar opens at 09:00 pm.", "The bar opens at 9 pm.", ["+09:00 pm"]),
+    ("The bar opens at 9:00.", "The bar opens at 9 pm.", ["+9:00"]),
+    ("The bar opens at 9.", "The bar opens at 21:00.", ["+9"]),
+    ("The last bus goes at 0:30.", "The last bus goes at 12:30 pm.", ["-0:30"]),
+    ("It opens at 9:00 and closes at 21:30.", "It opens at 9 pm and closes at 9:30 pm.", ["-9:00", "+21:30"]),
+    ("The bar opens at 9 pm.", "The bar opens at 9:00 and the kitchen at 17:30.", ["-9 pm"]),
+    ("The bar opens at 9 am.", "The bar opens at 9:00 and the kitchen at 17:30.", ["+9 am"]),
+    ("It begins at 10:00 and ends at 1:00.", "It begins at 10 am and ends at 1 pm.", ["+10:00", "+1:00"]),
+    ("It begins at 7:00, and ends at 9 pm, not 23:00.", "It begins at 7 pm, ends at 9 pm.", ["+7:00", "+9 pm"]),
 ]
 DATES = [
     ("It is due on 5/11/2025.", "It is due on 5 November 2025.", ["+5/11/2025"]),
@@ -161,6 +175,22 @@ AMOUNTS = [
     ("You get 15% off.", "Members get 10% off.", ["-15%"]),
     ("You get ten per cent off.", "Members get 10% off.", ["+ten per cent"]),
     ("A visit is £20.", "Admission: £15.", ["~£20"]),
+    # a lower bound is compared with a lower bound
+    ("All plans run for at least two months.", "All plans run for at least three months.", ["-two months"]),
+    ("Cancel at least 24 hours before.", "Cancel at least 48 hours before.", ["-24 hours"]),
+    ("Cancel at least 72 hours before.", "Cancel at least 48 hours before.", ["-72 hours"]),
+    ("Cancel at least 2 days before.", "Cancel at least 48 hours before.", ["+2 days"]),
+    ("You must be at least 16 years old.", "You must be at least 18 years old.", ["-16 years old"]),
+    ("You must be at least 18 years old.", "You must be 18 years or older.", ["+18 years old"]),
+    ("You must be over 16.", "You must be over 18.", ["?16"]),
+    ("You must be over 18.", "You must be 18 or over.", ["?18"]),
+    ("You must be 18 or over.", "You must be 18 or over.", ["+18"]),
+    ("Dogs must weigh at least 5 kg.", "Dogs must weigh at least 8 kg.", ["-5 kg"]),
+    ("Groups need at least 4 people.", "Groups need at least 6 people.", ["-4"]),
+    ("It lasts more than two years.", "It lasts three years.", ["+two years"]),
+    ("At least two years are left.", "Three years are left.", ["+two years"]),
+    ("More than 100 companies use it.", "Over 120 companies use it.", ["+100"]),
+    ("Above 1.80 m only eights go.", "Above 2.10 m no boat goes; above 1.80 m only eights.", ["+1.80 m"]),
 ]
 RECIPE = "Pancakes (serves 4): 300 g flour, 600 ml milk, 3 eggs."
 FEES = "The lease is £0.18 a square metre, the club £42, and water £26. The deposit is £70."
@@ -288,6 +318,19 @@ DERIVED = [
     ("The price rose by 10%.", "The price was £50 and is £55 now.", ["=10%"]),
     ("You get £5 change.", "The ticket is £15. She paid with £20.", ["=£5"]),
     ("You get £6 change.", "The ticket is £15. She paid with £20.", ["~£6"]),
+    # differences of percentages
+    ("Members get 20% off.", DISCOUNTS, ["-20%"]),
+    ("Members get 20% off.", "Beginners get 0% off. Members get 25% off.", ["-20%"]),
+    ("Beginners get 5% off and members get 20%.", DISCOUNTS, ["+5%", "-20%"]),
+    ("Residents get 15% off.", "Regular members get 10% off, residents get 25%.", ["-15%"]),
+    ("Members get 20% off orders of more than £50.", f"{DISCOUNTS} Orders: more than £50.", ["-20%", "+£50"]),
+    ("Members get 20% more off than beginners.", DISCOUNTS, ["=20%"]),
+    ("Members get 17% more off than beginners.", DISCOUNTS, ["-17%"]),
+    ("The difference is 20 percentage points.", DISCOUNTS, ["=20 percentage points"]),
+    ("Turnout rose by 7%.", "Turnout was 61% in 2019 and 68% in 2023.", ["=7%"]),
+    ("With the 20% discount you pay 80%.", "Members get a 20% discount.", ["+20%", "=80%"]),
+    ("That is 25% off.", "The price was £80 and is now £60.", ["=25%"]),
+    ("Combined that is 30% off.", "Members get 25% off, and students a further 5% off.", ["=30%"]),
 ]
 TITLES = [
     ("Bob Ross hosted The Joy of Cooking.", "Bob Ross hosted The Joy of Painting.", ["+Bob Ross", "-Joy of Cooking"]),
