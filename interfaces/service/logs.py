@@ -82,6 +82,11 @@ class RepeatFilter(logging.Filter):
         return True
 
 
+def hide_clients(record: logging.LogRecord) -> bool:
+    """Whether to log a record of uvicorn: none of a WebSocket that is opened or closed, with its client and query."""
+    return record.levelno >= logging.WARNING or not str(record.msg).startswith(('%s - "WebSocket', "connection "))
+
+
 def configure(level: str) -> None:
     """Write the logs of this process to standard error as JSON. For programs; a library leaves logging as it is."""
     handler = logging.StreamHandler(sys.stderr)
@@ -92,7 +97,7 @@ def configure(level: str) -> None:
     for name in ("groundwire", "uvicorn"):
         logging.getLogger(name).setLevel(level.upper())
     for logger in (connections, logging.getLogger("asyncio"), logging.getLogger("uvicorn.error")):
-        logger.filters[:] = [RepeatFilter()]
+        logger.filters[:] = [RepeatFilter(), hide_clients]
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True

@@ -84,16 +84,16 @@ class ServiceRequest:
     def plan(self, metrics: Metrics | None, options: Options) -> Plan:
         """The one plan of the request, without its deadline, so that equal requests share it.
 
-        The options are bounded by the server's, and their deadline shortens the request's. Raises InvalidRequest
+        The options are bounded by the server's, and their deadline takes the default's place. Raises InvalidRequest
         for metrics or options that the engine does not have, Refusal ``invalid`` for a priority that is too high.
         """
-        self.deadline = self.deadline.shorten(options.deadline_ms)
+        self.deadline = self.deadline.choose(options.deadline_ms)
         bounded = replace(bound_options(options, self.service.settings, self.context.tenant), deadline_ms=None)
         return self.service.engine.plan(self.service.choose_metrics(metrics), bounded)
 
     def bound_options(self, options: Options) -> Options:
         """The options within the server's limits, with what is left of the deadline."""
-        self.deadline = self.deadline.shorten(options.deadline_ms)
+        self.deadline = self.deadline.choose(options.deadline_ms)
         return replace(
             bound_options(options, self.service.settings, self.context.tenant), deadline_ms=self.deadline.left_ms()
         )
@@ -199,10 +199,15 @@ class Deadline(NamedTuple):
     arrived: float
     ms: float
     now: Callable[[], float]
+    longest_ms: float
+    """What may be chosen: the headers' deadline, else the server's bound."""
 
-    def shorten(self, ms: float | None) -> Deadline:
-        """This, or ``ms`` after the arrival if that is earlier."""
-        return self if ms is None or ms >= self.ms else self._replace(ms=ms)
+    def choose(self, ms: float | None) -> Deadline:
+        """This, or ``ms`` after the arrival as far as that may be chosen."""
+        if ms is None:
+            return self
+        chosen = min(ms, self.longest_ms)
+        return self._replace(ms=chosen, longest_ms=chosen)
 
     def left_ms(self) -> float:
         """Milliseconds that are left; Refusal ``deadline`` if there are none."""
@@ -217,7 +222,8 @@ def make_deadline(
 ) -> Deadline:
     """The deadline of a request: its headers', else the default; never later than ``max_ms``."""
     ms = read_headers(headers)
-    return Deadline(arrived, min(default_ms if ms is None else ms, max_ms), now)
+    longest = max_ms if ms is None else min(ms, max_ms)
+    return Deadline(arrived, min(default_ms, max_ms) if ms is None else longest, now, longest)
 
 
 def check_size(name: str, size: int, limit: int, unit: str = "characters", path: str = "") -> None:

@@ -78,6 +78,7 @@ class DrainingServer(uvicorn.Server):
         readiness = self._front.service.readiness
         if readiness.is_draining or not self._delay_seconds:
             readiness.is_draining = True
+            self.force_exit = self.should_exit
             super().handle_exit(sig, frame)
             return
         readiness.is_draining = True

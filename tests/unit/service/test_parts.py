@@ -63,12 +63,29 @@ def test_a_wrong_deadline_is_refused(value: str) -> None:
 def test_a_deadline_counts_from_the_arrival() -> None:
     deadline = make_deadline({}, 100.0, 1000.0, 5.0, lambda: 5.06)
     assert deadline.left_ms() == pytest.approx(40)
-    assert deadline.shorten(80).left_ms() == pytest.approx(20)
-    assert deadline.shorten(500) == deadline == deadline.shorten(None)
+    assert deadline.choose(80).left_ms() == pytest.approx(20)
+    assert deadline.choose(None) == deadline
+    assert deadline.choose(500).ms == 500.0, "100 is for a request that names none"
+    assert deadline.choose(5000).ms == 1000.0, "the server's most"
     with pytest.raises(Refusal, match="within 50 ms") as refused:
-        deadline.shorten(50).left_ms()
+        deadline.choose(50).left_ms()
     assert refused.value.status == 504
-    assert make_deadline({"grpc-timeout": "9S"}, 100.0, 1000.0, 5.0, lambda: 5.0).ms == 1000.0, "the server's most"
+    named = make_deadline({"grpc-timeout": "9S"}, 100.0, 1000.0, 5.0, lambda: 5.0)
+    assert named.ms == 1000.0, "the server's most"
+    assert [named.choose(300).choose(ms).ms for ms in (200, 900)] == [200.0, 300.0], (
+        "the shortest of those that are named"
+    )
+
+
+def test_opened_web_sockets_are_not_logged() -> None:
+    def record(level: int, text: str, *arguments: object) -> logging.LogRecord:
+        return logging.LogRecord("uvicorn.error", level, "", 0, text, arguments, None)
+
+    opened = record(logging.INFO, '%s - "WebSocket %s" [accepted]', "127.0.0.1:1", "/stream?token=secret")
+    assert not logs.hide_clients(opened)
+    assert not logs.hide_clients(record(logging.INFO, "connection open"))
+    assert logs.hide_clients(record(logging.INFO, "Shutting down"))
+    assert logs.hide_clients(record(logging.ERROR, "ASGI callable returned without completing handshake."))
 
 
 def test_one_of_the_tokens_is_needed() -> None:
