@@ -10,7 +10,7 @@ asked alone is reported as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -104,7 +104,9 @@ def fit_marks(
         if isinstance(result.explanation, ValuesExplanation)
         for value in result.explanation.values
     ]
-    known_stems = {stem(fold_name(word.text)) for text in knowledge for word in _list_words(text)}
+    read = [_list_words(text) for text in knowledge]
+    known_stems = {stem(fold_name(text)) for text in {word.text for words in read for word in words}}
+    denied = _list_denied(read)
     fitted: list[UnsupportedSpan] = []
     for sentence in sentences(response):
         inside = [
@@ -118,7 +120,7 @@ def fit_marks(
             (value.start + sentence.start, value.end + sentence.start) for value in find_values(tokenize(sentence.text))
         ]
         values = [value for value in stated if sentence.start <= value.start < sentence.end]
-        fitted += _fit_sentence(response, inside, words, values, amounts, known_stems, knowledge)
+        fitted += _fit_sentence(response, inside, words, values, amounts, known_stems, denied)
     return tuple(fitted)
 
 
@@ -129,9 +131,9 @@ def _fit_sentence(
     values: Sequence[StatedValue],
     amounts: Sequence[tuple[int, int]],
     known_stems: set[str],
-    knowledge: Sequence[str],
+    denied_words: Set[str],
 ) -> Iterator[UnsupportedSpan]:
-    denied = _find_denied(words, knowledge)
+    denied = _find_denied(words, denied_words)
     contradicted = [value for value in values if value.outcome == "contradicted"]
     marks = [
         mark for span in _join(response, spans, contradicted) for mark in _fit(response, span, words, values, amounts)
@@ -319,20 +321,23 @@ def _bridge(
     return bridged
 
 
-def _find_denied(words: Sequence[_Word], knowledge: Sequence[str]) -> _Word | None:
+def _list_denied(texts: Iterable[Sequence[_Word]]) -> set[str]:
+    """The words that the knowledge, given by the words of its texts, has and always denies."""
+    denied: dict[str, bool] = {}
+    for words in texts:
+        negations = [index for index, word in enumerate(words) if is_negation(word.text)]
+        near = {index + step for index in negations for step in range(1, NEGATION_REACH + 1)}
+        for index, word in enumerate(words):
+            denied[word.text] = denied.get(word.text, True) and index in near
+    return {text for text, always in denied.items() if always}
+
+
+def _find_denied(words: Sequence[_Word], denied: Set[str]) -> _Word | None:
     """The word of a sentence without negation that the knowledge has, and always denies; None if there is none."""
     if any(is_negation(word.text) for word in words):
         return None
     content = {word.text: word for word in words if not word.light and word.text not in TELLING}
-    denied: dict[str, bool] = {}
-    for text in knowledge:
-        theirs = _list_words(text)
-        for index, word in enumerate(theirs):
-            if word.text in content:
-                before = [other.text for other in theirs[max(0, index - NEGATION_REACH) : index]]
-                directly = any(is_negation(other) for other in before)
-                denied[word.text] = denied.get(word.text, True) and directly
-    denials = [content[text] for text, always in denied.items() if always]
+    denials = [word for text, word in content.items() if text in denied]
     return denials[0] if len(denials) == 1 else None
 
 
