@@ -83,7 +83,7 @@ def reads_in_response(names: Iterable[str]) -> bool:
 
 
 def says_enough(weights: Mapping[str, float], uncounted: Collection[str], names: Collection[str]) -> bool:
-    """Whether the features ``names`` of a sentence have half of the weight that those of a sentence can have.
+    """Whether the features ``names`` of a sentence have half of the weight that a sentence can have.
 
     Where a model reads the sentence in its response, that is the weight without features of the sentence apart from it,
     and a feature that counts what speaks against a text is 0 where there is nothing to count.
