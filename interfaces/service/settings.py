@@ -29,7 +29,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """How the service runs. Every field is an option of ``groundwire serve``, a variable, and a key of the file."""
 
     bundle: str = "compact"
-    """Name of an embedded bundle, or a directory written by `groundwire export`."""
+    """Name of an embedded bundle, or a directory written by `groundwire export`. `reader` loads beside compact."""
     extra: tuple[str, ...] = ()
     """Further bundles, whose roles are added, such as nph for /refine."""
     device: str = "auto"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import json
 import logging
+import signal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
+import uvicorn
 
 from groundwire.engine import Engine, GroundwireError, InvalidRequest, Options
 from groundwire.runtime.errors import EngineClosed, ModelError, Overloaded, TooLong, Unreadable
@@ -25,6 +29,7 @@ from groundwire.service.request import (
     may_repeat_keys,
     read_headers,
 )
+from groundwire.service.server import DrainingServer
 from groundwire.service.settings import Settings, read_field_docs, read_tenants, read_tokens
 from tests.support.streams import world
 
@@ -302,3 +307,13 @@ def test_a_line_about_connections_is_logged_seldom() -> None:
     record = make_record("refused")
     assert repeats.filter(record)
     assert getattr(record, logs.FIELDS) == {"reason": "refused", "left_out": 4}
+
+
+def test_a_further_signal_ends_the_requests() -> None:
+    readiness = SimpleNamespace(is_draining=False)
+    front: Any = SimpleNamespace(service=SimpleNamespace(readiness=readiness))
+    server = DrainingServer(uvicorn.Config(lambda: None), front, 0.0)
+    server.handle_exit(signal.SIGTERM, None)
+    assert (server.should_exit, server.force_exit, readiness.is_draining) == (True, False, True)
+    server.handle_exit(signal.SIGTERM, None)
+    assert server.force_exit
