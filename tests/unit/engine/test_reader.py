@@ -254,7 +254,7 @@ def test_a_verdict_with_the_reader_reads_no_sentence_apart() -> None:
 
 
 def test_a_sentence_without_values_has_a_verdict() -> None:
-    """Half of the weight is of features that a sentence cannot have, and of values, of which it has none."""
+    """More than half of the weight is of features that such a sentence lacks: it has no values, and nothing apart."""
     fusion = make_fusion("x", "reader", "nli.expected", "nli.worst", "reader.entailment", "values.contradicted_share")
     with Engine(runtime(nli=classify_nli), LoadOptions(calibration=calibrate(fusion))) as engine:
         scored = engine.score(
