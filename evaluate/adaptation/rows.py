@@ -26,7 +26,7 @@ MIN_ROWS = 40
 class RowCounts(Record, frozen=True):
     """What became of the rows."""
 
-    given: int
+    total: int
     unlabelled: int
     """Without a label consistent or inconsistent."""
     repeated: int
@@ -93,7 +93,7 @@ def select_rows(
     rows = [LabelledRow(*pair, group) for pair, group in zip(used, groups, strict=True)]
     total = sum(map(len, sets.values()))
     counts = RowCounts(
-        given=total,
+        total=total,
         unlabelled=total - len(pairs),
         repeated=repeated,
         contradictory=contradictory,
@@ -121,7 +121,7 @@ def _check_labels(counts: RowCounts, unscored: Mapping[str, int]) -> None:
         only = next((name for name, count in by_label.items() if count), None)
         what = f"are all {only}" if only else "have no label that can be used"
         raise InvalidRequest(
-            f"The {counts.given} rows {what}; a fit needs rows of both labels, at least {MIN_ROWS} of each.{without}"
+            f"The {counts.total} rows {what}; a fit needs rows of both labels, at least {MIN_ROWS} of each.{without}"
         )
     if min(by_label.values()) < MIN_ROWS:
         lacking = [f"{MIN_ROWS - count} more {name}" for name, count in by_label.items() if count < MIN_ROWS]

@@ -42,7 +42,7 @@ def make_scorer(
 
     Returns:
         The scorer. The feedback's value is the probability, its rationale the reason, and its metadata the label. Where
-        there is no probability, it has an error instead.
+        the probability is missing, it has an error instead.
     """
     checker = Checker(engine, metrics=metrics, options=options)
 

@@ -411,9 +411,9 @@ def _slice_rows(file: parquet.ParquetFile, first: int, count: int) -> Iterator[d
 
 
 def _list_files(sources: str | Path | Sequence[str | Path]) -> list[Path]:
-    given = [sources] if isinstance(sources, str | Path) else list(sources)
+    paths = [sources] if isinstance(sources, str | Path) else list(sources)
     files: list[Path] = []
-    for source in map(Path, given):
+    for source in map(Path, paths):
         listed = sorted(path for path in source.iterdir() if path.suffix in SUFFIXES) if source.is_dir() else [source]
         if not listed or not all(path.is_file() and path.suffix in SUFFIXES for path in listed):
             raise InvalidRequest(f"{source} is no file or folder of files that end with {' or '.join(SUFFIXES)}.")

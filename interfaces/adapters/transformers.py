@@ -112,13 +112,13 @@ class PMILogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers
         return torch.log_softmax(self._context.logits.float(), dim=-1)
 
 
-def contrast(given: Tensor, without: Tensor | None, alpha: float, pmi_top_p: float) -> Tensor:
-    """Return ``alpha · (given − without) + (1 − alpha) · given`` in the ``pmi_top_p`` set of ``given``, −inf outside.
+def contrast(with_knowledge: Tensor, without: Tensor | None, alpha: float, pmi_top_p: float) -> Tensor:
+    """Return ``alpha · (with − without) + (1 − alpha) · with`` in the ``pmi_top_p`` set, −inf outside.
 
-    The set is chosen by the softmax of ``given``. A token that is impossible with the knowledge stays impossible.
+    The softmax of ``with_knowledge`` chooses the set. A token that is impossible with the knowledge stays so.
 
     Args:
-        given: Log-probabilities with the knowledge, [..., V]; each row may have a number added.
+        with_knowledge: Log-probabilities with the knowledge, [..., V]; each row may have a number added.
         without: Log-probabilities without the knowledge, [..., V]; None at ``alpha`` 0, where they are not used.
         alpha: Weight of the difference, 0–1.
         pmi_top_p: Probability mass of the set, above 0 up to 1.
@@ -130,19 +130,19 @@ def contrast(given: Tensor, without: Tensor | None, alpha: float, pmi_top_p: flo
         InvalidRequest: A value is out of its range, or ``without`` is None at another ``alpha``.
     """
     check(alpha, pmi_top_p)
-    kept = given > -_INFINITE
+    allowed = with_knowledge > -_INFINITE
     if pmi_top_p < 1:
-        shares, order = torch.log_softmax(given, dim=-1).sort(dim=-1, descending=True, stable=True)
+        shares, order = torch.log_softmax(with_knowledge, dim=-1).sort(dim=-1, descending=True, stable=True)
         mass = shares.exp().cumsum(-1)
         before = torch.nn.functional.pad(mass[..., :-1], (1, 0))
-        kept &= torch.zeros_like(kept).scatter(-1, order, before < pmi_top_p)
+        allowed &= torch.zeros_like(allowed).scatter(-1, order, before < pmi_top_p)
     if alpha == 0:
-        value = given
+        value = with_knowledge
     elif without is None:
         raise InvalidRequest("without is None, which is allowed at alpha=0 only; give log-probabilities.")
     else:
-        value = given - alpha * without.clamp(min=FLOOR)
-    return value.masked_fill(~kept, -_INFINITE)
+        value = with_knowledge - alpha * without.clamp(min=FLOOR)
+    return value.masked_fill(~allowed, -_INFINITE)
 
 
 def check(alpha: float, pmi_top_p: float) -> None:
@@ -184,9 +184,9 @@ class _Context(ABC):
             )
         return torch.arange(self.sources, device=self._ids.device).repeat_interleave(beams)
 
-    def _read(self, **given: Any) -> Any:
+    def _read(self, **arguments: Any) -> Any:
         with torch.no_grad():
-            out = self._model(**given, past_key_values=self._past, use_cache=True, return_dict=True)
+            out = self._model(**arguments, past_key_values=self._past, use_cache=True, return_dict=True)
         self._past = out.past_key_values
         self.logits = out.logits[:, -1]
         return out

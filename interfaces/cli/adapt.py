@@ -177,5 +177,5 @@ def _count_choices(report: AdaptationReport) -> str:
 def _format(figure: Estimate | None, *, signed: bool = False) -> str:
     if figure is None:
         return ""
-    sign = "+" if signed else ""
-    return f"{figure.value:{sign}.3f} [dim]{figure.low:{sign}.3f}–{figure.high:{sign}.3f}[/]"
+    prefix = "+" if signed else ""
+    return f"{figure.value:{prefix}.3f} [dim]{figure.low:{prefix}.3f}–{figure.high:{prefix}.3f}[/]"

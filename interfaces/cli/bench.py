@@ -206,8 +206,8 @@ def _print_speed(report: Report[Speed]) -> None:
     console.print(table)
     memory = speed.memory
     sizes = {"loaded": memory.loaded, "at the peak": memory.peak, "on the GPU, of all processes": memory.gpu}
-    known = [f"{value:,.0f} MB {what}" for what, value in sizes.items() if value is not None]
-    console.print(f"Loaded in {speed.load_ms / 1000:.1f} s" + (f"; memory: {', '.join(known)}" if known else "") + ".")
+    parts = [f"{value:,.0f} MB {what}" for what, value in sizes.items() if value is not None]
+    console.print(f"Loaded in {speed.load_ms / 1000:.1f} s" + (f"; memory: {', '.join(parts)}" if parts else "") + ".")
 
 
 def _print_stages(console: Console, latencies: Sequence[Latency]) -> None:

@@ -313,15 +313,15 @@ def _print_report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
         parity = record.parity if of_target is None or of_target.parity is None else of_target.parity
         precision = record.precision if of_target is None else f"{of_target.precision} for {options.target}"
         spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans equal"
-        kept = f", {len(parity.kept_float)} weights kept in float" if parity.kept_float else ""
+        exceptions = f", {len(parity.kept_float)} weights kept in float" if parity.kept_float else ""
         if isinstance(parity.ranges, Ranges):
-            kept += (
+            exceptions += (
                 f", {len(parity.ranges.kept_float)} values kept in float, the largest other {parity.ranges.largest:.4g}"
             )
         console.print(
             f"[bold]{escape(role)}[/] {escape(record.source)} {precision} ({parity.gate}: "
             f"{parity.decision_agreement:.1%} of decisions equal{spans}, largest logit error "
-            f"{parity.max_logit_error:.3f} at a standard deviation of {parity.logit_std:.2f}{kept})"
+            f"{parity.max_logit_error:.3f} at a standard deviation of {parity.logit_std:.2f}{exceptions})"
         )
         if parity.explanation:
             console.print(f"[yellow]warning[/]: {escape(role)} {parity.gate} with {parity.explanation}.")

@@ -92,7 +92,7 @@ Measure how fast a bundle is on this machine:
 
 Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
 and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
-result (it cannot be read, ran out of time, failed, or was blocked), there is no line, or a packet could not be compared
+result (it cannot be read, ran out of time, failed, or was blocked), a line is missing, or a packet cannot be compared
 here, 4 something is worse or not the same (`compare --fail-below`, `report --fail-on-alert`, `verify`), 130
 interrupted, 141 the reader of the output closed it (as `head` does).
 """

@@ -278,11 +278,11 @@ def _read_line(line: Line, request_options: Options) -> tuple[Score | None, Requ
     return score, request
 
 
-def _read_score(given: Any) -> Score:
-    if isinstance(given, str):
-        return Score.from_json(given)
+def _read_score(record: Any) -> Score:
+    if isinstance(record, str):
+        return Score.from_json(record)
     try:
-        return msgspec.convert(given, Score)
+        return msgspec.convert(record, Score)
     except (msgspec.ValidationError, ValueError, TypeError) as error:
         raise InvalidRequest(f"score is no score of Groundwire: {error}. Leave it out to score the line.") from error
 

@@ -208,10 +208,10 @@ def _parse_cells(header: list[str], cells: list[str], where: Mapping[str, str]) 
     return fields
 
 
-def _decode_row(number: int, columns: Mapping[str, str], decode: Callable[..., Any], *given: Any) -> Line:
+def _decode_row(number: int, columns: Mapping[str, str], decode: Callable[..., Any], *arguments: Any) -> Line:
     """The line whose fields ``decode`` makes of what is given."""
     try:
-        row = decode(*given)
+        row = decode(*arguments)
     except MalformedText as error:
         return Line(number, None, str(error))
     return check_row(number, row, columns)

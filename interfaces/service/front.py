@@ -59,14 +59,14 @@ class Authorizer:
         if not self._digests:
             return ""
         scheme, _, token = (header or "").partition(" ")
-        given = _digest(token.strip())
-        matches = [hmac.compare_digest(given, digest) for digest in self._digests]
+        token_digest = _digest(token.strip())
+        matches = [hmac.compare_digest(token_digest, digest) for digest in self._digests]
         if scheme.lower() != "bearer" or not any(matches):
             what = "no bearer token" if scheme.lower() != "bearer" else "a bearer token that is not known"
             raise Refusal(
                 "unauthorized", f"The request has {what}; send Authorization: Bearer TOKEN.", headers=_CHALLENGE
             )
-        return self._tenants.get(given, "")
+        return self._tenants.get(token_digest, "")
 
 
 def _digest(token: str) -> bytes:
@@ -230,9 +230,9 @@ class Front:
         )
 
 
-def choose_id(given: str | None) -> str:
+def choose_id(request_id: str | None) -> str:
     """The id that a request brings along, if it is 1–128 visible ASCII characters; else a new one."""
-    return given if given is not None and _ID.fullmatch(given) else secrets.token_hex(16)
+    return request_id if request_id is not None and _ID.fullmatch(request_id) else secrets.token_hex(16)
 
 
 def route_path(scope: MutableMapping[str, Any]) -> str:

@@ -87,7 +87,7 @@ async def infer(request: ServiceRequest) -> Response:
 
     Inputs are `response` [n], `knowledge` [n] or [n, passages] and perhaps `history` [n, turns], all BYTES as JSON
     strings; rows are filled with empty strings. Outputs are `label`, `status` and `score` (the record as JSON), or
-    those that are named, `value` and `probability` among them. If a row was stopped, or has no number that was asked
+    the named ones, such as `value` and `probability`. If a row was stopped, or has no number that was asked
     for, the request is refused.
     """
     name = _check_model(request)
@@ -122,10 +122,10 @@ def _check_model(request: ServiceRequest) -> str:
 
 def _make_plan(request: ServiceRequest, body: InferBody) -> Plan:
     """The plan with the metrics and options of the parameters; other parameters are for other servers."""
-    given = body.parameters.get("metrics")
-    if not isinstance(given, str | None):
+    metrics = body.parameters.get("metrics")
+    if not isinstance(metrics, str | None):
         raise Refusal("invalid", "metrics is no string; separate names by commas.", "$.parameters.metrics")
-    names = tuple(part.strip() for part in (given or "").split(",") if part.strip())
+    names = tuple(part.strip() for part in (metrics or "").split(",") if part.strip())
     profile = body.parameters.get("profile", Options().profile)
     try:
         options = OPTIONS.decode(msgspec.json.encode({"profile": profile}))

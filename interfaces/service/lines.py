@@ -48,7 +48,7 @@ Answers: TypeAlias = "asyncio.Queue[asyncio.Future[ScoredLine] | None]"
 async def score_many(request: ServiceRequest) -> Response:
     """Score lines of JSON, one by one, while they come.
 
-    The query has the `metrics`, separated by commas, and the `options` as JSON; deadlines are those of each line, by
+    The query has the `metrics`, separated by commas, and the `options` as JSON; each line has its deadline, by
     default the longest that the server allows, and single requests are served first. Lines that are not usable have an
     `error`, and the others go on. The answers are in the order of the lines. While the server is busy, it reads no
     further. Look at the status of each score: only `scored` carries a value.

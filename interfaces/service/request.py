@@ -144,9 +144,9 @@ async def wait_until_gone(request: Request) -> None:
         pass
 
 
-def check_media_type(given: str | None, allowed: str) -> None:
+def check_media_type(media_type: str | None, allowed: str) -> None:
     """Raise Refusal ``unsupported_media_type`` unless a body says that it is of the allowed type, or says nothing."""
-    kind = (given or allowed).partition(";")[0].strip().lower()
+    kind = (media_type or allowed).partition(";")[0].strip().lower()
     if kind != allowed and not (allowed == "application/json" and kind.endswith("+json")):
         raise Refusal(
             "unsupported_media_type", f"The body is {kind!r:.100}; send {allowed}, and say so in Content-Type."
@@ -343,5 +343,5 @@ def _name_fields(reason: str, path: str, record: Any) -> str:
     is_struct = isinstance(record, type) and issubclass(record, msgspec.Struct)
     if name is None or "unknown" not in reason or path != f"$.{name['name']}" or not is_struct:
         return ""
-    known = [field.encode_name for field in msgspec.structs.fields(record)]
-    return f"{suggest(name['name'], known)}; allowed are {', '.join(known)}"
+    names = [field.encode_name for field in msgspec.structs.fields(record)]
+    return f"{suggest(name['name'], names)}; allowed are {', '.join(names)}"

@@ -127,7 +127,7 @@ async def correct(request: ServiceRequest) -> Response:
     """Put what the knowledge says in the place of what it does not support.
 
     Look at the status: only `corrected` and `partial`, which is still inconsistent, change the response; `unknown` says
-    that there was no verdict.
+    that the verdict was unknown.
     """
     body = await request.read(CORRECT)
     service = request.service

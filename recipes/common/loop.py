@@ -112,8 +112,8 @@ def make_group_batches(
     while step < schedule.steps:
         order = list(range(count))
         random.Random(schedule.seed * 1_000_003 + epoch).shuffle(order)
-        for at in range(0, count - per_batch + 1, span):
-            part = order[at : at + span]
+        for first_row in range(0, count - per_batch + 1, span):
+            part = order[first_row : first_row + span]
             batches = len(part) // per_batch
             if step + batches > start:
                 groups = [make_group(i, random.Random(schedule.seed * 7_919 + epoch * 15_485_863 + i)) for i in part]

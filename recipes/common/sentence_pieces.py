@@ -33,7 +33,7 @@ Pieces: TypeAlias = list["str | EntityPiece"]
 
 
 def fill_template(template: str, slots: Mapping[str, Sequence[str | EntityPiece]]) -> Pieces:
-    """The pieces of a template with its ``{name}`` slots filled and its articles (a, an, the) adapted."""
+    """The parts of a template with its ``{name}`` slots filled and its articles (a, an, the) adapted."""
     out: Pieces = []
     for part in template.replace("{", "\0{").replace("}", "}\0").split("\0"):
         if not (part.startswith("{") and part.endswith("}")):
@@ -54,7 +54,7 @@ def fill_template(template: str, slots: Mapping[str, Sequence[str | EntityPiece]
 
 
 def join_pieces(pieces: Pieces) -> tuple[str, tuple[EntityMention, ...]]:
-    """The text of some pieces, capitalised, and the mentions in it."""
+    """The text of some parts, capitalised, and the mentions in it."""
     text, mentions = "", []
     for piece in pieces:
         if isinstance(piece, str):

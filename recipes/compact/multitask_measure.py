@@ -96,7 +96,7 @@ def measure_pairs(
     gold = [np.array(row[TOKEN_HEAD]) for row in rows]
     flagged = [np.where(g == IGNORED, IGNORED, row.argmax(-1)) for g, row in zip(gold, logits[TOKEN_HEAD], strict=True)]
     hits = np.array([((f > 0) & (g > 0)).any() for f, g in zip(flagged, gold, strict=True)]).reshape(-1, 2)
-    known = np.array([(g > 0).any() for g in gold]).reshape(-1, 2)[:, 1]
+    marked = np.array([(g > 0).any() for g in gold]).reshape(-1, 2)[:, 1]
     flags = np.array([(f > 0).any() for f in flagged]).reshape(-1, 2)
     flat, flat_gold = np.concatenate(flagged), np.concatenate(gold)
     both = (flat > 0) & (flat_gold > 0)
@@ -108,14 +108,14 @@ def measure_pairs(
         **{name: _round(values.mean()) for name, values in ranked.items()},
         "token_f1": _round(2 * both.sum() / max(1, (flat > 0).sum() + (flat_gold > 0).sum())),
         "span_f1": _round(2 * right / max(1, sum(len(marked) + len(wanted) for marked, wanted in runs))),
-        "caught": _round(hits[known, 1].mean()) if known.any() else None,
+        "caught": _round(hits[marked, 1].mean()) if marked.any() else None,
         "clean": _round(1 - flags[:, 0].mean()),
         "reason": _round((flat == flat_gold)[both].mean()) if both.any() else None,
         "by_kind": {
             kind: {
                 "pairs": int((kinds == kind).sum()),
                 "consistency": _round(ranked["consistency"][kinds == kind].mean()),
-                "caught": _round(hits[(kinds == kind) & known, 1].mean()) if known[kinds == kind].any() else None,
+                "caught": _round(hits[marked & (kinds == kind), 1].mean()) if marked[kinds == kind].any() else None,
             }
             for kind in sorted(set(kinds))
         },

@@ -61,17 +61,17 @@ def read_pairs(path: Path) -> list[Pair]:
     return pairs
 
 
-def rate(true: str, given: str, corrected: str) -> Outcome:
-    """What a correction of ``given`` is, beside the true response; numbers in words and digits are the same.
+def rate(true: str, response: str, corrected: str) -> Outcome:
+    """What a correction of ``response`` is, beside the true response; numbers in words and digits are the same.
 
     >>> rate("It has four strings.", "It has 6 strings.", "It has 4 strings.")
     'restored'
     >>> rate("It has four strings.", "It has 6 strings.", "It has 6.")
     'harmed'
     """
-    if corrected == given:
+    if corrected == response:
         return "unchanged"
-    wanted, before, after = (list_words(text) for text in (true, given, corrected))
+    wanted, before, after = (list_words(text) for text in (true, response, corrected))
     if after == wanted:
         return "restored"
     common_before, common_after = count_common(wanted, before), count_common(wanted, after)

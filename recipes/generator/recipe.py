@@ -1,7 +1,7 @@
 """Fine-tunes a response generator, an encoder-decoder or causal LM, on {knowledge, history, response} rows.
 
 PMI-Decode reads the dialogue twice, with the knowledge and without, in the exporter's prompt (``export.options``). An
-encoder-decoder reads the prompt as one text; a causal model reads its pieces without special tokens, as the runtime
+encoder-decoder reads the prompt as one text; a causal model reads its parts without special tokens, as the runtime
 does, followed by the response and an end token.
 
 The PMI-Faith paper fine-tunes BART-large on FaithDial, Topical-Chat and MultiDoc2Dial with the code published with
@@ -45,7 +45,7 @@ IGNORED = -100
 
 @dataclass(frozen=True, slots=True)
 class GeneratorPreset:
-    """Hyper-parameters; the defaults are those of FaithDial's published code, which PMI-Faith's authors used."""
+    """Hyper-parameters; the defaults are FaithDial's published ones, which PMI-Faith's authors used."""
 
     lr: float = 6.25e-5
     """Peak learning rate; it falls linearly to 0."""
@@ -63,7 +63,7 @@ class GeneratorPreset:
     without_knowledge: float = 0.0
     """Share of the rows read without their knowledge, 0–1, so that the model learns that prompt too. Published: 0."""
     freeze_words: bool = False
-    """Leave the word embeddings as they are: a bundle stores those of several models once."""
+    """Leave the word embeddings as they are: a bundle stores the embeddings of several models once."""
     seed: int = 13
 
     def schedule(self, rows: int, steps: int | None = None) -> Schedule:
@@ -150,7 +150,7 @@ def read_exchanges(path: Path) -> list[Exchange]:
 def make_source(
     tokens: PreTrainedTokenizerBase, exchange: Exchange, preset: GeneratorPreset, *, with_knowledge: bool
 ) -> list[str]:
-    """The pieces that the model reads, their texts cut to the preset's tokens: knowledge's first, history's last."""
+    """The parts that the model reads, their texts cut to the preset's tokens: knowledge's first, history's last."""
     knowledge = _truncate(tokens, BETWEEN_PASSAGES.join(exchange.knowledge), preset.max_knowledge, from_end=False)
     history = _truncate(tokens, BETWEEN_TURNS.join(exchange.history), preset.max_history, from_end=True)
     read = fill_prompt(PROMPT, (knowledge,), (history,))
@@ -207,7 +207,7 @@ def causal_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch
     """Cross-entropy of the response's tokens.
 
     The head reads only the positions that predict one of them: with a large vocabulary the head is half the work.
-    Padding comes after the text, where a causal model does not see it, so there is no mask.
+    Padding comes after the text, where a causal model does not see it, so no mask is needed.
     """
     labels = batch["labels"][:, 1:]
     predicted = labels != IGNORED

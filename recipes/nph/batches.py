@@ -25,7 +25,7 @@ ENCODER_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class DialogueSource(Protocol):
-    """A source of dialogues about a graph: ``TemplateDialogues``, or those of people (``OpenDialKGTurns``)."""
+    """A source of dialogues about a graph: ``TemplateDialogues``, or people's (``OpenDialKGTurns``)."""
 
     @property
     def index(self) -> TripleIndex:

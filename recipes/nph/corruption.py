@@ -48,7 +48,7 @@ class Corruption:
 
 
 class CorruptionRecipe(StrEnum):
-    """The corruptions that a critic is trained on: the embedded critic's, or those of rows of the paper's table 5."""
+    """The corruptions that a critic is trained on: the embedded critic's, or one of a row of the paper's table 5."""
 
     EMBEDDED = "embedded"
     """All four kinds, mostly with one wrong name among right ones."""
@@ -59,7 +59,7 @@ class CorruptionRecipe(StrEnum):
 
     @property
     def corruption(self) -> Corruption:
-        """What the recipe draws; those of the paper have every dialogue once unchanged and once corrupted."""
+        """What the recipe draws; the paper's corruptions have every dialogue once unchanged and once corrupted."""
         return _CORRUPTIONS[self]
 
 
@@ -89,7 +89,7 @@ class Corruptor:
     """Corrupts dialogues about a graph."""
 
     def __init__(self, index: TripleIndex, hops: int = 1) -> None:
-        """``hops``: entities at most so many triples away from those of a dialogue are no replacements."""
+        """``hops``: entities at most so many triples away from a dialogue's entities do not replace them."""
         self._index = index
         self._hops = hops
 

@@ -60,7 +60,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class CriticRecipe:
-    """Model size, data and hyper-parameters. The defaults are those of the embedded critic."""
+    """Model size, data and hyper-parameters. The defaults are the embedded critic's."""
 
     base: str | None = None
     """Encoder checkpoint to start from; None is MiniLM, whose word embeddings then stay frozen."""
@@ -142,7 +142,7 @@ def train_critic(
     """Train and save a token classifier and its tokenizer in ``out``, measured in ``out/report.json``.
 
     ``schedule`` has the number of steps and of examples per step. ``start`` is a checkpoint of another recipe that
-    started from MiniLM: one that has learnt to find in one text what the other says, as MiniLM, made for single
+    started from MiniLM: a model that has learnt to find in one text what the other says, as MiniLM, made for single
     sentences, has not. MiniLM's word embeddings stay frozen; of another ``recipe.base`` all weights are trained.
     InvalidRequest when ``data`` lacks the files of ``dialogues``.
     """

@@ -85,7 +85,7 @@ def make_corrupted_cases(
 def make_gold_cases(source: DialogueSource, count: int, seed: int = 7) -> list[RetrievalCase]:
     """``count`` gold responses, or as many as there are, with every entity masked that a triple holds.
 
-    A mention has as many masks as another name has word pieces, so that their number reveals nothing.
+    A mention has as many masks as another name has tokens, so that their number reveals nothing.
     """
     maker, rng = RetrievalExamples(source.index, sans=CANDIDATES, all_mentions=True), random.Random(seed)
     examples = (maker.make(dialogue, rng) for dialogue in source.stream(rng))
@@ -162,7 +162,7 @@ def wrap_retriever_model(model: EntityRetriever) -> Retriever:
 
 
 def report_retrieval(retriever: Retriever, cases: Sequence[RetrievalCase]) -> dict[str, Any]:
-    """Figures of a retriever, in all and by the kind of corruption; InvalidRequest when there are no cases."""
+    """Figures of a retriever, in all and by the kind of corruption; InvalidRequest without cases."""
     if not cases:
         raise InvalidRequest(
             "None of the responses has an entity to find; give dialogues whose responses state triples."

@@ -1,6 +1,6 @@
 """Makes the entity retriever's examples: calls from dialogues about a graph, with some of their entities masked.
 
-In service a masked name is a wrong name and keeps its number of word pieces. So in training another entity is put at
+In service a masked name is a wrong name and keeps its number of tokens. So in training another entity is put at
 the mention before it is masked, and the length of the mask reveals nothing.
 """
 
@@ -88,12 +88,12 @@ class RetrievalExamples:
         )
         true = [candidate for candidate in candidates if candidate.entity == mention.entity]
         wrong = [candidate for candidate in candidates if candidate.entity != mention.entity]
-        kept = true[:2] + rng.sample(wrong, min(len(wrong), max(1, self._sans - len(true[:2]))))
-        rng.shuffle(kept)
-        return kept
+        chosen = true[:2] + rng.sample(wrong, min(len(wrong), max(1, self._sans - len(true[:2]))))
+        rng.shuffle(chosen)
+        return chosen
 
     def _draw_more(self, anchor: str, mention: EntityMention, rng: random.Random) -> list[Triple]:
-        """Draw other triples of an anchor, none of which makes another entity right."""
+        """Draw other triples of an anchor; none makes another entity right."""
         parts = {(triple.predicate, triple.object == mention.entity) for triple in mention.triples}
         near = list(self._index.triples_of(anchor))
         near = rng.sample(near, min(len(near), self._sans))

@@ -24,7 +24,7 @@ Negatives = Literal["sans", "batch", "both", "none"]
 
 @dataclass(frozen=True, slots=True)
 class RetrieverRecipe:
-    """Model sizes and hyper-parameters. The defaults are those of the embedded bundle."""
+    """Model sizes and hyper-parameters. The defaults are the embedded bundle's."""
 
     layers: int = 2
     """Of MiniLM's six, in the masked language model."""

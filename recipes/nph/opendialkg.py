@@ -5,7 +5,7 @@ so entities are linked by name, and a turn is kept when the graph accounts for a
 joined by a triple to another entity of the dialogue or was mentioned before, and every capitalised name is linked.
 
 The files split turns and not dialogues: half of the test turns continue or precede a turn of the training part, whose
-history may then contain them. So a part leaves out the dialogues of which a later part has turns.
+history may then contain them. So a part leaves out dialogues with turns in a later part.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OpenDialKGTurns:
     """The usable turns of a part: a ``DialogueSource``."""
 
     def __init__(self, dialogues: Sequence[GraphDialogue], index: TripleIndex) -> None:
-        """InvalidRequest when there are no dialogues."""
+        """InvalidRequest without dialogues."""
         if not dialogues:
             raise InvalidRequest("The graph accounts for none of the turns; give turns that name its entities.")
         self.dialogues = tuple(dialogues)
@@ -91,11 +91,11 @@ def link_dialogues(
     """Yield the turns that the graph accounts for, each with its stated triples among other triples of its entities."""
     for number, row in enumerate(rows):
         history = tuple(row["context"][-TURNS:])
-        known = {linked.entity for turn in history for linked in _link_names(turn, graph)} | set(row["entity"])
+        entities = {linked.entity for turn in history for linked in _link_names(turn, graph)} | set(row["entity"])
         links = _link_names(row["resp"], graph)
-        mentions = _make_mentions(links, known, graph)
+        mentions = _make_mentions(links, entities, graph)
         stated = list(dict.fromkeys(triple for mention in mentions for triple in mention.triples))
-        accounted = all(mention.triples or mention.entity in known for mention in mentions)
+        accounted = all(mention.triples or mention.entity in entities for mention in mentions)
         if not stated or not accounted or _has_unlinked_name(row["resp"], links):
             continue
         rng = random.Random(seed * 1_000_003 + number)
@@ -115,12 +115,12 @@ def _link_names(text: str, graph: KnowledgeGraph) -> list[Linked]:
     ]
 
 
-def _make_mentions(links: Sequence[Linked], known: set[str], graph: KnowledgeGraph) -> tuple[EntityMention, ...]:
+def _make_mentions(links: Sequence[Linked], entities: set[str], graph: KnowledgeGraph) -> tuple[EntityMention, ...]:
     """Each link with the triples that join it to another entity of the response or of the history."""
     linked_entities = {linked.entity for linked in links}
     mentions = []
     for linked in links:
-        others = sorted((linked_entities | (known & set(graph.entities))) - {linked.entity})
+        others = sorted((linked_entities | (entities & set(graph.entities))) - {linked.entity})
         joined = [triple for other in others for triple in graph.triples_between(linked.entity, other)]
         mentions.append(EntityMention(linked.start, linked.end, linked.entity, tuple(dict.fromkeys(joined))))
     return tuple(mentions)

@@ -317,7 +317,7 @@ class _DialogueBuilder:
         return EntityPiece(self._surfaces[entity], entity, triples)
 
     def _add_small_talk(self, pieces: Pieces) -> Pieces:
-        """The pieces, sometimes with small talk before and after."""
+        """The parts, sometimes with small talk before and after."""
         rng = self._rng
         if rng.random() < 0.4:
             opening = self._choose_phrase(small_talk.OPENINGS)

@@ -75,7 +75,7 @@ def show_table(
         raise typer.Exit(1)
 
 
-def _load_runs(given: list[str], data: list[Path], dev: list[Path], shuffle: bool = False) -> list[ScoredRun]:
+def _load_runs(names: list[str], data: list[Path], dev: list[Path], shuffle: bool = False) -> list[ScoredRun]:
     """The runs with their scores; with ``shuffle``, of examples that have the knowledge of others."""
     from groundwire.evaluate.datasets.examples import shuffle_knowledge
 
@@ -85,13 +85,13 @@ def _load_runs(given: list[str], data: list[Path], dev: list[Path], shuffle: boo
     examples, development = _read_examples(data), _read_examples(dev)
     if shuffle:
         examples = {name: shuffle_knowledge(of_set, 0) for name, of_set in examples.items()}
-    if not given:
+    if not names:
         return [runs.build_unscored_run(examples)] if examples else []
     return [
         runs.ScoredRun(name, file=Path(path))
         if path.endswith((".json", ".jsonl"))
         else runs.load_run(Path(path), name, examples, development)
-        for name, path in map(_split_name, given)
+        for name, path in map(_split_name, names)
     ]
 
 

@@ -15,7 +15,7 @@ from groundwire.runtime.manifest import ReaderHead
 
 from ..common import backbone
 from ..compact.multitask_model import HEADS, TOKEN_HEAD, TOKEN_LABELS
-from .model import NOTHING, SENTENCE_HEAD, SENTENCE_LABELS, Reader, load_reader
+from .model import SENTENCE_HEAD, SENTENCE_LABELS, STATES_NOTHING, Reader, load_reader
 from .rows import HISTORY_MARK
 
 ROLE = "reader"
@@ -71,5 +71,7 @@ def describe_heads() -> dict[str, ReaderHead]:
         HEADS["verifiability"], HEADS["verifiability"][:1], "answer", HEADS["verifiability"][1:]
     )
     heads[TOKEN_HEAD] = ReaderHead(TOKEN_LABELS, TOKEN_LABELS[:1], "token")
-    heads[SENTENCE_HEAD] = ReaderHead(SENTENCE_LABELS, SENTENCE_LABELS[:1], "sentence", (SENTENCE_LABELS[NOTHING],))
+    heads[SENTENCE_HEAD] = ReaderHead(
+        SENTENCE_LABELS, SENTENCE_LABELS[:1], "sentence", (SENTENCE_LABELS[STATES_NOTHING],)
+    )
     return heads

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..common.corpus import find_sentence_bounds
 from ..synthesis.structured_edits import EditedSpan
-from .model import NOTHING, SUPPORTED
+from .model import STATES_NOTHING, SUPPORTED
 from .rows import AnswerRow, LabelledRange
 
 COPIED = 0.6
@@ -34,8 +34,8 @@ def surround(
     for _ in range(count):
         if shared and rng.random() < COPIED:
             extra.append((shared.pop(rng.randrange(len(shared))), SUPPORTED))
-        elif sum(label == NOTHING for _, label in extra) < 2:
-            extra.append((draw_aside(rng), NOTHING))
+        elif sum(label == STATES_NOTHING for _, label in extra) < 2:
+            extra.append((draw_aside(rng), STATES_NOTHING))
     before = rng.randint(0, len(extra))
     space = "\n" if rng.random() < 0.15 else " "
     return _join(group[0], extra, before, space), _join(group[1], extra, before, space)

@@ -30,11 +30,11 @@ class ContrastSet:
 
     file: str
     share: float
-    """Of all groups."""
+    """Share of all groups."""
     keys: tuple[tuple[str, ...], ...]
     """The fields that a group shares, for each kind of group."""
     weights: tuple[float, ...]
-    """Of the kinds of groups."""
+    """Weights of the kinds of groups."""
     tokens: bool = False
     """Whether all words of the supported answers are supported, as the token head's label."""
 

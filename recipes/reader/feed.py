@@ -30,7 +30,7 @@ SPAN = 24
 MakeGroup: TypeAlias = Callable[[int, random.Random], Sequence[Row]]
 
 _make_group: MakeGroup
-"""Of a worker process."""
+"""State of a worker process."""
 
 
 def make_worker_batches(

@@ -1,4 +1,4 @@
-"""The reader's loss: that of the multi-task NLI model, and the sentence head's."""
+"""The reader's loss: the multi-task NLI model's and the sentence head's."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .model import SENTENCE_HEAD, SENTENCE_IDS, UNSUPPORTED, Reader, make_poolin
 GROUP = 2
 SENTENCE_WEIGHT = 1.0
 RANKING_WEIGHT = 0.5
-"""Of each of the two terms that compare the rows of a group."""
+"""Weight of each of the two terms that compare the rows of a group."""
 LABEL_WEIGHTS = (1.0, 2.0, 0.7)
-"""Of the sentence labels: most sentences of an unsupported answer are supported."""
+"""Weights of the sentence labels: most sentences of an unsupported answer are supported."""
 
 
 class ComputedLogits(torch.nn.Module):
@@ -61,17 +61,17 @@ def compute_ranking_loss(logits: dict[str, torch.Tensor], batch: Batch) -> torch
     unsupported of a sentence.
     """
     labels = batch["consistency"].reshape(-1, GROUP)
-    sign = (labels[:, 1] - labels[:, 0]).float() * (labels != IGNORED).all(-1)
+    direction = (labels[:, 1] - labels[:, 0]).float() * (labels != IGNORED).all(-1)
     whole = logits["consistency"].float()
     sentences = logits[SENTENCE_HEAD].float()
     others = torch.cat([sentences[..., :UNSUPPORTED], sentences[..., UNSUPPORTED + 1 :]], dim=-1).logsumexp(-1)
     doubt = sentences[..., UNSUPPORTED] - others
     absent = torch.arange(doubt.shape[1], device=doubt.device) >= batch[SENTENCE_IDS].amax(-1, keepdim=True)
     worst = doubt.masked_fill(absent, float("-inf")).amax(-1).clamp(min=-1e4)
-    total = torch.zeros((), device=sign.device)
+    total = torch.zeros((), device=direction.device)
     for score in (whole[:, 0] - whole[:, 1], -worst):
         pair = score.reshape(-1, GROUP)
-        total = total - (sign.abs() * torch.nn.functional.logsigmoid(sign * (pair[:, 0] - pair[:, 1]))).mean()
+        total = total - (direction.abs() * torch.nn.functional.logsigmoid(direction * (pair[:, 0] - pair[:, 1]))).mean()
     return total
 
 
@@ -79,7 +79,7 @@ def split_batch(batch: Batch, max_tokens: int) -> list[Batch]:
     """Split a batch into parts of ``max_tokens`` tokens at most, or of one group; 0 leaves it whole."""
     rows, width = batch["input_ids"].shape
     size = max(GROUP, max_tokens // width // GROUP * GROUP) if max_tokens else rows
-    return [{name: value[at : at + size] for name, value in batch.items()} for at in range(0, rows, size)]
+    return [{name: value[start : start + size] for name, value in batch.items()} for start in range(0, rows, size)]
 
 
 class ReaderLoss:

@@ -22,7 +22,7 @@ from ..compact.multitask_model import HEADS, IGNORED, TOKEN_HEAD
 from ..worlds import Worlds
 from .feed import FILL
 from .loss import compute_head_logits
-from .model import NOTHING, SENTENCE_HEAD, SENTENCE_IDS, UNSUPPORTED, Reader, load_reader
+from .model import SENTENCE_HEAD, SENTENCE_IDS, STATES_NOTHING, UNSUPPORTED, Reader, load_reader
 from .rows import AnswerRow, encode_answer
 from .worlds_source import draw_world_pair, load_worlds
 
@@ -71,7 +71,7 @@ def measure_reader(run: Path, bench: Path, count: int = 300, worlds: int = 200, 
 
     Args:
         run: The run's directory.
-        bench: Directory with the sets of ``DEVELOPMENT``; those that are missing are left out.
+        bench: Directory with the sets of ``DEVELOPMENT``; missing sets are left out.
         count: Rows of each set at most.
         worlds: Pairs of held-out worlds; 0 leaves them out.
         threads: CPU threads; 0 leaves torch's default.
@@ -129,8 +129,8 @@ def read_answers(reader: Reader, answers: Iterable[AnswerRow], batch: int = 16) 
     rows = [row for answer in answers if (row := encode_answer(tokens, answer, LIMIT, cut=True)) is not None]
     order = sorted(range(len(rows)), key=lambda index: len(rows[index]["input_ids"]))
     readings: dict[int, Reading] = {}
-    for at in range(0, len(order), batch):
-        chosen = order[at : at + batch]
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
         padded = collate([rows[index] for index in chosen], FILL)
         logits = compute_head_logits(reader, {name: value.to(device) for name, value in padded.items()})
         tables = {name: value.float().cpu().numpy() for name, value in logits.items()}
@@ -170,12 +170,12 @@ def describe(readings: Sequence[Reading]) -> dict[str, Any]:
     report["roc_auc"] = {name: _auc(labels, np.array(values)) for name, values in scores.items()}
     sentence_labels = np.concatenate([reading.sentence_labels for reading in readings])
     unsupported = np.concatenate([reading.sentences[:, UNSUPPORTED] for reading in readings])
-    stated = (sentence_labels != IGNORED) & (sentence_labels != NOTHING)
+    stated = (sentence_labels != IGNORED) & (sentence_labels != STATES_NOTHING)
     if stated.any():
         report["roc_auc"]["sentence"] = _auc(sentence_labels[stated] != UNSUPPORTED, -unsupported[stated])
-    known = [reading for reading in readings if (reading.token_labels != IGNORED).any()]
-    if known:
-        report["spans"] = measure_token_spans(known)
+    labelled = [reading for reading in readings if (reading.token_labels != IGNORED).any()]
+    if labelled:
+        report["spans"] = measure_token_spans(labelled)
     report["by_sentences"] = {}
     for name, (least, most) in LENGTHS.items():
         members = [reading for reading in readings if least <= len(reading.sentences) <= most]

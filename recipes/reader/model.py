@@ -1,6 +1,6 @@
 """The reader: an MPNet backbone with heads for the whole answer, for each sentence of it and for each token.
 
-Its inputs are BERT's word ids, so the tokenizer and the feed of the other models fit; the model turns them into those
+Its inputs are BERT's word ids, so the tokenizer and the feed of the other models fit; the model turns them into ids
 of MPNet, whose vocabulary is BERT's, moved by four. A sentence is the mean of the states of its tokens: a matrix
 ``pooling`` [B, S, T] is an input, so the graph needs no loop over sentences.
 """
@@ -20,7 +20,7 @@ from ..compact.multitask_model import HEADS, TOKEN_HEAD, TOKEN_LABELS
 SENTENCE_HEAD = "sentence"
 SENTENCE_IDS = "sentence_ids"
 """For each token the number of its sentence, counted from 1; 0 for the others."""
-SUPPORTED, UNSUPPORTED, NOTHING = range(3)
+SUPPORTED, UNSUPPORTED, STATES_NOTHING = range(3)
 SENTENCE_LABELS = ("supported", "unsupported", "nothing")
 """``nothing`` is a sentence that states nothing to check."""
 SPECIAL_IDS = {101: 0, 102: 2, 0: 1, 100: 3}

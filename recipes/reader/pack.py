@@ -57,7 +57,7 @@ CONSTANTS = {
 def split_bytes(data: bytes, out: Path, name: str, part_bytes: int = PART_BYTES) -> None:
     """Write ``data`` as ``name.000``, ``name.001``, … of ``part_bytes`` at most, and its digest to the manifest."""
     out.mkdir(parents=True, exist_ok=True)
-    parts = [data[at : at + part_bytes] for at in range(0, len(data), part_bytes)]
+    parts = [data[start : start + part_bytes] for start in range(0, len(data), part_bytes)]
     for number, part in enumerate(parts):
         (out / f"{name}.{number:03}").write_bytes(part)
     path = out / MANIFEST

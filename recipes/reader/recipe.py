@@ -28,7 +28,7 @@ class ReaderOptions:
     source: Path
     """Directory with the files of all-mpnet-base-v2."""
     layers: int = 12
-    """Of the backbone, from the lowest."""
+    """Layers of the backbone, from the lowest."""
     frozen: int = FROZEN_LAYERS
     """Lowest layers that are not trained; the embeddings never are."""
     start: Path | None = None

@@ -1,6 +1,6 @@
 """Turns a labelled answer into the reader's row: word ids, and labels of the whole, the sentences and the tokens.
 
-The row is ``[CLS] knowledge [SEP] history → answer [SEP]``. Sentences are those of ``groundwire.engine``, so training
+The row is ``[CLS] knowledge [SEP] history → answer [SEP]``. Sentences are split by ``groundwire.engine``, so training
 and inference split alike; sources may label other character ranges, which are moved to the sentences they overlap.
 """
 
@@ -18,7 +18,7 @@ from ..common.loop import Row
 from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS, IGNORED, NOT_ENTAILMENT, TOKEN_HEAD, TOKEN_LABELS
 from ..compact.public_pairs import NOT_ENTAILMENT as UNSPECIFIED
-from .model import NOTHING, SENTENCE_HEAD, SENTENCE_IDS, SUPPORTED, UNSUPPORTED
+from .model import SENTENCE_HEAD, SENTENCE_IDS, STATES_NOTHING, SUPPORTED, UNSUPPORTED
 
 MAX_SENTENCES = 24
 """Sentences of a row; those after them are read without a label."""
@@ -47,16 +47,16 @@ class AnswerRow:
 def label_ranges(example: MultitaskExample, asides: frozenset[str] = frozenset()) -> tuple[LabelledRange, ...]:
     """The sentence labels that follow from the labels of an example.
 
-    The only sentence of an answer has the label of the answer. Of several, those that overlap an unsupported span are
-    unsupported, questions and ``asides`` state nothing, and the others are supported; where the answer is unsupported
-    and its spans are unknown, so are the labels.
+    The only sentence of an answer has the label of the answer. Of more sentences, each over an unsupported span is
+    unsupported, questions and ``asides`` state nothing, and the others are supported; where the answer is
+    unsupported and its spans are unknown, so are the labels.
     """
     if example.second is None:
         return ()
     label = example.labels.get("consistency")
     parts = sentences(example.second)
     if not example.labels and example.spans == ():
-        return tuple(LabelledRange(part.start, part.end, NOTHING) for part in parts)
+        return tuple(LabelledRange(part.start, part.end, STATES_NOTHING) for part in parts)
     if label is None:
         return ()
     consistent = label == HEADS["consistency"][0]
@@ -67,7 +67,7 @@ def label_ranges(example: MultitaskExample, asides: frozenset[str] = frozenset()
         if any(span.start < part.end and part.start < span.end for span in example.spans or ()):
             kind = UNSUPPORTED
         elif part.text.endswith("?") or part.text.rstrip(".!").lower() in asides:
-            kind = NOTHING
+            kind = STATES_NOTHING
         else:
             kind = SUPPORTED if consistent or example.spans else IGNORED
         ranges.append(LabelledRange(part.start, part.end, kind))
@@ -77,7 +77,7 @@ def label_ranges(example: MultitaskExample, asides: frozenset[str] = frozenset()
 def label_sentence(sentence: Sentence, ranges: Sequence[LabelledRange]) -> int:
     """The label of a sentence: the strongest of the ranges that it overlaps, unknown for none."""
     labels = {part.label for part in ranges if part.start < sentence.end and sentence.start < part.end}
-    return next((label for label in (UNSUPPORTED, IGNORED, SUPPORTED, NOTHING) if label in labels), IGNORED)
+    return next((label for label in (UNSUPPORTED, IGNORED, SUPPORTED, STATES_NOTHING) if label in labels), IGNORED)
 
 
 def encode_answer(tokens: PreTrainedTokenizerFast, answer: AnswerRow, limit: int, *, cut: bool) -> Row | None:

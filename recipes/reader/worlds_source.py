@@ -9,7 +9,7 @@ from ..compact.multitask_model import HEADS
 from ..compact.public_pairs import ENTAILMENT, NOT_ENTAILMENT
 from ..synthesis.structured_edits import EditedSpan
 from ..worlds import WorldRow, Worlds
-from .model import NOTHING, SUPPORTED, UNSUPPORTED
+from .model import STATES_NOTHING, SUPPORTED, UNSUPPORTED
 from .rows import AnswerRow, LabelledRange
 
 SPLITS = {"train": "train", "dev": "held_out"}
@@ -35,7 +35,7 @@ def make_world_answer(row: WorldRow) -> AnswerRow:
     if all(part.label is not None for part in row.sentences):
         labels["nli"] = ENTAILMENT if row.label else NOT_ENTAILMENT
     spans = tuple(EditedSpan(span.start, span.end, span.reason) for span in row.spans)
-    kinds: dict[int | None, int] = {1: SUPPORTED, 0: UNSUPPORTED, None: NOTHING}
+    kinds: dict[int | None, int] = {1: SUPPORTED, 0: UNSUPPORTED, None: STATES_NOTHING}
     ranges = tuple(LabelledRange(part.start, part.end, kinds[part.label]) for part in row.sentences)
     example = MultitaskExample(" ".join(row.knowledge), row.response, f"world:{row.change}", labels, spans)
     return AnswerRow(example, ranges, tuple(turn for turn in row.history if turn.strip())[-TURNS:])

@@ -12,7 +12,7 @@ from ..compact.multitask_model import HEADS, IGNORED
 from ..compact.public_pairs import ENTAILMENT, NOT_ENTAILMENT
 from ..synthesis.structured_edits import EditedSpan
 from ..written import WrittenPairs, WrittenRow
-from .model import NOTHING, SUPPORTED, UNSUPPORTED
+from .model import STATES_NOTHING, SUPPORTED, UNSUPPORTED
 from .rows import AnswerRow, LabelledRange
 
 TURNS = 2
@@ -38,7 +38,7 @@ def make_written_answer(row: WrittenRow) -> AnswerRow:
     spans = tuple(EditedSpan(span.start, span.end, span.reason) for span in row.spans)
     knowledge = "\n".join(row.knowledge)
     if row.states_nothing:
-        ranges = tuple(LabelledRange(part.start, part.end, NOTHING) for part in parts)
+        ranges = tuple(LabelledRange(part.start, part.end, STATES_NOTHING) for part in parts)
         return AnswerRow(MultitaskExample(knowledge, row.response, "written:nothing", {}, ()), ranges, history)
     labels = {"consistency": HEADS["consistency"][bool(spans)]}
     if len(parts) == 1:
@@ -51,6 +51,6 @@ def _label(part: Sentence, spans: tuple[EditedSpan, ...]) -> int:
     if any(span.start < part.end and part.start < span.end for span in spans):
         return UNSUPPORTED
     if part.text.endswith("?"):
-        return NOTHING
+        return STATES_NOTHING
     short = len(part.text.split()) <= COURTESY_WORDS and not any(character.isdigit() for character in part.text)
     return IGNORED if short and _COURTESY.search(part.text) else SUPPORTED

@@ -74,10 +74,10 @@ def split_apostrophes(sentence: AnnotatedSentence) -> AnnotatedSentence:
     """
     pieces = [_split_word(word) for word in sentence.words]
     keeper = [len(parts) - 1 if parts[-1] != "'" else 0 for parts in pieces]
-    kept_index, at = [], 0
-    for parts, kept in zip(pieces, keeper, strict=True):
-        kept_index.append(at + kept)
-        at += len(parts)
+    kept_index, first = [], 0
+    for parts, index in zip(pieces, keeper, strict=True):
+        kept_index.append(first + index)
+        first += len(parts)
     words, spaces, names = [], [], []
     pos, heads, deps = [], [], []
     for i, parts in enumerate(pieces):
@@ -86,10 +86,10 @@ def split_apostrophes(sentence: AnnotatedSentence) -> AnnotatedSentence:
         names += _stretch_tag(sentence.names[i], len(parts))
         if sentence.parse is not None:
             for j, part in enumerate(parts):
-                kept, mark = j == keeper[i], part in ("'", "’") and len(parts) > 1
+                is_kept, mark = j == keeper[i], part in ("'", "’") and len(parts) > 1
                 pos.append("PUNCT" if mark else sentence.parse.pos[i])
-                heads.append(kept_index[sentence.parse.heads[i]] if kept else kept_index[i])
-                deps.append(sentence.parse.deps[i] if kept else "punct" if mark else "dep")
+                heads.append(kept_index[sentence.parse.heads[i]] if is_kept else kept_index[i])
+                deps.append(sentence.parse.deps[i] if is_kept else "punct" if mark else "dep")
     parse = DependencyParse(tuple(pos), tuple(heads), tuple(deps)) if sentence.parse else None
     return replace(sentence, words=tuple(words), spaces=tuple(spaces), names=tuple(names), parse=parse)
 

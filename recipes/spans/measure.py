@@ -84,10 +84,10 @@ def _share_of_names_given(finder: SpanFinder, sentences: list[AnnotatedSentence]
 
 def _list_gold_names(sentence: AnnotatedSentence) -> Spans:
     """First character, one past the last, and type of every name."""
-    ranges, at = [], 0
+    ranges, offset = [], 0
     for word, space in zip(sentence.words, sentence.spaces, strict=True):
-        ranges.append((at, at + len(word)))
-        at += len(word) + space
+        ranges.append((offset, offset + len(word)))
+        offset += len(word) + space
     return [(ranges[start][0], ranges[end - 1][1], label) for start, end, label in list_names(sentence)]
 
 

@@ -175,8 +175,8 @@ class FactClaims:
         first = rng.choice(self._by_relation[relation])
         facts = [first]
         if kind != "fact":
-            at = _BRIDGES[relation][1] if bridge else rng.randint(0, 1)
-            joint = (first.subject, first.object)[at]
+            role = _BRIDGES[relation][1] if bridge else rng.randint(0, 1)
+            joint = (first.subject, first.object)[role]
             others = [
                 triple
                 for triple in self._list_known(joint)

@@ -49,20 +49,20 @@ def find_negatable_verbs(text: str) -> list[NegatableVerb]:
     return verbs
 
 
-def negate_at(text: str, at: NegatableVerb, contracted: bool) -> str:
-    """``text`` with the negation at ``at`` taken out, or one put in: "n't" when ``contracted``, else "not".
+def negate_at(text: str, verb: NegatableVerb, contracted: bool) -> str:
+    """``text`` with the negation at ``verb`` taken out, or one put in: "n't" when ``contracted``, else "not".
 
     >>> verb = find_negatable_verbs("he can swim")[0]
     >>> negate_at("he can swim", verb, contracted=True), negate_at("he can swim", verb, contracted=False)
     ("he can't swim", 'he can not swim')
     """
-    if at.negated:
-        replacement = at.verb
-    elif contracted and at.verb not in _NEVER_CONTRACTED:
-        replacement = "can't" if at.verb == "can" else f"{at.verb}n't"
+    if verb.negated:
+        replacement = verb.verb
+    elif contracted and verb.verb not in _NEVER_CONTRACTED:
+        replacement = "can't" if verb.verb == "can" else f"{verb.verb}n't"
     else:
-        replacement = f"{at.verb} not"
-    return text[: at.start] + replacement + text[at.end :]
+        replacement = f"{verb.verb} not"
+    return text[: verb.start] + replacement + text[verb.end :]
 
 
 def negate(text: str, rng: random.Random) -> str | None:

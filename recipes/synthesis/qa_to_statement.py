@@ -96,11 +96,11 @@ def find_preposition(context: str, start: int) -> str:
     return match.group(1).lower() if match else ""
 
 
-def declare(question: str, answer: str, before: str, known: set[str]) -> str | None:
+def declare(question: str, answer: str, before: str, vocabulary: set[str]) -> str | None:
     """The declarative form of a question with its answer, or None when no rule fits.
 
-    ``before`` is the preposition to put before an answer of place or time, ``known`` the lower-cased words of the text
-    that answers the question.
+    ``before`` is the preposition to put before an answer of place or time, ``vocabulary`` the lower-cased words of the
+    text that answers the question.
 
     >>> declare("When did the oil crisis begin", "October 1973", "in", {"began"})
     'the oil crisis began in October 1973'
@@ -117,25 +117,25 @@ def declare(question: str, answer: str, before: str, known: set[str]) -> str | N
     if date or low[0] in ("when", "where"):
         skip = len(date.group().split()) if date else 1
         lead = low[0] if low[0] in _PREPOSITIONS else before
-        return _declare_adverbial(words[skip:], answer, lead or ("in" if date or low[0] == "when" else ""), known)
+        return _declare_adverbial(words[skip:], answer, lead or ("in" if date or low[0] == "when" else ""), vocabulary)
     if len(words) < 3:
         return None
     if low[0] in _PREPOSITIONS and low[1] in ("what", "which", "whom", "how"):
         verb_index = next((i for i in range(2, min(6, len(words))) if low[i] in _DO | _BE), None)
-        return _declare_adverbial(words[verb_index:], answer, low[0], known) if verb_index is not None else None
+        return _declare_adverbial(words[verb_index:], answer, low[0], vocabulary) if verb_index is not None else None
     if low[0] not in ("who", "what", "which"):
         return _declare_trailing(words, low, answer)
     if low[1] in _BE:
         return _declare_copula(words[1], words[2:], answer)
     if low[1] in _DO:
-        return _declare_do_support(words[1:], answer, known, beside=True)
+        return _declare_do_support(words[1:], answer, vocabulary, beside=True)
     if low[1] in _AUX:
         return f"{answer} {' '.join(words[1:])}" if _is_participle(words[2]) or low[2] == "been" else None
     if low[0] == "who":
         return f"{answer} {' '.join(words[1:])}"
     for verb_index in range(2, min(5, len(words) - 1)):
         if low[verb_index] in _DO:
-            return _declare_do_support(words[verb_index:], answer, known, beside=True)
+            return _declare_do_support(words[verb_index:], answer, vocabulary, beside=True)
         adjective = (
             words[verb_index + 1].islower() and low[verb_index + 1] not in _NOUN_NEXT and low[-1] not in _PREPOSITIONS
         )
@@ -162,7 +162,7 @@ def _declare_how_many(words: list[str], low: list[str], answer: str) -> str | No
     return None
 
 
-def _declare_adverbial(words: list[str], answer: str, before: str, known: set[str]) -> str | None:
+def _declare_adverbial(words: list[str], answer: str, before: str, vocabulary: set[str]) -> str | None:
     """When, where, in what year: the answer goes to the end, after its preposition."""
     if len(words) < 3:
         return None
@@ -170,7 +170,7 @@ def _declare_adverbial(words: list[str], answer: str, before: str, known: set[st
     led = answer.split(" ", 1)[0].lower() in _PREPOSITIONS
     tail = f"{before} {answer}" if before and not led else answer
     if verb in _DO:
-        return _declare_do_support(words, tail, known, beside=False)
+        return _declare_do_support(words, tail, vocabulary, beside=False)
     if verb not in _BE:
         return None
     participle = next((i for i in range(1, len(rest)) if _is_participle(rest[i])), len(rest))
@@ -194,15 +194,15 @@ def _declare_copula(verb: str, rest: list[str], answer: str) -> str | None:
     return " ".join([answer, verb, *rest])
 
 
-def _declare_do_support(words: list[str], tail: str, known: set[str], *, beside: bool) -> str | None:
+def _declare_do_support(words: list[str], tail: str, vocabulary: set[str], *, beside: bool) -> str | None:
     """``did … verb …`` with the verb inflected; ``tail`` goes right after the verb (``beside``) or to the end.
 
-    The verb is the first word whose inflected form is in ``known``, or else the last word of a short question.
+    The verb is the first word whose inflected form is in ``vocabulary``, or else the last word of a short question.
     """
     auxiliary, rest = words[0].lower(), words[1:]
     for verb_index in range(1, len(rest)):
         short = verb_index == len(rest) - 1 <= 2 and not any(word.lower() in _PREPOSITIONS for word in rest)
-        form = _inflect(rest[verb_index], auxiliary, None if short else known)
+        form = _inflect(rest[verb_index], auxiliary, None if short else vocabulary)
         if form:
             after = rest[verb_index + 1 :]
             if beside and not (after and after[-1].lower() in _PREPOSITIONS):
@@ -211,8 +211,8 @@ def _declare_do_support(words: list[str], tail: str, known: set[str], *, beside:
     return None
 
 
-def _inflect(word: str, did: str, known: set[str] | None) -> str | None:
-    """The form of ``word`` that ``did`` requires, if ``known`` contains it; the regular form when ``known`` is None."""
+def _inflect(word: str, did: str, vocabulary: set[str] | None) -> str | None:
+    """The form of ``word`` that ``did`` requires, if ``vocabulary`` contains it; the regular form when it is None."""
     if not (word.islower() and word.isalpha() and len(word) > 1) or did == "do":
         return None
     if did == "did" and word in _PAST:
@@ -220,9 +220,9 @@ def _inflect(word: str, did: str, known: set[str] | None) -> str | None:
     ending = "s" if did == "does" else "ed"
     forms = [word + ending, word[:-1] + f"i{'es' if did == 'does' else 'ed'}"]
     forms += [f"{word}es"] if did == "does" else [f"{word}d", f"{word}{word[-1]}ed"]
-    if known is None:
+    if vocabulary is None:
         return f"{word}d" if did == "did" and word.endswith("e") else forms[0]
-    return next((form for form in forms if form in known), None)
+    return next((form for form in forms if form in vocabulary), None)
 
 
 def _is_participle(word: str) -> bool:

@@ -149,8 +149,8 @@ def _list_others(scene: Scene, field: Field, rng: random.Random) -> list[tuple[s
     if isinstance(kind, Quantity):
         others.append(("unit", "number", kind.draw_other_unit(value, rng)))
     others.append((kind.change, kind.reason, kind.draw_other(value, rng)))
-    known = kind.identify(value)
-    return [other for other in others if other[2] is not None and kind.identify(other[2]) != known]
+    identity = kind.identify(value)
+    return [other for other in others if other[2] is not None and kind.identify(other[2]) != identity]
 
 
 def _list_other_states(kind: FeatureKind, value: State, rng: random.Random) -> list[tuple[str, str, Any]]:

@@ -158,7 +158,7 @@ def draw_domain(written: Sequence[Domain], unseen: bool, rng: random.Random) -> 
     """Draw a domain.
 
     Args:
-        written: Domains of which some fields may be taken.
+        written: Domains whose fields may be taken.
         unseen: Whether it consists of the concepts that are never trained on.
         rng: What it is a function of.
     """

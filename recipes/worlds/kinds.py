@@ -430,7 +430,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class FeatureKind(FieldKind):
-    """A feature with two or more states, of which wordings have an alternative each; perhaps with a value."""
+    """A feature with two or more states, each with an alternative in the wordings; perhaps with a value."""
 
     states: int
     inner: FieldKind | None = None

@@ -91,7 +91,7 @@ def write_measure(number: float, unit: str, rng: random.Random) -> str:
 
 
 def convert_measure(number: float, unit: str, rng: random.Random) -> str | None:
-    """Write a measure in another unit or in a set phrase; None where there is no usual one."""
+    """Write a measure in another unit or in a set phrase; None without a usual one."""
     forms = list(_WHOLE.get((unit, int(number)), ())) if number == int(number) else []
     for small, large, factor in _LARGER:
         if unit == small and number > factor and number % factor == 0:

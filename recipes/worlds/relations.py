@@ -59,24 +59,24 @@ def _unwrap(scene: Scene, key: str) -> tuple[FieldKind, Any, bool]:
 
 def _near(kind: FieldKind, value: Any, above: bool, rng: random.Random) -> Any | None:
     """Draw a value on one side of another, never equal to it."""
-    sign = 1 if above else -1
+    direction = 1 if above else -1
     if isinstance(kind, Money):
         step = rng.choice((100, 200, 500, 500, 1000, 1500, 50, 1)) if value >= 2000 else rng.choice((50, 100, 200))
-        moved = value + sign * step
+        moved = value + direction * step
         return moved if moved > 0 else None
     if isinstance(kind, ClockKind):
-        moved = value + sign * rng.choice((15, 30, 30, 45, 60, 60, 90, 120))
+        moved = value + direction * rng.choice((15, 30, 30, 45, 60, 60, 90, 120))
         return moved if 0 <= moved < 1440 else None
     if isinstance(kind, Quantity):
         number, unit = value
         step = number * rng.choice((0.1, 0.25, 0.5, 0.5, 1)) if number >= 8 else rng.choice((1, 1, 2))
-        moved = round(number + sign * step)
+        moved = round(number + direction * step)
         return (moved, unit) if moved > 0 and moved != number else None
     if isinstance(kind, Count):
-        moved = value + sign * rng.choice((1, 1, 2, 3, 5))
+        moved = value + direction * rng.choice((1, 1, 2, 3, 5))
         return moved if moved > 0 else None
     if isinstance(kind, Percent):
-        moved = value + sign * rng.choice((1, 2, 5))
+        moved = value + direction * rng.choice((1, 2, 5))
         return moved if 0 < moved < 100 else None
     return None
 
@@ -148,11 +148,11 @@ def _list_results(
 ) -> Facts:
     """Return the result as ``r``, and as derived falsehoods the others that differ from it."""
     true = Filled({**slots, "r": _write(kind, result, scene, form)})
-    known = kind.identify(result)
+    identity = kind.identify(result)
     falsehoods = [
         Falsehood("derived", reason, Filled({**slots, "r": _write(kind, other, scene, form)}), {"r": reason})
         for other in others
-        if kind.identify(other) != known
+        if kind.identify(other) != identity
     ]
     return true, falsehoods
 
@@ -242,10 +242,10 @@ def _derive_offset(scene: Scene, relation: Relation, rng: random.Random) -> Fact
     """Say the time that is an offset before or after another time."""
     (number, unit), anchor = (_unwrap(scene, key)[1] for key in relation.of)
     minutes = int(number * {"minutes": 1, "hours": 60}[unit])
-    sign = 1 if relation.options.get("after") else -1
-    others = [anchor - sign * minutes, anchor, anchor + sign * minutes + rng.choice((-15, 15, 30))]
+    direction = 1 if relation.options.get("after") else -1
+    others = [anchor - direction * minutes, anchor, anchor + direction * minutes + rng.choice((-15, 15, 30))]
     form = rng.getrandbits(30)
-    return _list_results(_CLOCK, {}, anchor + sign * minutes, others, scene, form, "date")
+    return _list_results(_CLOCK, {}, anchor + direction * minutes, others, scene, form, "date")
 
 
 def _derive_duration(scene: Scene, relation: Relation, rng: random.Random) -> Facts | None:

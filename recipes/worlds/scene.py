@@ -100,7 +100,7 @@ def draw_scene(domain: Domain, split: str, size: int, with_other: bool, rng: ran
 
 
 def _sample_fields(domain: Domain, keys: Sequence[str], number: int, rng: random.Random) -> list[str]:
-    """Sample fields; half of the time those of a relation, and those that have a rival, come first."""
+    """Sample fields; half of the time the fields of a relation, and fields with a rival, come first."""
     chosen: list[str] = []
     if domain.relations:
         for relation in rng.sample(domain.relations, min(len(domain.relations), rng.choice((0, 1, 2, 3)))):

@@ -20,14 +20,14 @@ DRAWN, UNSEEN = "drawn", "drawn_unseen"
 SHARED = "_venue"
 """Fields that several training domains have in common."""
 MIN_WORDINGS = 4
-"""Of a list with fewer wordings none is held out."""
+"""No wording of a shorter list is held out."""
 FOLDER = Path(__file__).parent / "domains"
 TRAIN, HELD, CONCEPTS = "train", "held_out", "held_out_concepts"
 
 
 @dataclass(frozen=True, slots=True)
 class Wordings:
-    """Wordings of an answer, split into those of training and those that are held out."""
+    """Wordings of an answer, split into training and held-out ones."""
 
     train: tuple[Wording, ...]
     held_out: tuple[Wording, ...]
@@ -63,7 +63,7 @@ class Field:
     say: tuple[Wording, ...]
     answers: Wordings
     acts: tuple[str, ...]
-    """Of a person: what this person does, as a predicate."""
+    """What a person does, as a predicate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class Worlds:
                 ``held_out_concepts`` for domains drawn of concepts that are not in training.
 
         Raises:
-            ValueError: If there is no such split.
+            ValueError: The split is unknown.
         """
         if split not in (TRAIN, HELD, CONCEPTS):
             raise ValueError(f"No split {split!r}; there are {TRAIN!r}, {HELD!r} and {CONCEPTS!r}")

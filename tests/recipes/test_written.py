@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.recipes.reader.model import NOTHING, SUPPORTED, UNSUPPORTED
+from groundwire.recipes.reader.model import STATES_NOTHING, SUPPORTED, UNSUPPORTED
 from groundwire.recipes.reader.written_source import make_written_answer
 from groundwire.recipes.written import WrittenPairs, WrittenRow, WrittenSpan, read_documents, write_labelled_rows
 from groundwire.recipes.written.documents import parse_answer, parse_document
@@ -88,9 +88,9 @@ def test_sentences_are_labelled_by_their_spans() -> None:
     start = response.index("5")
     row = WrittenRow(("It opens at 9, closes at 4.",), (), response, (WrittenSpan(start, start + 1, "number"),))
     labels = [part.label for part in make_written_answer(row).ranges]
-    assert labels == [-100, SUPPORTED, UNSUPPORTED, NOTHING]
+    assert labels == [-100, SUPPORTED, UNSUPPORTED, STATES_NOTHING]
     nothing = make_written_answer(WrittenRow(row.knowledge, (), "Sorry, I don't know.", (), states_nothing=True))
-    assert [part.label for part in nothing.ranges] == [NOTHING]
+    assert [part.label for part in nothing.ranges] == [STATES_NOTHING]
 
 
 def test_every_document_of_the_project_can_be_drawn() -> None:

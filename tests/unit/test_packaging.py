@@ -77,14 +77,6 @@ def test_all_but_an_editable_installation_require_the_models(
     assert added == {"dependencies": provider["models"] if required else []}
 
 
-def test_what_users_install_has_at_most_57_000_lines() -> None:
-    """Lines that are not blank, in the modules of the wheel of groundwire; the recipes have a wheel of their own."""
-    files = wheels.list_sources(ROOT)
-    assert not any(name.startswith("groundwire/recipes") for name in files)
-    modules = [file.read_text(encoding="utf-8") for name, file in files.items() if name.endswith(".py")]
-    assert sum(bool(line.strip()) for module in modules for line in module.splitlines()) <= 57_000
-
-
 def test_every_package_is_in_one_of_the_wheels() -> None:
     inside = {*wheels.list_sources(ROOT), *wheels.list_sources(wheels.RECIPES)}
     packages = {link.name for link in (ROOT / "groundwire").iterdir() if link.is_symlink()}

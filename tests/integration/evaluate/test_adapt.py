@@ -86,7 +86,7 @@ Adapted = tuple[Path, AdaptationReport, list[Example]]
 def test_what_the_rows_teach_is_found_on_rows_that_were_held_out(adapted: Adapted) -> None:
     _, result, _ = adapted
     counts = result.rows
-    assert counts.consistent + counts.inconsistent + counts.unscored == counts.given == 160
+    assert counts.consistent + counts.inconsistent + counts.unscored == counts.total == 160
     assert min(counts.consistent, counts.inconsistent) > 70
     assert result.before == "calibration"  # the bundle has none
     assert result.written == "head"
