@@ -26,9 +26,9 @@ from groundwire.recipes.reader.examples import ReaderExamples
 from groundwire.recipes.reader.feed import FILL, make_local_batches, make_worker_batches
 from groundwire.recipes.reader.loss import ReaderLoss, compute_head_logits, compute_losses, compute_ranking_loss
 from groundwire.recipes.reader.model import (
-    NOTHING,
     SENTENCE_HEAD,
     SENTENCE_IDS,
+    STATES_NOTHING,
     SUPPORTED,
     UNSUPPORTED,
     build_reader,
@@ -88,7 +88,7 @@ def test_sentences_and_spans_line_up_with_tokens(tokens: PreTrainedTokenizerFast
         for sentence in (1, 2, 3)
     ]
     assert by_sentence == [["hello", "!"], ["it", "opens", "at", "ten", "."], ["it", "is", "in", "leeds", "."]]
-    assert row[SENTENCE_HEAD] == [NOTHING, UNSUPPORTED, SUPPORTED]
+    assert row[SENTENCE_HEAD] == [STATES_NOTHING, UNSUPPORTED, SUPPORTED]
     labelled = [(p, label) for p, label in zip(pieces, row[TOKEN_HEAD], strict=True) if label != IGNORED]
     assert [piece for piece, _ in labelled] == [piece for part in by_sentence for piece in part]
     assert [p for p, label in labelled if label == TOKEN_LABELS.index("number")] == ["ten"]
@@ -98,10 +98,10 @@ def test_sentences_and_spans_line_up_with_tokens(tokens: PreTrainedTokenizerFast
     ("example", "labels"),
     [
         (MultitaskExample("k", "One. Two.", "x", {"consistency": "consistent"}), [SUPPORTED, SUPPORTED]),
-        (MultitaskExample("k", "One. Is it?", "x", {"consistency": "consistent"}), [SUPPORTED, NOTHING]),
+        (MultitaskExample("k", "One. Is it?", "x", {"consistency": "consistent"}), [SUPPORTED, STATES_NOTHING]),
         (MultitaskExample("k", "One. Two.", "x", {"consistency": "inconsistent"}), [IGNORED, IGNORED]),
         (MultitaskExample("k", "Is it?", "x", {"consistency": "inconsistent"}), [UNSUPPORTED]),
-        (MultitaskExample("k", "Hello there!", "chat", {}, ()), [NOTHING]),
+        (MultitaskExample("k", "Hello there!", "chat", {}, ()), [STATES_NOTHING]),
         (MultitaskExample("k", "One.", "x", {"nli": "entailment"}), []),
         (MultitaskExample("k", None, "x", {"verifiability": "verifiable"}), []),
     ],
@@ -146,7 +146,7 @@ def test_the_sentence_loss_is_the_weighted_mean_of_labelled_sentences(tokens: Pr
     assert row is not None
     batch, reader = collate([row] * 2, FILL), make_tiny().eval()
     log_probs = compute_head_logits(reader, batch)[SENTENCE_HEAD][0].log_softmax(-1)
-    expected = -(0.7 * log_probs[0, NOTHING] + 2 * log_probs[1, UNSUPPORTED] + log_probs[2, SUPPORTED]) / 3.7
+    expected = -(0.7 * log_probs[0, STATES_NOTHING] + 2 * log_probs[1, UNSUPPORTED] + log_probs[2, SUPPORTED]) / 3.7
     assert compute_losses(reader, batch)[1].item() == pytest.approx(expected.item(), rel=1e-5)
 
 
@@ -206,7 +206,7 @@ def test_sentences_around_an_answer_keep_its_labels() -> None:
             parts = {whole[part.start : part.end].rstrip("."): part.label for part in answer.ranges}
             assert next(kind for part, kind in parts.items() if part.startswith("It opens")) == label
             assert all(
-                kind == (NOTHING if part == "Hi there!" else label if "It op" in part else SUPPORTED)
+                kind == (STATES_NOTHING if part == "Hi there!" else label if "It op" in part else SUPPORTED)
                 for part, kind in parts.items()
             )
         assert "nli" not in good.example.labels
