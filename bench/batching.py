@@ -29,10 +29,10 @@ from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.protocol import Outcome
 
-from . import common
-from .common import Timing, check, interleaved, timed
-from .dialogues import Dialogue, distinct
-from .observed import Observed
+from .support import common
+from .support.common import Timing, check, interleaved, timed
+from .support.dialogues import Dialogue, distinct
+from .support.observed import Observed
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 WINDOWS = 64

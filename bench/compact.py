@@ -34,12 +34,13 @@ from groundwire.generation import BeamSearch
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
 
-from . import common, growth, pytorch_comparison
-from .common import PerformanceTarget, Timing, check
-from .dialogues import Dialogue, distinct, examples
-from .fresh import Start
-from .observed import Observed, Stage
-from .pytorch_comparison import PyTorchComparison
+from . import growth
+from .support import common, pytorch_comparison
+from .support.common import PerformanceTarget, Timing, check
+from .support.dialogues import Dialogue, distinct, examples
+from .support.fresh import Start
+from .support.observed import Observed, Stage
+from .support.pytorch_comparison import PyTorchComparison
 
 CALLERS = 8
 """Threads that score at the same time."""
@@ -148,7 +149,7 @@ def main(
 
 def fresh(bundle: str, threads: int, max_new_tokens: int) -> Start:
     """Load and score in a new process."""
-    command = [sys.executable, "-m", "bench.fresh", bundle, str(threads), str(max_new_tokens)]
+    command = [sys.executable, "-m", "bench.support.fresh", bundle, str(threads), str(max_new_tokens)]
     process = subprocess.run(command, cwd=common.ROOT, check=True, capture_output=True)
     return msgspec.json.decode(process.stdout, type=Start)
 
@@ -287,7 +288,7 @@ def _close(left: float | None, right: float | None) -> bool:
 
 
 def _tiny_bundle(work: Path) -> Path:
-    from . import models
+    from .support import models
 
     return models.bundle(work, models.checkpoints(work, models.TINY), "int8").directory
 

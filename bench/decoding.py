@@ -36,8 +36,8 @@ from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.models.response_generator import ResponseGenerator
 from groundwire.runtime.ort.session import DeviceProfile
 
-from . import common, models
-from .common import PerformanceTarget, Timing, check, interleaved
+from .support import common, models
+from .support.common import PerformanceTarget, Timing, check, interleaved
 
 BEAMS = 4
 Runs = dict[str, Callable[[], object]]

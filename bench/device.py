@@ -42,9 +42,9 @@ from groundwire.runtime.protocol import CaptureCounts, Outcome
 from tests.support import cuda_double
 from tests.support.cuda_double import Counts
 
-from . import common
-from .common import check
-from .dialogues import distinct
+from .support import common
+from .support.common import check
+from .support.dialogues import distinct
 
 
 class Work(msgspec.Struct, frozen=True):

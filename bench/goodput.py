@@ -23,9 +23,9 @@ import typer
 from groundwire.engine import Engine, LoadOptions, Options, Pending, Score
 from groundwire.engine.schema.validation import make_request
 
-from . import common
-from .common import PerformanceTarget, check
-from .dialogues import Dialogue, distinct
+from .support import common
+from .support.common import PerformanceTarget, check
+from .support.dialogues import Dialogue, distinct
 
 BURST = 4
 OVERLOAD = 2.5

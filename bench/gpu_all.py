@@ -42,9 +42,9 @@ import typer
 from groundwire.evaluate.speed.records import make_report
 from groundwire.runtime.cores import usable_cores
 
-from . import common
 from .gpu.setup import ROLES, SPANS, Setup, find_gpu, is_double
 from .gpu.stages import Record, Stage, read_done, run_stages
+from .support import common
 
 COMPARED = tuple(role for role in ROLES if role != "detector.verifiability")
 """Roles that are measured by themselves: of two with the same architecture one."""

@@ -30,8 +30,8 @@ from scipy.sparse import csr_matrix
 from groundwire.repair.kg import KnowledgeGraph
 from groundwire.runtime.triples import Triple
 
-from . import common, fresh_graph
-from .common import PerformanceTarget, Timing, check
+from .support import common, fresh_graph
+from .support.common import PerformanceTarget, Timing, check
 
 SEED = 20_150
 TRIPLES, ENTITIES, RELATIONS = 310_116, 14_541, 237
@@ -265,7 +265,7 @@ def _one_by_one(subjects: dict[str, Callable[[str], object]], inputs: Sequence[s
 
 
 def _load(path: Path) -> fresh_graph.Load:
-    command = [sys.executable, "-m", "bench.fresh_graph", str(path)]
+    command = [sys.executable, "-m", "bench.support.fresh_graph", str(path)]
     done = subprocess.run(command, cwd=common.ROOT, check=True, stdout=subprocess.PIPE)
     return msgspec.json.decode(done.stdout, type=fresh_graph.Load)
 

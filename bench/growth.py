@@ -14,10 +14,10 @@ import sys
 import msgspec
 import numpy as np
 
-from . import common
-from .common import check
-from .dialogues import distinct
-from .memory import hide, in_use_mb, resident_mb
+from .support import common
+from .support.common import check
+from .support.dialogues import distinct
+from .support.memory import hide, in_use_mb, resident_mb
 
 POINTS = 50
 

@@ -30,8 +30,8 @@ import typer
 from groundwire.engine import Engine
 from groundwire.runtime.local import LocalRuntime
 
-from . import common
-from .dialogues import Dialogue, distinct, examples
+from .support import common
+from .support.dialogues import Dialogue, distinct, examples
 
 METRICS: dict[str, Any] = {"fast": ["fast"], "default": None, "all": ["all"]}
 THREADS = {"MainThread": "caller", "groundwire-loop": "scheduler", "groundwire-tasks": "metrics"}

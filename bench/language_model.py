@@ -34,9 +34,9 @@ from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
 
-from . import common, models
-from .common import PerformanceTarget, Timing, check, interleaved
-from .fresh_pmi import Peer, Sample, Texts, Words, texts
+from .support import common, models
+from .support.common import PerformanceTarget, Timing, check, interleaved
+from .support.fresh_pmi import Peer, Sample, Texts, Words, texts
 
 EXACT = 1e-3
 """Nats: largest difference of a float32 log-probability from PyTorch's."""
@@ -137,7 +137,7 @@ def weight_bytes(bundle: Bundle) -> int:
 
 def fresh(side: str, source: Path, threads: int, words: Words, vocabulary: int) -> Sample:
     """Return the measurement of one fresh process."""
-    command = [sys.executable, "-m", "bench.fresh_pmi", side, source, threads, *words, vocabulary]
+    command = [sys.executable, "-m", "bench.support.fresh_pmi", side, source, threads, *words, vocabulary]
     done = subprocess.run([*map(str, command)], cwd=common.ROOT, capture_output=True, text=True, check=False)
     check(done.returncode == 0, f"the fresh process of the {side} failed: {done.stderr.strip()[-400:]}")
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=Sample)

@@ -25,8 +25,8 @@ import typer
 from groundwire.engine import Engine, LoadOptions
 from groundwire.runtime.ort.session import Session
 
-from . import common
-from .dialogues import examples
+from .support import common
+from .support.dialogues import examples
 
 GROUPS: dict[str, str | None] = {"fast": "fast", "default": None, "all": "all"}
 """The groups of metrics, and how ``score`` is asked for them."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from groundwire.runtime import _native
 from tests.reference import beam_search, packing, spans
 
-from . import common
+from .support import common
 
 SEED = 20_211
 

@@ -16,8 +16,8 @@ import typer
 from groundwire.engine import Engine, LoadOptions
 from groundwire.repair import Critic, KnowledgeGraph, Refinement, Refiner
 
-from . import common
-from .common import PerformanceTarget, Timing, check
+from .support import common
+from .support.common import PerformanceTarget, Timing, check
 
 DIALOGUES = common.ROOT / "examples" / "graph_dialogues.jsonl"
 FILMS = common.ROOT / "examples" / "films.tsv"

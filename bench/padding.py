@@ -36,8 +36,8 @@ from groundwire.runtime.ort.blocks import cut_rows
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.protocol import Outcome
 
-from . import common
-from .dialogues import Dialogue, distinct, examples
+from .support import common
+from .support.dialogues import Dialogue, distinct, examples
 
 WINDOW = 512
 """Tokens of the papers' models."""

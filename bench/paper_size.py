@@ -30,12 +30,12 @@ from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.session import DeviceProfile
 
-from . import common, every_call, models, pieces
-from .common import PerformanceTarget
-from .dialogues import Dialogue, examples
-from .every_call import EveryCall, Exactness, Request
-from .peer import Torch
-from .pieces import Piece
+from .support import common, every_call, models, pieces
+from .support.common import PerformanceTarget
+from .support.dialogues import Dialogue, examples
+from .support.every_call import EveryCall, Exactness, Request
+from .support.peer import Torch
+from .support.pieces import Piece
 
 ROLES = ("qa", "nli", "qg")
 PARTS = (*ROLES, "q2")

@@ -36,10 +36,10 @@ from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.ort.session import Array, DeviceProfile, Session
 from groundwire.runtime.tokenization import Window
 
-from . import common, models
-from .common import PerformanceTarget, Timing, check
-from .peer import Torch
-from .pieces import EXACT, QUESTION, make_ids
+from .support import common, models
+from .support.common import PerformanceTarget, Timing, check
+from .support.peer import Torch
+from .support.pieces import EXACT, QUESTION, make_ids
 
 TASKS = {"qa": "question-answering", "nli": "text-classification", "detector.consistency": "text-classification"}
 """Encoders, with what optimum calls their task."""

@@ -29,8 +29,8 @@ from groundwire.runtime.calls import Call
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 
-from . import common
-from .dialogues import distinct
+from .support import common
+from .support.dialogues import distinct
 
 GAIN = 1.8
 """Two processes over one, on two cores, at least."""

@@ -23,9 +23,9 @@ import typer
 
 from groundwire.engine import Engine
 
-from . import common
-from .common import PerformanceTarget, check
-from .dialogues import Dialogue, distinct
+from .support import common
+from .support.common import PerformanceTarget, check
+from .support.dialogues import Dialogue, distinct
 
 PARTS = 50
 SAMPLE = 10

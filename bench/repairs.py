@@ -28,7 +28,7 @@ from groundwire.repair import KnowledgeGraph, Refinement, RefineOptions, Refiner
 from groundwire.repair.nph import steps
 from groundwire.runtime.triples import Triple
 
-from . import common
+from .support import common
 
 SEED = 11
 

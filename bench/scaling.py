@@ -22,8 +22,8 @@ from rich.progress import track
 from groundwire.engine import Engine, LoadOptions, Options
 from groundwire.engine.schema.options import Q2Options
 
-from . import common
-from .dialogues import examples
+from .support import common
+from .support.dialogues import examples
 
 EXPONENT = 1.1
 """What the exponents may be at most."""

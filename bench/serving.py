@@ -32,9 +32,9 @@ import typer
 from groundwire.engine import Engine, Options
 from tests.support.server import start_server
 
-from . import common
-from .common import PerformanceTarget, Timing, check
-from .dialogues import Dialogue, distinct
+from .support import common
+from .support.common import PerformanceTarget, Timing, check
+from .support.dialogues import Dialogue, distinct
 
 Names: TypeAlias = Sequence[str]
 Ask: TypeAlias = Callable[[Dialogue], object]

@@ -31,9 +31,9 @@ import typer
 
 from tests.support.server import Server, start_server
 
-from . import common
-from .common import PerformanceTarget, check
-from .dialogues import distinct
+from .support import common
+from .support.common import PerformanceTarget, check
+from .support.dialogues import distinct
 
 POINTS = 200
 CLIENTS = 16

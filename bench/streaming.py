@@ -25,8 +25,8 @@ from groundwire.engine.schema.results import Timings
 from groundwire.guard import Guard, Policy, SentenceEvent
 from groundwire.guard.policies import OUTCOMES
 
-from . import common
-from .dialogues import Dialogue, distinct
+from .support import common
+from .support.dialogues import Dialogue, distinct
 
 SENTENCES = 4
 METRICS: dict[str, tuple[str, ...] | str] = {

@@ -25,7 +25,7 @@ from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.datasets.examples import Example, sample_examples
 from groundwire.evaluate.report.drawing import CONSISTENT, FAINT, INK, WIDE, Drawing, finish_drawing, open_figure
 
-from . import common
+from .support import common
 
 GROUPS: dict[str, str | Sequence[str] | None] = {"fast": "fast", "default": None, "all": "all"}
 """The groups of metrics that have a verdict, and how ``score`` is asked for them. So has every further fusion of the

@@ -28,8 +28,8 @@ from groundwire.recipes.written.rows import iterate_rows
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.protocol import RoleInfo
 
-from . import common
-from .dialogues import Dialogue, distinct
+from .support import common
+from .support.dialogues import Dialogue, distinct
 
 KNOWLEDGE = (
     "The Eiffel Tower was completed on 31 March 1889 after two years, two months and five days. It is 330 metres "

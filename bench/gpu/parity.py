@@ -10,7 +10,7 @@ from groundwire.runtime.bundle import Bundle
 from groundwire.runtime.certify import certify
 from groundwire.runtime.ort.device import Device, parse_device
 
-from ..dialogues import distinct
+from ..support.dialogues import distinct
 from .setup import Setup, is_double
 from .stages import Save, Skipped
 

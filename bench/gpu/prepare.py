@@ -19,7 +19,7 @@ from groundwire.runtime.bundle import MANIFEST, Bundle
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.manifest import TargetRole
 
-from .. import models, spans
+from ..support import models, spans
 from .setup import SPANS, Setup
 from .stages import Save
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from .. import common
-from ..common import PerformanceTarget
+from ..support import common
+from ..support.common import PerformanceTarget
 from .predictions import PROCESS_GIB, RESPONSE_TOKENS, RESPONSES_PER_SECOND, Prediction, compare_predictions
 from .stages import Record
 from .work import Efficiency, rate_work

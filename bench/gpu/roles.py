@@ -12,8 +12,8 @@ import torch
 
 from groundwire.runtime.ort.session import Array
 
-from .. import common, models
-from ..common import Timing
+from ..support import common, models
+from ..support.common import Timing
 from .setup import Launches, Setup, count_launches, is_double
 from .sides import STEPS, Sides, Tensors, load_model, make_sides
 from .stages import Save, Skipped, noted

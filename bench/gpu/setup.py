@@ -16,8 +16,8 @@ from groundwire.runtime.manifest import TargetName
 from groundwire.runtime.ort.device import choose_device
 from groundwire.runtime.ort.session import DeviceProfile
 
-from .. import common
-from ..models import NAMES, PAPER, TINY, Precision, Size, exporter
+from ..support import common
+from ..support.models import NAMES, PAPER, TINY, Precision, Size, exporter
 from .stages import Skipped
 
 ROLES = tuple(NAMES)

@@ -28,9 +28,9 @@ from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.ort.session import Array, Graph
 from groundwire.runtime.tokenization import Window
 
-from ..common import check
-from ..fresh_pmi import Words
-from ..pieces import QUESTION
+from ..support.common import check
+from ..support.fresh_pmi import Words
+from ..support.pieces import QUESTION
 from .setup import Setup
 from .work import find_repeats, once
 

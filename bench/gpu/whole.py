@@ -24,10 +24,11 @@ from groundwire.generation import BeamSearch
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.protocol import CaptureCounts
 
-from .. import common, every_call, models, paper_size
-from ..common import Timing, check
-from ..dialogues import distinct
-from ..pieces import QUESTION
+from .. import paper_size
+from ..support import common, every_call, models
+from ..support.common import Timing, check
+from ..support.dialogues import distinct
+from ..support.pieces import QUESTION
 from .counting import GpuMemory, count_qa_tokens, count_token_gflop, read_gpu_memory, read_thread_seconds
 from .predictions import WORKLOAD
 from .setup import SPANS, Launches, Setup, count_launches, is_double

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.common import ROOT
 from bench.gpu.processes import CONTEXT_GIB
+from bench.support.common import ROOT
 
 
 def test_the_measurement_counts_kernels(tmp_path: Path) -> None:

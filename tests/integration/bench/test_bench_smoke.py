@@ -17,7 +17,6 @@ from bench import (
     host,
     language_model,
     model_work,
-    models,
     native,
     padding,
     paper_size,
@@ -27,9 +26,10 @@ from bench import (
     tiers,
 )
 from bench import values as values_benchmark
-from bench.common import RESULTS, ROOT, PerformanceTarget, Timing, WrongAnswer, interleaved
-from bench.dialogues import distinct, examples
 from bench.native import Case
+from bench.support import models
+from bench.support.common import RESULTS, ROOT, PerformanceTarget, Timing, WrongAnswer, interleaved
+from bench.support.dialogues import distinct, examples
 from groundwire.guard import Policy
 from groundwire.guard.policies import OUTCOMES
 
@@ -180,7 +180,7 @@ def test_a_fresh_process_knows_its_own_peak_only() -> None:
     """What the process that starts it holds is not counted, and a peak can be forgotten."""
     ballast = bytearray(200_000_000)
     code = (
-        "from bench.memory import *; first = peak_mb(); b = bytearray(50_000_000); second = peak_mb(); del b; "
+        "from bench.support.memory import *; first = peak_mb(); b = bytearray(50_000_000); second = peak_mb(); del b; "
         "forget_peak(); print(first, second, peak_mb())"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 
-from bench.common import ROOT
 from bench.gpu import parity
 from bench.gpu.predictions import PROCESS_GIB
 from bench.gpu.prepare import fewer_gate_texts
@@ -23,6 +22,7 @@ from bench.gpu.roles import find_error
 from bench.gpu.stages import Record
 from bench.gpu.work import Work, count_work, find_repeats, once, rate_work
 from bench.gpu_all import COMPARED, make_stages
+from bench.support.common import ROOT
 from groundwire.engine import Engine, Score
 from groundwire.engine.schema.results import UnsupportedSpan
 from groundwire.export.verify import examples, language_model

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import graph
-from bench.common import WrongAnswer
+from bench.support.common import WrongAnswer
 
 
 def test_graph(tmp_path: Path) -> None:

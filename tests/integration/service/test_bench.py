@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import serving, soak_http
-from bench.common import WrongAnswer
+from bench.support.common import WrongAnswer
 from groundwire.engine import Engine
 from groundwire.runtime.bundle import embedded
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from groundwire.evaluate.speed.dialogues import make_name
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "dialogues.jsonl"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "dialogues.jsonl"
 
 
 class Dialogue(NamedTuple):

@@ -19,7 +19,7 @@ from groundwire.evaluate.speed.records import Report as Report
 from groundwire.evaluate.speed.records import Timing as Timing
 from groundwire.evaluate.speed.records import make_report
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 WORK = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "groundwire-bench"
 """Directory of large generated files, kept between runs; ``--work`` overrides it."""

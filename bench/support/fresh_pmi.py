@@ -1,8 +1,8 @@
 """Time and memory of a fresh process that scores one response by PMI-Faith: the engine, or PyTorch as the authors do.
 
-Run by language_model.py, one process per sample: ``python -m bench.fresh_pmi engine BUNDLE THREADS`` or ``… peer
-CHECKPOINT THREADS`` prints one. PyTorch is hidden from the engine's process, because an installation that only scores
-does not have it.
+Run by language_model.py, one process per sample: ``python -m bench.support.fresh_pmi engine BUNDLE THREADS`` or
+``… peer CHECKPOINT THREADS`` prints one. PyTorch is hidden from the engine's process, because an installation that
+only scores does not have it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Time and memory of a fresh process that loads a knowledge graph. Run by graph.py, one process per sample.
 
-``python -m bench.fresh_graph FILE`` prints one sample.
+``python -m bench.support.fresh_graph FILE`` prints one sample.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Time and memory of a fresh process that scores its first responses. Run by compact.py, one process per sample.
 
 PyTorch is hidden from it: spaCy's library imports it wherever it is installed, and an installation that only scores
-does not have it. ``python -m bench.fresh compact 2 128`` prints one sample.
+does not have it. ``python -m bench.support.fresh compact 2 128`` prints one sample.
 """
 
 from __future__ import annotations

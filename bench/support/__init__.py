@@ -1,0 +1,1 @@
+"""What several benchmarks share: timing, texts, peers, random models, and processes that they start."""
