@@ -189,10 +189,10 @@ class Installation:
         install = ["install", "--isolated", "--dry-run", "--no-index", "--find-links", "/wheels", EXTRAS]
         run_pip(self._find("python"), install, self.wheels)
 
-    def run(self, *command: str) -> str:
-        """Return what a program of the environment prints; it must end well."""
+    def run(self, *command: str, folder: Path | None = None) -> str:
+        """Return what a program of the environment prints, started in ``folder``; it must end well."""
         words = [self._find(command[0]), *command[1:]]
-        done = subprocess.run(words, check=True, cwd=self.folder, stdout=subprocess.PIPE, env=_environment())
+        done = subprocess.run(words, check=True, cwd=folder or self.folder, stdout=subprocess.PIPE, env=_environment())
         return done.stdout.decode()
 
     @contextmanager

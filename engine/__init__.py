@@ -14,6 +14,9 @@ Records of explanations are in ``groundwire.engine.schema.explanations``, settin
 
 from __future__ import annotations
 
+if __name__ != "groundwire.engine":  # a second copy of every class
+    raise ImportError("This folder is the source of groundwire.engine: import that.")
+
 from groundwire.runtime.errors import (
     BundleError,
     DeviceError,

@@ -10,6 +10,9 @@ use without the extra raises ImportError with the install command.
 
 from __future__ import annotations
 
+if __name__ != "groundwire.evaluate":  # a second copy of every class
+    raise ImportError("This folder is the source of groundwire.evaluate: import that.")
+
 import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any

@@ -9,6 +9,9 @@ the first use without that extra raises ImportError with the install command.
 
 from __future__ import annotations
 
+if __name__ != "groundwire.export":  # a second copy of every class
+    raise ImportError("This folder is the source of groundwire.export: import that.")
+
 import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any

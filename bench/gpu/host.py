@@ -22,6 +22,8 @@ from io import RawIOBase
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from deploy.tree import make_tree
+
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = "index.json"
 _NATIVE = "groundwire/runtime/_native.*"
@@ -102,7 +104,8 @@ def main(arguments: Sequence[str]) -> int:
     if not command:
         print(f"{site}: unpacked")
         return 0
-    paths = [str(ROOT), str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
+    # The packages are folders of the checkout: nothing is installed on such a machine.
+    paths = [str(make_tree()), str(ROOT), str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     os.execv(sys.executable, [sys.executable, "-m", *command])
 

@@ -44,11 +44,11 @@ TYPED = (
     "groundwire.recipes",
     "bench",
 )
-"""What mypy reads, strictly. ``groundwire/`` holds links to the packages, so that no installation is needed."""
+"""What mypy reads, strictly, in the tree of links (``deploy/tree.py``)."""
 
 ENVIRONMENT = {
     "ORT_DISABLE_TELEMETRY": "1",
-    "MYPYPATH": ".",
+    "MYPYPATH": f"build/tree{os.pathsep}.",
     # The models of the tests are too small for a pool of threads, and every core has a worker already.
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -76,7 +76,14 @@ def pytest(*arguments: str, workers: int = WORKERS) -> list[str]:
 
 
 PYTHON_COVERAGE = [sys.executable, "-m", "coverage"]
-LINT_IMPORTS = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+LINT_IMPORTS = """
+import sys
+sys.path.insert(0, "build/tree")
+# Not the finder of the editable installation, which knows no folder of the whole package.
+sys.meta_path = [finder for finder in sys.meta_path if "Redirecting" not in type(finder).__name__]
+from importlinter.cli import lint_imports_command
+sys.exit(lint_imports_command())
+"""
 
 SINGLE: dict[str, list[str]] = {
     "types": [sys.executable, "-m", "mypy", *(part for name in TYPED for part in ("-p", name))],
@@ -96,7 +103,7 @@ SINGLE: dict[str, list[str]] = {
 TESTS: dict[str, list[str]] = {
     "simulation": [sys.executable, "-m", "tests.simulation", "--seeds", "10000", "--processes", str(WORKERS)],
     "unit": pytest("tests/unit"),
-    "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "groundwire", workers=1),
+    "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "build/tree/groundwire", workers=1),
     "integration": pytest("tests/integration", "tests/adapters"),
     "hostile": pytest("tests/hostile", workers=1),
     "recipes": pytest("tests/recipes"),
@@ -239,6 +246,7 @@ def main(names: list[str]) -> int:
         print(f"Unknown checks: {', '.join(sorted(unknown))}. Checks: {', '.join(known)}. Sets: {', '.join(SETS)}.")
         return 2
     started = time.monotonic()
+    subprocess.run([sys.executable, "-m", "deploy.tree"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     with ThreadPoolExecutor(CORES) as pool:
         outcomes = list(pool.map(run_quietly, [check for check in SINGLE if check in wanted]))
     tests = [check for check in TESTS if check in wanted]

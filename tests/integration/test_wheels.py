@@ -71,6 +71,13 @@ def test_the_installed_models_are_the_embedded_ones(installation: wheels.Install
     installation.run("python", "-I", "-c", wheels.PROBE)
 
 
+def test_the_package_is_imported_from_the_installation_in_a_checkout(installation: wheels.Installation) -> None:
+    code = "import groundwire.engine as e, groundwire.runtime._native as n; print(e.__file__, n.__file__)"
+    paths = installation.run("python", "-c", code, folder=ROOT).split()
+    assert len(paths) == 2
+    assert not any(Path(path).is_relative_to(ROOT) for path in paths)
+
+
 def test_the_service_of_the_image_gets_ready_and_scores(installation: wheels.Installation) -> None:
     with installation.serve() as address:
         assert wheels.wait_until_ready(address) == 200

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import groundwire
-from deploy import links, requires_models, wheels
+from deploy import links, requires_models, tree, wheels
 from groundwire.runtime.bundle import SHIPPED
 from tests.support.packaging import (
     BUNDLES,
@@ -79,8 +79,7 @@ def test_all_but_an_editable_installation_require_the_models(
 
 def test_every_package_is_in_one_of_the_wheels() -> None:
     inside = {*wheels.list_sources(ROOT), *wheels.list_sources(wheels.RECIPES)}
-    packages = {link.name for link in (ROOT / "groundwire").iterdir() if link.is_symlink()}
-    assert {f"groundwire/{name}/__init__.py" for name in packages} <= inside
+    assert {f"{name}/__init__.py" for name, source in tree.list_packages().items() if source.is_dir()} <= inside
     assert {
         "groundwire/py.typed",
         "groundwire/metrics.py",

@@ -3,8 +3,8 @@
 >>> import groundwire
 >>> score = groundwire.score("Elvis sang.", "Elvis Presley was a singer.")                    # doctest: +SKIP
 
-In a checkout, the folders beside this file are links to the packages at the top level, so that Python, editors and
-type checkers resolve ``groundwire.engine`` and the others without an installation.
+In a checkout, the packages are the folders at the top level: an editable installation maps ``groundwire.engine`` to
+``engine/``, and ``deploy/tree.py`` lays them out for tools.
 """
 
 from __future__ import annotations
