@@ -1,14 +1,14 @@
-"""Builds parts of the documentation site, as hooks of mkdocs; ``marks.py`` says what pages can ask for."""
+"""Adds to the site what is not a page of ``docs/``, and weighs its search; hooks of mkdocs."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from command_line import write_cli_page
-from marks import expand
-from repository_files import ROOT
 
+ROOT = Path(__file__).resolve().parents[2]
 DOWNLOADS = (
     "requirements.lock",
     "deploy/helm/groundwire/alerts.yaml",
@@ -39,8 +39,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **context: Any) -> str:
-    """Expand the marks of a page, and let the search list what users read before what contributors read."""
+    """Let the search list what users read before what contributors read; lead links to the site's downloads."""
     boost = next((boost for prefix, boost in SEARCH_BOOSTS.items() if page.file.src_uri.startswith(prefix)), 1)
-    page.meta.setdefault("search", {}).setdefault("boost", boost)
+    page.meta["search"] = {"boost": boost, "exclude": page.file.src_uri.startswith("adr/")}
     downloads = "|".join(map(re.escape, DOWNLOADS))
-    return re.sub(rf"\]\(\.\./((?:\.\./)*(?:{downloads})\))", r"](\1", expand(markdown))
+    return re.sub(rf"\]\(\.\./((?:\.\./)*(?:{downloads})\))", r"](\1", markdown)
