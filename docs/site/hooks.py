@@ -1,4 +1,4 @@
-"""Adds to the site what is not a page of ``docs/``, and weighs its search; hooks of mkdocs."""
+"""Compares generated text, adds to the site what is not a page of ``docs/``, and weighs its search; hooks of mkdocs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from command_line import write_cli_page
+from write import list_stale
 
 ROOT = Path(__file__).resolve().parents[2]
 DOWNLOADS = (
@@ -26,6 +27,15 @@ SEARCH_BOOSTS = {
     "architecture": 0.5,
 }
 """How much a page counts in the site's search, by the begin of its path; others count 1."""
+
+
+def on_pre_build(config: Any) -> None:
+    """Refuse pages whose generated parts differ from what they are made from."""
+    from mkdocs.exceptions import PluginError
+
+    stale = [str(page.relative_to(ROOT)) for page in list_stale()]
+    if stale:
+        raise PluginError(f"Run python docs/site/write.py: generated text is out of date in {', '.join(stale)}.")
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -156,11 +156,6 @@ def test_the_first_example_prints_what_the_page_shows(page: Path, capsys: pytest
     assert capsys.readouterr().out == output
 
 
-def test_generated_parts_are_up_to_date() -> None:
-    site = runpy.run_path(str(DOCS / "site" / "write.py"), run_name="site")
-    assert site["list_stale"]() == [], "run: python docs/site/write.py"
-
-
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
 def test_a_page_reads_as_plain_markdown(page: Path) -> None:
     """No template, admonition or definition list; no comment at the begin of a line, where it ends its paragraph."""
