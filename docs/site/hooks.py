@@ -1,14 +1,15 @@
-"""Builds parts of the documentation site, as hooks of mkdocs; ``marks.py`` says what pages can ask for."""
+"""Compares generated text, adds to the site what is not a page of ``docs/``, and weighs its search; hooks of mkdocs."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from command_line import write_cli_page
-from marks import expand
-from repository_files import ROOT
+from write import list_stale
 
+ROOT = Path(__file__).resolve().parents[2]
 DOWNLOADS = (
     "requirements.lock",
     "deploy/helm/groundwire/alerts.yaml",
@@ -28,6 +29,15 @@ SEARCH_BOOSTS = {
 """How much a page counts in the site's search, by the begin of its path; others count 1."""
 
 
+def on_pre_build(config: Any) -> None:
+    """Refuse pages whose generated parts differ from what they are made from."""
+    from mkdocs.exceptions import PluginError
+
+    stale = [str(page.relative_to(ROOT)) for page in list_stale()]
+    if stale:
+        raise PluginError(f"Run python docs/site/write.py: generated text is out of date in {', '.join(stale)}.")
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the page of the command line, and the files to download."""
     from mkdocs.structure.files import File
@@ -39,8 +49,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **context: Any) -> str:
-    """Expand the marks of a page, and let the search list what users read before what contributors read."""
+    """Let the search list what users read before what contributors read; lead links to the site's downloads."""
     boost = next((boost for prefix, boost in SEARCH_BOOSTS.items() if page.file.src_uri.startswith(prefix)), 1)
-    page.meta.setdefault("search", {}).setdefault("boost", boost)
+    page.meta["search"] = {"boost": boost, "exclude": page.file.src_uri.startswith("adr/")}
     downloads = "|".join(map(re.escape, DOWNLOADS))
-    return re.sub(rf"\]\(\.\./((?:\.\./)*(?:{downloads})\))", r"](\1", expand(markdown))
+    return re.sub(rf"\]\(\.\./((?:\.\./)*(?:{downloads})\))", r"](\1", markdown)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import runpy
 import shlex
-import statistics
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -159,44 +156,12 @@ def test_the_first_example_prints_what_the_page_shows(page: Path, capsys: pytest
     assert capsys.readouterr().out == output
 
 
-@pytest.fixture
-def load_site_module(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """A function that imports a module of docs/site/, as mkdocs does: they find each other in their folder."""
-    monkeypatch.syspath_prepend(DOCS / "site")
-    return importlib.import_module
-
-
-def test_the_readme_says_the_measured_error_rates_and_times(load_site_module: Callable[[str], Any]) -> None:
-    quality, files = load_site_module("quality_figures"), load_site_module("repository_files")
-    rates = [float(row["false negative rate"].partition("%")[0]) for row in quality.read_decisions().values()]
-    median_ms = {row["name"]: row["wall"]["p50_ms"] for row in files.load_results("tiers")["results"]}
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    for said in (
-        f"between {quality.write_range('false negative rate')} of the inconsistent responses are missed",
-        f"the median is {statistics.median(rates):.0f} %",
-        f"between {quality.write_range('false positive rate')} of the consistent ones",
-        f"a response of a sentence takes {median_ms['default']:.0f} ms with the default metrics",
-        f'{median_ms["fast"]:.0f} ms with `metrics="fast"`',
-    ):
-        assert said in readme, said
-
-
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
-def test_a_page_with_marks_explains_them_in_its_source_alone(
-    page: Path, load_site_module: Callable[[str], Any]
-) -> None:
-    """A page with marks has, below its title, the note of ``docs/site/marks.py``; no page shows it on the site."""
-    marks, hooks = load_site_module("marks"), load_site_module("hooks")
-    path, text = page.relative_to(DOCS).as_posix(), page.read_text(encoding="utf-8")
-    note = marks.write_note(path, text)
-    notes = [match[0] for match in marks.NOTE.finditer(text)]
-    assert notes == ([note] if note else []), f"{page} needs this line below its title, and no other note:\n{note}"
-    assert not note or text.partition("\n\n")[2].startswith(note), f"the note of {page} belongs below its title"
-    for target in re.findall(r"\]\((.+?)\)", note):
-        assert (page.parent / target).exists(), target
-    shown = hooks.on_page_markdown(text, SimpleNamespace(file=SimpleNamespace(src_uri=path), meta={}))
-    assert "This is the source of a page" not in shown
-    assert not marks.MARK.search(shown)
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
+def test_a_page_reads_as_plain_markdown(page: Path) -> None:
+    """No template, admonition or definition list; no comment at the begin of a line, where it ends its paragraph."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert not re.search(r"\{\{|^!!! |^:   |^<!-- begin: [^>]*-->.", text, re.MULTILINE)
+    assert text.count("<!-- begin: ") == len(re.findall(r"<!-- begin: (?:(?!<!-- ).)*<!-- end -->", text, re.DOTALL))
 
 
 @needs_bundles
@@ -286,7 +251,7 @@ def test_every_decision_is_dated_complete_and_listed_once() -> None:
     for name in decisions:
         text = (DOCS / "adr" / name).read_text(encoding="utf-8")
         assert re.match(
-            rf"---\nsearch:\n  exclude: true\n---\n\n# {int(name[:4])}\. \S.*\n\n"
+            rf"# {int(name[:4])}\. \S.*\n\n"
             r"- Date: \d{4}-\d\d-\d\d\n- Status: (Accepted|Superseded by)",
             text,
         )

