@@ -7,8 +7,10 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from groundwire.engine.core.core import FOLD, make_unscored
 from groundwire.engine.core.plan import Plan
 from groundwire.engine.metrics.base import within
+from groundwire.engine.scheduling.jobs import explain_defect
 from groundwire.engine.schema.results import (
     Citation,
     MetricResult,
@@ -53,8 +55,16 @@ class Check(NamedTuple):
 def check_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -> Check:
     """What the ``results`` of a response that was scored by itself say about it as a sentence of another.
 
-    If one of the metrics was stopped, the check has no verdict.
+    If one of the metrics was stopped, or a defect ends the fold, the check has no verdict.
     """
+    try:
+        return _fold_alone(request, results, plan)
+    except Exception as error:
+        verdict = make_unscored("failed", explain_defect(FOLD, error).message, plan).verdict
+        return Check("failed", verdict)
+
+
+def _fold_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -> Check:
     options = plan.options
     by_name = {result.name: result for result in results}
     settings = plan.calibration, options.profile, options.max_false_positive_rate
@@ -75,7 +85,7 @@ def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
     return [
         _stop(tuple(score.metrics.values()), sentence.verdict)
         or Check(
-            sentence.verdict.label,
+            "failed" if score.status == "failed" else sentence.verdict.label,
             sentence.verdict,
             sentence.unsupported,
             within(score.citations, sentence.start, sentence.end),

@@ -21,11 +21,11 @@ from ..metrics import METRICS, Metric
 from ..metrics.base import skip
 from ..processes.runtime import ProcessRuntime
 from ..scheduling.admission import estimate_tokens
-from ..scheduling.jobs import Finished, Job, Unfinished
+from ..scheduling.jobs import Finished, Job, Unfinished, explain_defect
 from ..scheduling.scheduler import ObserveBatch, Scheduler
 from ..scheduling.steps import Steps
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request, Score, Timings
+from ..schema.results import MetricResult, Request, Score, Status, Timings, Verdict
 from ..schema.statistics import EngineStatistics
 from ..text.words import words
 from ..verdict.score import build_score
@@ -34,6 +34,8 @@ from .plan import Plan, check_options, make_plan
 
 T = TypeVar("T")
 Key: TypeAlias = tuple[Any, ...]
+FOLD = "the verdict"
+"""What draws a score from results, as logs and messages name it."""
 MAX_PLANS = 256
 """Plans that are kept, the last ones used."""
 
@@ -318,8 +320,33 @@ def fold_outcomes(
     request: Request, outcomes: Sequence[MetricResult | Unfinished], timings: Timings, plan: Plan
 ) -> Score:
     """Return the score of ``request`` from one outcome per metric of the plan."""
-    results = results_of(plan.metrics, outcomes)
-    return build_score(request, results, timings, plan.calibration, plan.options, plan.signature)
+    return fold_results(request, results_of(plan.metrics, outcomes), timings, plan)
+
+
+def fold_results(request: Request, results: Sequence[MetricResult], timings: Timings, plan: Plan) -> Score:
+    """Return the score of ``request`` from the results of the plan's metrics.
+
+    A defect of the fold, or of a metric's record that it reads, ends no batch, file or stream: the score is ``failed``,
+    its verdict ``unknown``, and the metrics keep their results.
+    """
+    try:
+        return build_score(request, results, timings, plan.calibration, plan.options, plan.signature)
+    except Exception as error:
+        return make_unscored("failed", explain_defect(FOLD, error).message, plan, results, timings)
+
+
+def make_unscored(
+    status: Status,
+    message: str,
+    plan: Plan,
+    results: Sequence[MetricResult] = (),
+    timings: Timings | None = None,
+) -> Score:
+    """Return a score without a value and a verdict, for a reason that ``message`` gives."""
+    profile = plan.options.profile if plan.options.max_false_positive_rate is None else None
+    verdict = Verdict("unknown", profile=profile, message=message)
+    by_name = {result.name: result for result in results}
+    return Score(status, None, verdict, by_name, (), None, timings or Timings(0.0, {}), plan.signature, message)
 
 
 def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfinished]) -> tuple[MetricResult, ...]:

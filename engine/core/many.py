@@ -12,8 +12,9 @@ from groundwire.runtime.arguments import check_iterable
 from groundwire.runtime.errors import InvalidRequest, Overloaded
 
 from ..schema.options import Options
-from ..schema.results import Request, Score, Timings, Verdict
+from ..schema.results import Request, Score
 from ..schema.validation import make_request
+from .core import make_unscored
 from .pending import Pending
 from .plan import Plan
 
@@ -46,7 +47,7 @@ class RequestWindow:
         try:
             self._pending.append(self._start(to_request(item, self._plan.options)))
         except InvalidRequest as error:
-            self._pending.append(make_invalid_score(str(error), self._plan))
+            self._pending.append(make_unscored("invalid", str(error), self._plan))
         except Overloaded:
             return False
         return True
@@ -154,10 +155,3 @@ def to_request(item: Any, options: Options) -> Request:
     if isinstance(item, tuple) and len(item) == 2:
         return make_request(*item, options=options)
     raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")
-
-
-def make_invalid_score(message: str, plan: Plan) -> Score:
-    """The score of an item that is not usable."""
-    profile = plan.options.profile if plan.options.max_false_positive_rate is None else None
-    verdict = Verdict("unknown", profile=profile, message=message)
-    return Score("invalid", None, verdict, {}, (), None, Timings(0.0, {}), plan.signature, message)

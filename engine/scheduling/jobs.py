@@ -66,6 +66,12 @@ class Unfinished(NamedTuple):
     message: str
 
 
+def explain_defect(culprit: str, error: BaseException) -> Unfinished:
+    """Log an error that is a defect of a part of the engine, and describe it."""
+    log.error("%s failed", culprit, exc_info=error)
+    return Unfinished("failed", f"{type(error).__name__}: {error}. This is a defect of {culprit}; please report it.")
+
+
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[T]):
     """What became of a job: one outcome per task, in order, and where the time went."""
@@ -117,9 +123,7 @@ class Task(Generic[T]):
 
     def explain_defect(self, error: BaseException) -> Unfinished:
         """Log an error that is a defect of the task, and describe it."""
-        log.error("task %s failed", self.name, exc_info=error)
-        message = f"{type(error).__name__}: {error}. This is a defect of {self.name}; please report it."
-        return Unfinished("failed", message)
+        return explain_defect(f"task {self.name}", error)
 
     def close(self) -> None:
         """Free the generator, whatever its clean-up does."""

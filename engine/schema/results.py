@@ -87,9 +87,9 @@ class Verdict(Record, frozen=True):
     """What the engine says about a response."""
 
     label: Label
-    """``unverifiable``: it states nothing that knowledge could confirm. ``unknown``: a needed metric did not score, or
-    the bundle has no calibration; ``message`` says which. A text that models could not read is ``unknown``, whatever
-    else the response is."""
+    """``unverifiable``: it states nothing that knowledge could confirm. ``unknown``: a needed metric did not score, a
+    metric of the fusion failed, or the bundle has no calibration; ``message`` says which. A text that models could not
+    read is ``unknown``, whatever else the response is."""
     probability: float | None = None
     """Of being consistent, 0–1; None when a number that it needs is missing (``unknown``, perhaps ``unverifiable``)."""
     profile: ProfileName | None = "balanced"
@@ -140,7 +140,7 @@ class Score(Record, frozen=True):
     """How faithful a response is to its knowledge.
 
     ``verdict`` is drawn from all metrics; ``value`` and ``status`` belong to the first metric asked for;
-    ``metrics`` has all metrics by name.
+    ``metrics`` has all metrics by name. Where a defect ends what draws the verdict, the status is ``failed``.
     """
 
     status: Status

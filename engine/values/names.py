@@ -121,7 +121,11 @@ def _find_headings(tokens: Sequence[Token]) -> set[int]:
 
 
 def _is_capital(token: Token) -> bool:
-    return token.text[0].isupper() and token.lower not in _NOT_NAMES
+    return _is_capital_letter(token.text[0]) and token.lower not in _NOT_NAMES
+
+
+def _is_capital_letter(sign: str) -> bool:
+    return sign.isupper() and sign.isalnum()  # Python calls "🅿" upper case, too, which is no letter
 
 
 def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> int:
@@ -138,7 +142,7 @@ def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> in
             next_index += text_at(tokens, next_index) in _CONNECTING and tokens[next_index].text[0].islower()
         if next_index >= len(tokens) or next_index in taken or tokens[next_index].sentence != last.sentence:
             break
-        initial = len(tokens[next_index].text) == 1 and tokens[next_index].text.isupper()
+        initial = len(tokens[next_index].text) == 1 and _is_capital_letter(tokens[next_index].text)
         model = initial and text_at(tokens, next_index + 1) == "-" and touches(tokens, next_index + 1)  # F-35
         if model or not (initial or _is_capital(tokens[next_index])):
             break

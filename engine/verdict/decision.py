@@ -2,6 +2,7 @@
 
 The fusion is a logistic regression: a few weighted numbers that can be read in the bundle's calibration.
 Nothing fails open: without a number that the fusion needs the probability is missing, and the verdict is ``unknown``.
+So it is where a metric that the fusion asks for has failed, for it might have found what is wrong.
 
 A response of several sentences is as consistent as the worst of them. A long response with one invented sentence is
 inconsistent however well the others are supported, and a response that says little beside a greeting is not. A fusion
@@ -67,10 +68,11 @@ def decide(
     absent = tuple(
         feature.name for feature in fusion.features if feature.name not in numbers and not _is_zero(feature, results)
     )
+    failed = _list_failed(fusion, results)
     unknown = Verdict(
         "unknown",
         profile=point.profile,
-        max_false_positive_rate=None if _is_cut(absent, results) else point.max_false_positive_rate,
+        max_false_positive_rate=None if failed or _is_cut(absent, results) else point.max_false_positive_rate,
         fusion=fusion.name,
         absent=absent,
     )
@@ -78,7 +80,7 @@ def decide(
     unverifiable = calibration.verifiable is not None and checkable is not None and checkable < calibration.verifiable
     missing = {
         name_metric(feature.name): None for feature in fusion.features if feature.needed and feature.name in absent
-    }
+    } | dict.fromkeys(failed)
     stopped = [results[name] for name in missing if name in results and results[name].status in STOPPED]
     if missing and unverifiable and not stopped:
         # "Well, so it is!" has no word to look up either, so this verdict needs no number of the fusion.
@@ -104,6 +106,12 @@ def decide(
         contributions=contributions,
         message=NOTHING_STATED if unverifiable else _explain_absent(absent),
     )
+
+
+def _list_failed(fusion: Fusion, results: Mapping[str, MetricResult]) -> list[str]:
+    """The metrics of a fusion that failed, also those that only refute: a mean in their place might hide a mistake."""
+    names = dict.fromkeys((*(name_metric(feature.name) for feature in fusion.features), *fusion.metrics))
+    return [name for name in names if name in results and results[name].status == "failed"]
 
 
 def _is_zero(feature: Feature, results: Mapping[str, MetricResult]) -> bool:

@@ -83,17 +83,16 @@ def note_score(request: ServiceRequest, score: Score) -> None:
 
 
 def refuse_stopped_score(score: Score) -> None:
-    """Raise Refusal if one of the score's metrics was stopped."""
+    """Raise Refusal if one of the score's metrics was stopped, or what draws the verdict from them failed."""
     names: dict[str, list[str]] = {}
     for name, result in sorted(score.metrics.items()):
         if result.value is None:
             names.setdefault(result.message, []).append(name)
     messages = [f"{', '.join(of_message)}: {message}" for message, of_message in names.items()]
+    if score.message not in names:
+        messages.append(score.message)
     refuse_stopped(
-        score.status,
-        (result.status for result in score.metrics.values()),
-        " ".join(messages) or score.message,
-        score,
+        score.status, (result.status for result in score.metrics.values()), " ".join(filter(None, messages)), score
     )
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from groundwire.engine import Engine
+from groundwire.engine.core import core
 from groundwire.engine.processes.messages import Start
 from groundwire.engine.processes.runtime import ProcessRuntime
 from groundwire.runtime.calls import Call, Classified, Classify, Read
 from groundwire.runtime.errors import BundleError, ModelError
 from groundwire.runtime.fake import FakeRuntime
+from tests.support.broken_folds import build
 
 POISON, FAILING, FROZEN = "poison", "failing", "frozen"
 """Words of responses that end the process that reads them, that fail, and that fail with the number of objects that no
@@ -44,6 +46,12 @@ def classify(call: Classify) -> Classified:
 def load() -> Engine:
     """An engine whose only model answers ``nli`` by ``classify``."""
     return Engine(FakeRuntime({"nli": classify}, batch=2, concurrent_requests=3))
+
+
+def load_broken() -> Engine:
+    """As ``load``, in a process where the folds of responses that are ``BROKEN`` raise."""
+    setattr(core, "build_score", build)  # noqa: B010 - for the life of the process
+    return load()
 
 
 def load_if_allowed() -> Engine:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import asdict, replace
 
 from groundwire.engine.api import Engine
-from groundwire.engine.core.core import add_timings, fold_outcomes
+from groundwire.engine.core.core import add_timings, fold_outcomes, fold_results
 from groundwire.engine.core.pending import Pending, Procedure
 from groundwire.engine.core.plan import Plan
 from groundwire.engine.scheduling.jobs import Finished
@@ -24,7 +24,6 @@ from groundwire.engine.schema.validation import make_request
 from groundwire.engine.text.sentences import Sentence
 from groundwire.engine.verdict.decision import STOPPED
 from groundwire.engine.verdict.fusion import name_metric
-from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.calibration import Fusion
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
@@ -245,8 +244,7 @@ class Work(NamedTuple):
 
 def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
     """The score by the metrics of ``plan`` alone."""
-    results = [score.metrics[name] for name in plan.names]
-    return build_score(request, results, score.timings, plan.calibration, plan.options, plan.signature)
+    return fold_results(request, [score.metrics[name] for name in plan.names], score.timings, plan)
 
 
 def draft_response(request: Request, score: Score, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:
@@ -321,9 +319,11 @@ def _overlap(span: UnsupportedSpan, edit: DraftEdit) -> bool:
 
 
 def _find_stopped(scores: Iterable[Score]) -> StoppedStatus | None:
-    """The status of the first metric that was stopped; None if none was."""
-    results = (result for score in scores for result in score.metrics.values())
-    return next((cast(StoppedStatus, result.status) for result in results if result.status in STOPPED), None)
+    """The status of the first score or metric that was stopped; None if none was."""
+    statuses = (
+        status for score in scores for status in (score.status, *(result.status for result in score.metrics.values()))
+    )
+    return next((cast(StoppedStatus, status) for status in statuses if status in STOPPED), None)
 
 
 def _list_needed(fusion: Fusion) -> set[str]:

@@ -19,6 +19,7 @@ from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.results import MetricResult, Request, Timings
 from groundwire.runtime.errors import BundleError, EngineClosed, ModelError
 from tests.support import worker_engines
+from tests.support.broken_folds import MESSAGE
 from tests.support.worker_engines import FAILING, FROZEN, POISON, SLOW, SLOW_SECONDS
 
 ITEMS = [(f"{'AB'[number % 2]} bees fly {number} times.", "Bees fly and make honey.") for number in range(60)]
@@ -111,6 +112,14 @@ def test_a_metric_of_the_caller_runs_here_with_the_models_of_the_processes(engin
     assert score.metrics["own"].value == 1
     assert score.metrics["own"].message == str(os.getpid())
     assert score.metrics["nli"].status == "scored"
+
+
+def test_a_defect_of_the_verdict_in_a_process_is_a_failed_score() -> None:
+    with worker_engines.open_processes(1, "load_broken") as engine:
+        items = [(text, "Bees fly.") for text in ("A bee.", "A broken bee.", "A bee.")]
+        scores = list(engine.score_many(items, metrics="nli"))
+    assert [score.status for score in scores] == ["scored", "failed", "scored"]
+    assert (scores[1].message, scores[1].metrics["nli"].status) == (MESSAGE, "scored")
 
 
 def test_what_loading_raises_in_a_process_is_raised_here() -> None:

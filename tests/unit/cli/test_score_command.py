@@ -24,6 +24,7 @@ from groundwire.engine import Engine, LoadOptions, ModelError, Score
 from groundwire.runtime import bundle
 from groundwire.runtime.calibration import Feature, HeldOut, OrderStatistics
 from groundwire.runtime.errors import BundleError, OutputError
+from tests.support.broken_folds import break_folds
 from tests.support.evaluation import CALIBRATION
 from tests.support.fakes import world
 from tests.support.usage import usage_error
@@ -87,6 +88,16 @@ def test_a_table_marks_the_unsupported_words(tmp_path: Path) -> None:
     assert "the knowledge says otherwise: “1935”" in result.output
     assert "1.00" in result.output
     assert "0.50" in result.output
+
+
+def test_a_defect_of_the_verdict_ends_no_other_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_folds(monkeypatch)
+    source = write(tmp_path / "in.jsonl", GOOD, GOOD | {"response": "It is broken."}, WRONG)
+    out = tmp_path / "out.jsonl"
+    result = run("score", str(source), "--out", str(out))
+    assert result.exit_code == 3
+    assert "2 scored, 1 failed" in result.output
+    assert [line["score"]["status"] for line in results(out)] == ["scored", "failed", "scored"]
 
 
 def test_bad_lines_are_named_and_skipped_and_the_good_ones_kept(tmp_path: Path) -> None:

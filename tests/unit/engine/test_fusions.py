@@ -62,12 +62,30 @@ def test_the_fusion_that_reads_most_of_the_metrics_draws_the_verdict(metrics: tu
     assert decide(scored(*metrics), CALIBRATION, "balanced").fusion == name
 
 
-def test_a_metric_that_was_asked_for_and_failed_is_no_reason_for_another_fusion() -> None:
-    failed = {"q2": MetricResult("q2", "failed", message="Broken.")}
-    verdict = decide(scored("nli", "overlap") | failed, CALIBRATION, "balanced")
+def test_a_metric_that_was_asked_for_and_stopped_is_no_reason_for_another_fusion() -> None:
+    stopped = {"q2": MetricResult("q2", "truncated", message="Too long.")}
+    verdict = decide(scored("nli", "overlap") | stopped, CALIBRATION, "balanced")
     assert (verdict.fusion, verdict.label, verdict.absent) == ("full", "consistent", ("q2", "q2.no_answer"))
     assert verdict.message == "The values of q2, q2.no_answer are absent and count as their means."
     assert set(verdict.contributions or {}) == {"nli", "overlap"}
+
+
+def test_without_a_metric_that_failed_no_response_is_consistent() -> None:
+    failed = {"q2": MetricResult("q2", "failed", message="Broken.")}
+    verdict = decide(scored("nli", "overlap") | failed, CALIBRATION, "balanced")
+    assert (verdict.fusion, verdict.label, verdict.probability) == ("full", "unknown", None)
+    assert verdict.message == "The verdict needs the metric q2, which ended without a value (failed): Broken."
+    beside = {"bleu": MetricResult("bleu", "failed", message="Broken.")}
+    assert decide(scored("nli", "overlap") | beside, CALIBRATION, "balanced").label == "consistent"
+
+
+def test_without_a_metric_that_failed_and_only_refutes_no_response_is_consistent() -> None:
+    fusion = msgspec.structs.replace(CALIBRATION.fusions[1], metrics=("nli", "overlap", "values"))
+    failed = {"values": MetricResult("values", "failed", message="Broken.")}
+    calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
+    verdict = decide(scored("nli", "overlap") | failed, calibration, "balanced")
+    assert (verdict.label, verdict.probability, verdict.absent) == ("unknown", None, ())
+    assert verdict.message == "The verdict needs the metric values, which ended without a value (failed): Broken."
 
 
 def test_a_verdict_says_which_numbers_it_lacks() -> None:
@@ -92,10 +110,10 @@ def test_a_verdict_states_its_threshold_and_its_promise() -> None:
 def test_a_verdict_without_all_metrics_of_its_fusion_promises_nothing() -> None:
     """Unless a metric found nothing to count, as on responses of the calibration."""
     silent = {"q2": MetricResult("q2", "nothing_to_verify")}
-    failed = {"q2": MetricResult("q2", "failed", message="Broken.")}
+    stopped = {"q2": MetricResult("q2", "truncated", message="Too long.")}
     for results, bound in (
         (scored("nli", "overlap") | silent, 0.25),
-        (scored("nli", "overlap") | failed, None),
+        (scored("nli", "overlap") | stopped, None),
         (scored("nli", "q2"), None),  # overlap was not asked for
     ):
         verdict = decide(results, CALIBRATION, "balanced")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
+from unicodedata import category, name
 
 import pytest
 from hypothesis import example, given
@@ -278,6 +280,25 @@ _PIECES = (
     "9-6 |Mon|Sat |@|+|.com |://|pm |until |v|Room |0124 |twice |each "
 )
 PIECES = st.sampled_from(_PIECES.split("|"))
+
+
+def is_tried(character: str) -> bool:
+    """Whether a character has properties of its own: ideographs and syllables share theirs with thousands of others."""
+    if category(character) in ("Cn", "Co", "Cs"):
+        return character in "\u0378\ue000\ud800"  # one each: not assigned, for private use, half of a pair
+    return not name(character, "").startswith(("CJK ", "HANGUL ", "TANGUT ", "NUSHU "))
+
+
+@pytest.mark.parametrize("text", ["{}", "It is £9 {} a day.", "{} is by Anna {}."])
+def test_values_are_found_beside_any_character(text: str) -> None:
+    for character in filter(is_tried, map(chr, range(sys.maxunicode + 1))):
+        find_values(tokenize(text.replace("{}", character)))
+
+
+@pytest.mark.parametrize("sign", ["🅿️", "Ⓜ", "🅰"])
+def test_a_capital_in_a_circle_or_a_square_is_part_of_no_name(sign: str) -> None:
+    text = f"Parking in Paris {sign} is free, {sign} too."
+    assert [text[value.start : value.end] for value in find_values(tokenize(text))] == ["Paris"]
 
 
 @example("1$½", "")

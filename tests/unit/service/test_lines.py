@@ -19,6 +19,7 @@ from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
 from groundwire.service.lines import IN_FLIGHT, split_lines
+from tests.support.broken_folds import MESSAGE, break_folds
 from tests.support.service import HONEY, NDJSON, Connection, count_requests, count_tokens, run, serve, wait_until
 from tests.support.streams import CALIBRATION, ROLES, classify, world
 
@@ -50,6 +51,14 @@ def test_each_line_has_its_answer_in_order() -> None:
     assert [line["error"].get("path", "") for line in answers if "error" in line] == [
         "", "$.speaker", "$.response", "$.knowledge",
     ]  # fmt: skip
+
+
+def test_a_defect_of_the_verdict_ends_no_other_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    break_folds(monkeypatch)
+    lines = [HONEY, HONEY | {"response": "Honey is broken."}, HONEY]
+    _, answers = run(lambda client, _: post(client, lines))
+    assert [line["score"]["status"] for line in answers] == ["scored", "failed", "scored"]
+    assert [line["score"]["verdict"]["message"] for line in answers] == ["", MESSAGE, ""]
 
 
 @pytest.mark.anyio

@@ -17,6 +17,7 @@ from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
+from tests.support.broken_folds import MESSAGE, break_folds
 from tests.support.service import HONEY, JSON, Connection, connect, count_requests, count_tokens, run, serve, wait_until
 from tests.support.streams import classify, world
 
@@ -51,6 +52,15 @@ def test_a_score_is_the_engines() -> None:
         expected = engine.score(**HONEY)
     assert (score.value, score.verdict, score.unsupported) == (expected.value, expected.verdict, expected.unsupported)
     assert score.signature == expected.signature, "deadlines and limits are not decisive"
+
+
+def test_a_defect_of_the_verdict_is_answered_with_the_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    break_folds(monkeypatch)
+    answer = post(HONEY | {"response": "Honey is broken."})
+    assert answer.status_code == 500
+    problem = answer.json()
+    assert (problem["code"], problem["detail"]) == ("failed", MESSAGE)
+    assert problem["result"]["metrics"]["nli"]["status"] == "scored"
 
 
 @pytest.mark.parametrize("texts", [False, True])

@@ -14,6 +14,8 @@ from groundwire.engine import Engine
 from groundwire.guard import Guard
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.protocol import Outcome
+from groundwire.service.front import Front
+from tests.support.broken_folds import MESSAGE, break_folds
 from tests.support.graph_world import FILMS
 from tests.support.service import NDJSON, Connection, Socket, run, serve
 from tests.support.streams import KNOWLEDGE, classify, world
@@ -52,6 +54,34 @@ def test_events_are_those_of_the_engine() -> None:
     assert released([event for _, event in events]) == stream.released == "Honey is sweet. It is golden."
     assert events[-1][0] == "final"
     assert events[-1][1]["label"] == "inconsistent"
+
+
+def test_a_defect_of_the_verdict_blocks_and_does_not_cut_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    break_folds(monkeypatch)
+    events = parse(run(lambda client, _: post(client, FIRST, "Honey is sweet. It is broken. ", "It is golden.")).text)
+    assert released([event for _, event in events]) == "Honey is sweet."
+    assert [event["outcome"] for name, event in events if name == "sentence"] == ["consistent", "failed"]
+    assert events[-1][0] == "final"
+    assert (events[-1][1]["label"], events[-1][1]["score"]["message"]) == ("unknown", MESSAGE)
+
+
+def test_a_defect_of_the_verdict_does_not_close_a_websocket(monkeypatch: pytest.MonkeyPatch) -> None:
+    break_folds(monkeypatch)
+
+    async def test(_: httpx.AsyncClient, front: Front) -> Any:
+        socket = Socket(front)
+        assert (await socket.read())["type"] == "websocket.accept"
+        socket.write(json.dumps(FIRST))
+        socket.write(json.dumps("It is broken. It is sweet."))
+        socket.write(json.dumps({"delta": "", "finish": True}))
+        while (event := await socket.read_event())["type"] != "final":
+            pass
+        assert (await socket.read())["code"] == 1000
+        await socket.task
+        return event
+
+    final = run(test)
+    assert (final["label"], final["score"]["status"], final["released"]) == ("unknown", "failed", "")
 
 
 def test_a_policy_decides() -> None:
