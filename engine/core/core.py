@@ -136,7 +136,7 @@ class Core:
             for metric in plan.metrics:
                 options = metric.use_spare_time(options)
         for metric in plan.metrics:
-            if not request.knowledge and metric.verifiability is None:
+            if not request.knowledge and not metric.rates_verifiability:
                 yield skip(metric)
             elif metric.name in names:
                 yield _take_result(call, names.index(metric.name))
@@ -319,7 +319,7 @@ def fold_outcomes(
 ) -> Score:
     """Return the score of ``request`` from one outcome per metric of the plan."""
     results = results_of(plan.metrics, outcomes)
-    return build_score(request, results, timings, plan.calibration, plan.options, plan.signature)
+    return build_score(request, results, timings, plan.criteria, plan.signature)
 
 
 def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfinished]) -> tuple[MetricResult, ...]:

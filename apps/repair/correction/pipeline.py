@@ -246,7 +246,7 @@ class Work(NamedTuple):
 def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
     """The score by the metrics of ``plan`` alone."""
     results = [score.metrics[name] for name in plan.names]
-    return build_score(request, results, score.timings, plan.calibration, plan.options, plan.signature)
+    return build_score(request, results, score.timings, plan.criteria, plan.signature)
 
 
 def draft_response(request: Request, score: Score, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:
