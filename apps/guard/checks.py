@@ -65,16 +65,14 @@ def check_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -
 
 
 def _fold_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -> Check:
-    options = plan.options
-    by_name = {result.name: result for result in results}
-    settings = plan.calibration, options.profile, options.max_false_positive_rate
+    bound = plan.criteria.bind(results)
     if request.knowledge:
-        decided = decide_alone(request.response, by_name, *settings)
+        decided = decide_alone(request.response, bound, plan.criteria)
     else:
-        _, decided = decide_without_knowledge(request.response, by_name, *settings)
+        _, decided = decide_without_knowledge(request.response, bound, plan.criteria)
     worst = min(decided, key=_rank).verdict
-    spans = mark_spans(request.response, request.knowledge, results, decided)
-    return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(by_name, decided))
+    spans = mark_spans(request.response, request.knowledge, bound, decided)
+    return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(bound, decided))
 
 
 def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:

@@ -26,7 +26,7 @@ from bench.quality.pairs import read_pairs, score_pairs  # noqa: E402
 # The folder of the pairs has the same name as the module, and mypy finds the folder.
 from bench.quality.production import FOLDER, Row  # type: ignore[attr-defined]  # noqa: E402
 from groundwire.engine import Engine, Score  # noqa: E402
-from groundwire.engine.verdict.decision import decide_response  # noqa: E402
+from groundwire.engine.verdict.decision import decide_again  # noqa: E402
 from groundwire.runtime.calibration import Calibration, ProfileName  # noqa: E402
 
 DEFAULT = "default"
@@ -40,7 +40,7 @@ def count_errors(scored: Sequence[tuple[Row, Score]], calibration: Calibration) 
             # Without knowledge no metric says anything, and every profile has the verdict of the rules.
             verdict = score.verdict
             if row.knowledge:
-                verdict, _ = decide_response(row.response, score.metrics, calibration, profile)
+                verdict, _ = decide_again(row.response, score.metrics, calibration, profile)
             by_verdict = labels.setdefault(row.expected, {})
             by_verdict[verdict.label] = by_verdict.get(verdict.label, 0) + 1
         yield {"profile": profile, "labels": labels}

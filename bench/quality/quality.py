@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from groundwire.cli.evaluation import show_scoring
 from groundwire.engine import Options
 from groundwire.engine.text.sentences import sentences
-from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.decision import decide_again
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.features import collect_features
 from groundwire.evaluate.calibration.fusion import LabelledFeatures
@@ -357,7 +357,7 @@ def _write_lengths(sets: Mapping[str, Sequence[Example]], scored: Scored) -> Ite
 def _list_called(sets: Mapping[str, Sequence[Example]], scored: Scored, name: str) -> Iterator[bool]:
     """Whether the default profile calls each response of a set inconsistent."""
     for example, score in zip(sets.get(name, ()), scored.sets.get(name, ()), strict=True):
-        verdict, _ = decide_response(example.response, score.metrics, scored.calibration, Options().profile)
+        verdict, _ = decide_again(example.response, score.metrics, scored.calibration, Options().profile)
         yield verdict.label == "inconsistent"
 
 

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from groundwire.engine.metrics import find
 from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import features, reads_in_response
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.results import MetricFigures, SetFigures
@@ -142,7 +142,7 @@ def measure_fast(measured: Measured, name: str) -> tuple[float, float] | None:
     for example, score in zip(measured.sets[name], measured.scores[name], strict=True):
         fast = {key: result for key, result in score.metrics.items() if is_fast(key)}
         both = [
-            decide_response(example.response, metrics, calibration, "balanced")[0].probability
+            decide_again(example.response, metrics, calibration, "balanced")[0].probability
             for metrics in (score.metrics, fast)
         ]
         if example.label is not None and None not in both:

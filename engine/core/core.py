@@ -138,7 +138,7 @@ class Core:
             for metric in plan.metrics:
                 options = metric.use_spare_time(options)
         for metric in plan.metrics:
-            if not request.knowledge and metric.verifiability is None:
+            if not request.knowledge and not metric.rates_verifiability:
                 yield skip(metric)
             elif metric.name in names:
                 yield _take_result(call, names.index(metric.name))
@@ -330,7 +330,7 @@ def fold_results(request: Request, results: Sequence[MetricResult], timings: Tim
     its verdict ``unknown``, and the metrics keep their results.
     """
     try:
-        return build_score(request, results, timings, plan.calibration, plan.options, plan.signature)
+        return build_score(request, results, timings, plan.criteria, plan.signature)
     except Exception as error:
         return make_unscored("failed", explain_defect(FOLD, error).message, plan, results, timings)
 

@@ -18,7 +18,7 @@ from ..metrics.claims import VERIFIABILITY
 from ..schema.base import check_record
 from ..schema.options import Options
 from ..schema.validation import check_texts
-from ..verdict.fusion import choose_fusion, reads_in_response
+from ..verdict.criteria import Criteria, bind_criteria
 from ..verdict.operating_point import find_operating_point
 from .signature import signature
 
@@ -38,6 +38,8 @@ class Plan:
     """The signature of every score that the plan gives."""
     complete: Options
     """The options with what they leave to the plan: how the metrics compute."""
+    criteria: Criteria
+    """How the results become a verdict."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,13 +77,13 @@ def make_plan(
     if calibration is not None and calibration_digest is None:
         calibration_digest = calibration.digest()
     signed = signature(identity, names, options, calibration_digest)
-    return Plan(selected, options, calibration, signed, _complete(options, calibration, names))
+    criteria = bind_criteria(selected, calibration, options.profile, options.max_false_positive_rate)
+    return Plan(selected, options, calibration, signed, _complete(options, criteria), criteria)
 
 
-def _complete(options: Options, calibration: Calibration | None, metrics: Sequence[str]) -> Options:
+def _complete(options: Options, criteria: Criteria) -> Options:
     """The options with ``sentences`` of inference and detectors as the verdict needs it."""
-    read = () if calibration is None else choose_fusion(calibration, metrics).features
-    apart = not reads_in_response(feature.name for feature in read)
+    apart = criteria.rule is None or not criteria.rule.weights.reads_in_response
     if options.nli.sentences is None:
         options = replace(options, nli=replace(options.nli, sentences=apart))
     if options.detector.sentences is None:

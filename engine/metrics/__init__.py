@@ -9,16 +9,28 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from groundwire.runtime.arguments import suggest
 from groundwire.runtime.errors import InvalidRequest
 
-from .base import GROUPS, Details, Metric
+from ..schema.results import MetricResult
+from .base import GROUPS, BoundResult, Details, Metric, skip
 from .detector import detector_metric, is_detector
 
-__all__ = ["GROUPS", "METRICS", "Details", "Metric", "available", "check_names", "find", "register", "select"]
+__all__ = [
+    "GROUPS",
+    "METRICS",
+    "Details",
+    "Metric",
+    "available",
+    "bind_results",
+    "check_names",
+    "find",
+    "register",
+    "select",
+]
 
 
 def _discover() -> dict[str, Metric]:
@@ -52,6 +64,26 @@ def register(metric: Metric) -> Metric:
 def find(name: str) -> Metric | None:
     """The metric ``name``, whether or not a bundle has its models; None for an unknown name."""
     return METRICS.get(name) or (detector_metric(name) if is_detector(name) else None)
+
+
+def bind_results(results: Mapping[str, MetricResult]) -> tuple[BoundResult, ...]:
+    """Return stored results with their metrics.
+
+    Args:
+        results: Results by name: ``Score.metrics``.
+
+    Returns:
+        The results in their order. A metric that is not registered any more has no number besides its value.
+    """
+    return tuple(BoundResult(find(name) or _stand_in(name), result) for name, result in results.items())
+
+
+def _stand_in(name: str) -> Metric:
+    """A record for a metric that is not registered in this process."""
+    metric = Metric(
+        name=name, title=name, description="a metric that is not registered", compute=lambda *_: skip(metric)
+    )
+    return metric
 
 
 def available(roles: Iterable[str]) -> dict[str, Metric]:

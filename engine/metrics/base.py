@@ -78,28 +78,45 @@ def no_details(result: MetricResult) -> Details | None:
     return None
 
 
-class Refutes(NamedTuple):
-    """A number of a metric that is proof where it is above 0."""
-
-    feature: str
-    """Its key in ``Metric.features``."""
-    probability: float
-    """The highest probability that a sentence with it is consistent."""
+About: TypeAlias = Literal["support", "amount", "verifiability"]
+"""What a number says of a text: how well it is supported, how much there is to check, or whether there is anything."""
 
 
-class Confirms(NamedTuple):
-    """Parts of a response that it finds in the knowledge, and what they are worth where nothing else is doubted."""
+@dataclass(frozen=True, slots=True)
+class MetricNumber:
+    """What one number of a metric says."""
 
-    feature: str
-    """Key in ``Metric.features`` of how many such parts there are."""
-    unless: tuple[str, ...]
-    """Keys of numbers that must not be above 0."""
-    ranges: Callable[[MetricResult], Iterable[HasRange]]
-    """The parts."""
-    logit: float
-    """What is added to the logit of the probability that a sentence is consistent."""
-    disputed_logit: float
-    """What is added instead where other metrics doubt words of these parts: their doubts are refuted."""
+    key: str = ""
+    """Its key in ``Metric.features``; empty for the value."""
+    about: About = "support"
+    is_evidence: bool = False
+    """Whether a fitted verdict reads it by default. Variants of another metric (Q² without inference, UPMI) have no
+    such number."""
+    is_lower_better: bool = False
+    """Whether it grows with what is wrong."""
+    is_probability: bool = False
+    """Whether it is a model's probability, 0–1: a fitted verdict adds up the logits."""
+
+    @property
+    def rates_verifiability(self) -> bool:
+        """Whether it says if there is anything to check."""
+        return self.about == "verifiability"
+
+
+@dataclass(frozen=True, slots=True)
+class WordEvidence:
+    """How a metric points at words of the response."""
+
+    weight: float | Mapping[Reason, float]
+    """Weight of its evidence about a word, perhaps by reason; from 1 on a word is marked by it alone."""
+    precision: Literal[0, 1, 2] = 0
+    """How precisely its evidence points: 0 at sentences, 1 at words that may be the wrong ones (an answer, a word that
+    the knowledge lacks), 2 at words that are wrong. A sentence with words marked at one level marks none at a lower
+    one."""
+    family: str = ""
+    """Metrics of one family agree by construction, so as evidence about words they count once. Empty: its own name."""
+    spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
+    """The spans of a scored result that count as evidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,49 +143,21 @@ class Metric:
     bounds: tuple[float, float] | None = (0.0, 1.0)
     """Least and largest value; None where a value has no bounds."""
 
-    # What the verdict and the marked words make of it.
-    family: str = ""
-    """Metrics of one family agree by construction, so as evidence about words they count once. Empty: its own name."""
-    word_weight: float | Mapping[Reason, float] | None = None
-    """Weight of its evidence about the words it points at, perhaps by reason; from 1 on a word is marked by it alone.
-    None: it points at whole sentences, whose weight depends on the reason (``SENTENCE_WEIGHTS``)."""
-    precision: Literal[0, 1, 2] = 0
-    """How precisely its evidence points: 0 at sentences, 1 at words that may be the wrong ones (an answer, a word that
-    the knowledge lacks), 2 at words that are wrong. A sentence with words marked at one level marks none at a lower
-    one."""
-    spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
-    """The spans of a scored result that count as evidence."""
+    # What the verdict and the marked words read.
+    numbers: tuple[MetricNumber, ...] = ()
+    """What its numbers say, as far as something is to be said about them."""
     features: Callable[[Any], Mapping[str, float]] = no_features
     """Further numbers in its explanation; the fusion knows each as ``name.key``, and the value as ``name``."""
     part: Callable[[MetricResult, int, int], Mapping[str, float]] = no_part
     """The numbers of a scored result about the characters ``start`` to ``end`` of the response, a sentence of it: by
     the keys of ``features``, ``""`` for the value. Those that need the whole response are left out."""
-    in_context: bool = False
-    """Whether its model reads the sentences of a response together, so that a fusion that reads it scores the response
-    as a whole (``Fusion.whole``)."""
-    apart: bool = False
-    """Whether its model reads a sentence apart from its response for the numbers of ``part``, which costs a call for
-    each. A fusion of a metric that is ``in_context`` does not read them."""
-    refutes: tuple[Refutes, ...] = ()
-    """The numbers that are proof rather than evidence."""
-    confirms: Confirms | None = None
-    """What speaks for a sentence in which no metric doubts another word; None: nothing does."""
-    states: str = ""
-    """Key of a number above 0 where a text states something that can be checked, whatever a classifier makes of it."""
-    contradicts: str = ""
-    """Key of the probability that the knowledge says the opposite: what it contradicts surely was stated."""
-    evidence: tuple[str, ...] = ()
-    """The numbers that a fitted verdict reads by default: ``""`` for the value, else keys of ``features``. Variants of
-    another metric (Q² without inference, UPMI) have none."""
-    lower_is_better: tuple[str, ...] = ()
-    """Those that grow with what is wrong."""
-    probabilities: tuple[str, ...] = ()
-    """Those that are a model's probabilities, 0–1: a fitted verdict adds up their logits."""
-    uninformative: tuple[str, ...] = ()
-    """Those that say how much there is to check, and not whether it is supported."""
-    verifiability: str | None = None
-    """The number that says if there is anything to check, and not how consistent it is: ``""`` for the value, else a
-    key of ``features``. Below the calibration's ``verifiable`` the verdict is ``unverifiable``. None: no number is."""
+    reads_sentences: Literal["apart", "in_response"] | None = None
+    """How its model reads the sentences that ``part`` has numbers of: ``apart`` from their response, which costs a call
+    for each, or together, so that a fusion with such a metric scores the response as a whole (``Fusion.whole``) and
+    reads no numbers of sentences apart. None: it does neither."""
+    words: WordEvidence | None = None
+    """How it points at words. None: it points at whole sentences, whose weight depends on the reason
+    (``SENTENCE_WEIGHTS``)."""
     cites: bool = False
     """Whether its explanation (a ``CitationsExplanation``) names the sentences of the knowledge that support each
     sentence: the citations of the score."""
@@ -176,10 +165,53 @@ class Metric:
     # How it is shown.
     details: Callable[[MetricResult], Details | None] = no_details
 
+    def number(self, key: str) -> MetricNumber:
+        """Return what a number says.
+
+        Args:
+            key: Its key in ``features``; empty for the value.
+
+        Returns:
+            The entry of ``numbers``, or one that says nothing special.
+        """
+        return next((number for number in self.numbers if number.key == key), MetricNumber(key))
+
+    def name_number(self, key: str) -> str:
+        """Return the name that a number has as a feature of a fusion.
+
+        Args:
+            key: Its key in ``features``; empty for the value.
+
+        Returns:
+            ``name.key``, or ``name`` for the value.
+        """
+        return f"{self.name}.{key}" if key else self.name
+
     @property
-    def evidence_family(self) -> str:
-        """``family``, or the metric's name."""
-        return self.family or self.name
+    def rates_verifiability(self) -> bool:
+        """Whether a number of it says if there is anything to check, so that it can do without knowledge."""
+        return any(number.rates_verifiability for number in self.numbers)
+
+    @property
+    def family(self) -> str:
+        """The family of its evidence about words, by default its own."""
+        return (self.words and self.words.family) or self.name
+
+    @property
+    def precision(self) -> int:
+        """How precisely it points, 0–2 (``WordEvidence.precision``)."""
+        return self.words.precision if self.words else 0
+
+    def list_spans(self, result: MetricResult) -> tuple[UnsupportedSpan, ...]:
+        """Return the spans that count as evidence.
+
+        Args:
+            result: A scored result of the metric.
+
+        Returns:
+            Ranges of the response.
+        """
+        return self.words.spans(result) if self.words else result.unsupported
 
     def weight(self, span: UnsupportedSpan) -> float:
         """Return the weight of an unsupported span as evidence.
@@ -190,9 +222,17 @@ class Metric:
         Returns:
             The weight, from 0; 1 marks a word alone.
         """
-        if isinstance(self.word_weight, Mapping):
-            return self.word_weight[span.reason]
-        return self.word_weight if self.word_weight is not None else SENTENCE_WEIGHTS.get(span.reason, 0.4)
+        if self.words is None:
+            return SENTENCE_WEIGHTS.get(span.reason, 0.4)
+        weight = self.words.weight
+        return weight[span.reason] if isinstance(weight, Mapping) else weight
+
+
+class BoundResult(NamedTuple):
+    """A metric and its result."""
+
+    metric: Metric
+    result: MetricResult
 
 
 def within(items: Iterable[Ranged], start: int, end: int) -> tuple[Ranged, ...]:

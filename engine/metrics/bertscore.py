@@ -27,7 +27,7 @@ from ..schema.options import BertScoreOptions, Options
 from ..schema.results import MetricResult, Request
 from ..text.reading import ReadText, join_readings, read_response
 from ..text.words import words
-from .base import Metric, RoleInfos, within
+from .base import Metric, MetricNumber, RoleInfos, within
 from .evidence import open_knowledge
 
 ROLE = "embedder"
@@ -187,6 +187,6 @@ METRICS = (
         bounds=None,
         features=_features,
         part=_part,
-        evidence=("precision", "worst"),
+        numbers=(MetricNumber("precision", is_evidence=True), MetricNumber("worst", is_evidence=True)),
     ),
 )

@@ -20,7 +20,7 @@ from ..schema.results import MetricResult, Request
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_answer
 from ..text.sentences import Sentence, sentences
 from ..text.words import find_overlaps
-from .base import Details, Metric, RoleInfos, within
+from .base import Details, Metric, MetricNumber, RoleInfos, within
 
 T = TypeVar("T")
 
@@ -182,8 +182,7 @@ METRICS = (
         roles=frozenset({VERIFIABILITY}),
         groups=frozenset({"paper", "fast"}),
         order=5,
-        uninformative=("",),
-        verifiability="",
+        numbers=(MetricNumber(about="verifiability"),),
         part=_part,
     ),
 )

@@ -18,7 +18,7 @@ from ..schema.explanations import CriticExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.words import flag_tokens
-from .base import Metric, RoleInfos
+from .base import Metric, RoleInfos, WordEvidence
 from .mentions import find_mentions
 
 ROLE = "critic"
@@ -65,7 +65,6 @@ METRICS = (
         roles=frozenset({ROLE}),
         groups=frozenset({"paper"}),
         order=102,
-        word_weight=1.0,
-        precision=2,
+        words=WordEvidence(1.0, precision=2),
     ),
 )

@@ -17,7 +17,7 @@ from ..schema.explanations import DetectorExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.retrieval import NEAR
-from .base import Details, Metric, RoleInfos, within
+from .base import Details, Metric, MetricNumber, RoleInfos, within
 from .claims import (
     VERIFIABILITY,
     ask_in_parts,
@@ -91,9 +91,8 @@ def detector_metric(role: str) -> Metric:
         groups=frozenset({"paper", "fast"}),
         features=_features,
         part=_part,
-        apart=True,
-        evidence=("", "worst"),
-        probabilities=("", "worst"),
+        reads_sentences="apart",
+        numbers=tuple(MetricNumber(key, is_evidence=True, is_probability=True) for key in ("", "worst")),
         details=_details,
     )
 

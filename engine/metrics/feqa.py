@@ -16,7 +16,7 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.documents import format_document
 from ..text.words import words
-from .base import Details, Metric, RoleInfos
+from .base import Details, Metric, RoleInfos, WordEvidence
 from .claims import find_claims, nothing_to_verify
 from .overlap import bag_f1
 from .q2 import find_spans, generate_questions
@@ -103,8 +103,7 @@ METRICS = (
         roles=frozenset({"spans", "qg", "qa"}),
         groups=frozenset({"paper"}),
         order=4,
-        word_weight=0.5,
-        precision=1,
+        words=WordEvidence(0.5, precision=1),
         details=_details,
     ),
 )

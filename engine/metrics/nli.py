@@ -18,7 +18,7 @@ from ..schema.options import NliOptions, Options
 from ..schema.results import MetricResult, Request
 from ..text.reading import ReadText
 from ..text.retrieval import NEAR
-from .base import Details, Metric, RoleInfos, within
+from .base import Details, Metric, MetricNumber, RoleInfos, within
 from .claims import (
     ask_in_parts,
     classified_span,
@@ -123,22 +123,22 @@ def _details(result: MetricResult) -> Details | None:
     return describe_spans((result.explanation.response, *result.explanation.sentences))
 
 
-METRICS = (
-    Metric(
-        name="nli",
-        title="End-to-end NLI",
-        description="whether the knowledge entails the response",
-        compute=nli,
-        roles=frozenset({"nli"}),
-        groups=frozenset({"paper", "fast"}),
-        order=3,
-        features=_features,
-        part=_part,
-        apart=True,
-        evidence=("expected", "worst"),
-        probabilities=("expected", "worst"),
-        lower_is_better=("contradiction",),
-        contradicts="contradiction",
-        details=_details,
+NLI = Metric(
+    name="nli",
+    title="End-to-end NLI",
+    description="whether the knowledge entails the response",
+    compute=nli,
+    roles=frozenset({"nli"}),
+    groups=frozenset({"paper", "fast"}),
+    order=3,
+    features=_features,
+    part=_part,
+    reads_sentences="apart",
+    numbers=(
+        MetricNumber("expected", is_evidence=True, is_probability=True),
+        MetricNumber("worst", is_evidence=True, is_probability=True),
+        MetricNumber("contradiction", is_lower_better=True),
     ),
+    details=_details,
 )
+METRICS = (NLI,)

@@ -23,7 +23,7 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.reading import is_plain, join_readings, read_response
 from ..text.words import SHORT, Word, check_words, find_overlaps, read_words, words
-from .base import Metric, RoleInfos, within
+from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
 
 MAX_WORDS = 250_000
 """Overlap: words of response and knowledge, which spaCy splits in four seconds."""
@@ -166,14 +166,10 @@ METRICS = (
         compute=partial(overlap, name="overlap"),
         groups=frozenset({"paper", "fast"}),
         order=6,
-        family="overlap",
-        word_weight=0.5,
-        precision=1,
-        spans=_spans,
+        words=WordEvidence(0.5, precision=1, family="overlap", spans=_spans),
         features=_features,
         part=_part,
-        evidence=("missing",),
-        lower_is_better=("missing",),
+        numbers=(MetricNumber("missing", is_evidence=True, is_lower_better=True),),
     ),
     Metric(
         name="overlap_precision",
@@ -182,13 +178,10 @@ METRICS = (
         compute=partial(overlap, name="overlap_precision"),
         groups=frozenset({"fast"}),
         order=7,
-        family="overlap",
-        word_weight=0.5,
-        spans=_spans,
+        words=WordEvidence(0.5, family="overlap", spans=_spans),
         features=_features,
         part=_part,
-        evidence=("",),
-        lower_is_better=("missing",),
+        numbers=(MetricNumber(is_evidence=True), MetricNumber("missing", is_lower_better=True)),
     ),
     Metric(
         name="unigram_f1",

@@ -30,7 +30,7 @@ from ..schema.options import Options, PmiOptions
 from ..schema.results import MetricResult, Request
 from ..text.relevance import PassageSentence, RelevantSentence, count_shared_words, rank_by_overlap
 from ..text.words import WORD
-from .base import Metric, RoleInfos
+from .base import Metric, MetricNumber, RoleInfos, WordEvidence
 
 SENTENCES_AT_ONCE = 256
 """Sentences of long knowledge that are compared with the response, or measured, in one go: about 50 ms."""
@@ -245,11 +245,9 @@ METRICS = (
         groups=frozenset({"paper"}),
         order=13,
         bounds=None,
-        family="pmi",
-        word_weight=0.4,
-        precision=1,
+        words=WordEvidence(0.4, precision=1, family="pmi"),
         part=_part,
-        evidence=("",),
+        numbers=(MetricNumber(is_evidence=True),),
     ),
     Metric(
         name="upmi",
@@ -260,9 +258,7 @@ METRICS = (
         groups=frozenset({"paper"}),
         order=14,
         bounds=None,
-        family="pmi",
-        word_weight=0.4,
-        precision=1,
+        words=WordEvidence(0.4, precision=1, family="pmi"),
         part=_part,
     ),
 )

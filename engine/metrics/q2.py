@@ -35,7 +35,7 @@ from ..schema.validation import check_spans
 from ..text.normalization import answer_f1, match_answers
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_response
 from ..text.sentences import Sentence
-from .base import Cell, Details, Metric, RoleInfos
+from .base import Cell, Details, Metric, MetricNumber, RoleInfos, WordEvidence
 from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
 from .evidence import SelectedKnowledge, open_knowledge
 from .nli import LABEL_VALUE, expected_value, lower
@@ -387,14 +387,14 @@ METRICS = (
         use_spare_time=ask_all_at_once,
         groups=frozenset({"paper"}),
         order=1,
-        family="q2",
-        word_weight=1.0,
-        precision=1,
+        words=WordEvidence(1.0, precision=1, family="q2"),
         features=_features,
         part=_part,
-        evidence=("", "no_answer"),
-        lower_is_better=("no_answer",),
-        uninformative=("asked",),
+        numbers=(
+            MetricNumber(is_evidence=True),
+            MetricNumber("no_answer", is_evidence=True, is_lower_better=True),
+            MetricNumber("asked", about="amount"),
+        ),
         details=_details,
     ),
     Metric(
@@ -406,13 +406,10 @@ METRICS = (
         use_spare_time=ask_all_at_once,
         groups=frozenset({"paper"}),
         order=2,
-        family="q2",
-        word_weight=1.0,
-        precision=1,
+        words=WordEvidence(1.0, precision=1, family="q2"),
         features=_features,
         part=_part,
-        lower_is_better=("no_answer",),
-        uninformative=("asked",),
+        numbers=(MetricNumber("no_answer", is_lower_better=True), MetricNumber("asked", about="amount")),
         details=_details,
     ),
 )

@@ -20,7 +20,7 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts, read_response
 from ..text.retrieval import NEAR
-from .base import Details, Metric, RoleInfos, within
+from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
 from .evidence import SelectedKnowledge, open_knowledge
 from .token_classifier import join_ranges, locate_tokens
@@ -222,20 +222,20 @@ def _details(result: MetricResult) -> Details | None:
 METRICS = (
     Metric(
         name="reader",
-        in_context=True,
         title="Reader",
         description="a model that reads knowledge and response once and labels response, sentences and words",
         compute=reader,
         roles=frozenset({ROLE}),
         order=3,
-        word_weight=1.0,
-        precision=2,
+        words=WordEvidence(1.0, precision=2),
         features=_features,
         part=_part,
-        evidence=("", "worst", "entailment"),
-        probabilities=("", "worst", "token", "entailment"),
-        uninformative=("verifiable",),
-        verifiability="verifiable",
+        reads_sentences="in_response",
+        numbers=(
+            *(MetricNumber(key, is_evidence=True, is_probability=True) for key in ("", "worst", "entailment")),
+            MetricNumber("token", is_probability=True),
+            MetricNumber("verifiable", about="verifiability"),
+        ),
         details=_details,
     ),
 )

@@ -14,7 +14,7 @@ from ..text.reading import ReadText
 from ..text.retrieval import NEAR
 from ..text.sentences import sentences
 from ..text.words import flag_tokens
-from .base import Metric, RoleInfos, within
+from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .claims import cut_to_fit, join_claims, least_coverage
 from .evidence import open_knowledge
 
@@ -86,10 +86,8 @@ METRICS = (
         roles=frozenset({ROLE}),
         groups=frozenset({"fast"}),
         order=101,
-        word_weight=1.0,
-        precision=2,
-        evidence=("",),
-        probabilities=("",),
+        words=WordEvidence(1.0, precision=2),
+        numbers=(MetricNumber(is_evidence=True, is_probability=True),),
         part=_part,
     ),
 )

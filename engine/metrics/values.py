@@ -25,7 +25,7 @@ from ..values.outcomes import CheckedValue
 from ..values.roles import Exchanged, find_exchanged
 from ..values.support import check_in_steps
 from ..values.tokens import TOKEN
-from .base import Confirms, Details, Metric, Refutes, RoleInfos, within
+from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .evidence import open_knowledge
 
 NAMES = frozenset({"name", "person", "place", "organisation", "nationality", "relation"})
@@ -167,12 +167,6 @@ def _features(explanation: ValuesExplanation) -> dict[str, float]:
     }
 
 
-def _list_supported(result: MetricResult) -> tuple[StatedValue, ...]:
-    if not isinstance(result.explanation, ValuesExplanation):
-        return ()
-    return tuple(value for value in result.explanation.values if value.outcome in ("supported", "derived"))
-
-
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     if not isinstance(result.explanation, ValuesExplanation):
         return {}
@@ -192,29 +186,24 @@ def _details(result: MetricResult) -> Details | None:
     return Details(("value", "kind", "normal form", "outcome", "the knowledge says"), rows)
 
 
-METRICS = (
-    Metric(
-        name="values",
-        title="Values",
-        description="share of the response’s numbers, dates and names that the knowledge supports",
-        compute=values,
-        groups=frozenset({"fast"}),
-        order=9,
-        # A name that the knowledge lacks may name somebody it speaks of, so it takes another metric to mark it.
-        word_weight={"mismatch": 1.0, "not_in_knowledge": 0.5},
-        precision=2,
-        features=_features,
-        part=_part,
-        # A contradicted value among few is four times as frequent in wrong responses as in right ones. None of 7
-        # responses with an absent value is right where the knowledge has another value of its kind: by the rule of
-        # succession 1 of 9.
-        refutes=(Refutes("disproved", 0.2), Refutes("replaced", 0.11)),
-        # A third of what was likeliest before the reader: enough for a right value of another form whose sentence is
-        # just below the threshold, and more of it ranks worse (recipes/research/reader.md).
-        confirms=Confirms("amounts", ("contradicted", "absent"), _list_supported, 0.4, 0.8),
-        states="amounts",
-        uninformative=("amounts",),
-        lower_is_better=("contradicted", "contradicted_share", "disproved", "absent", "replaced"),
-        details=_details,
+VALUES = Metric(
+    name="values",
+    title="Values",
+    description="share of the response’s numbers, dates and names that the knowledge supports",
+    compute=values,
+    groups=frozenset({"fast"}),
+    order=9,
+    # A name that the knowledge lacks may name somebody it speaks of, so it takes another metric to mark it.
+    words=WordEvidence({"mismatch": 1.0, "not_in_knowledge": 0.5}, precision=2),
+    features=_features,
+    part=_part,
+    numbers=(
+        *(
+            MetricNumber(key, is_lower_better=True)
+            for key in ("contradicted", "contradicted_share", "disproved", "absent", "replaced")
+        ),
+        MetricNumber("amounts", about="amount"),
     ),
+    details=_details,
 )
+METRICS = (VALUES,)

@@ -1,4 +1,4 @@
-"""What a verdict is drawn from: the numbers that a fusion reads, the fusion, its threshold, and rules that refute.
+"""What a verdict is drawn from: the numbers of metrics by name, the fusion that reads them, and its thresholds.
 
 A fixed threshold has to be exceeded: of a value of 0.5 at the threshold 0.5 the Q² paper says inconsistent, and so does
 this. A fitted threshold is itself the value of a development example that counts as consistent, so values from it on do
@@ -13,42 +13,44 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from groundwire.runtime.calibration import Calibration, Fusion, Scale
 
 from ..metrics import Metric, find
-from ..metrics.base import HasRange
-from ..schema.results import MetricResult, Verdict
-from ..text.words import find_overlaps, words
-from ..values.tokens import NEGATIONS, iterate_tokens
+from ..metrics.base import BoundResult
 
 
-def features(results: Mapping[str, MetricResult]) -> dict[str, float]:
-    """Every number that ``results`` has: a scored metric's value by its name, the others as ``metric.feature``."""
-    numbers = {name: result.value for name, result in results.items() if result.value is not None}
-    for name, result in results.items():
-        metric = find(name)
-        if metric is not None and result.value is not None and result.explanation is not None:
-            numbers |= {f"{name}.{key}": number for key, number in metric.features(result.explanation).items()}
+def features(results: Iterable[BoundResult]) -> dict[str, float]:
+    """Return every number of results: a scored metric's value by its name, the others as ``metric.key``."""
+    scored = [bound for bound in results if bound.result.value is not None]
+    numbers = {metric.name: result.value for metric, result in scored if result.value is not None}
+    for metric, result in scored:
+        if result.explanation is not None:
+            for key, number in metric.features(result.explanation).items():
+                numbers[f"{metric.name}.{key}"] = number
     return numbers
 
 
 def features_of_part(
-    results: Mapping[str, MetricResult], start: int, end: int, *, in_response: bool = False
+    results: Iterable[BoundResult], start: int, end: int, *, in_response: bool = False
 ) -> dict[str, float]:
-    """Those numbers about the characters ``start`` to ``end`` of the response, a sentence of it.
+    """Return the numbers of results about a sentence of the response, which is a part of it.
 
-    Numbers that only a whole response has are left out, F1 with the knowledge for example, and with ``in_response``
-    numbers of a model that reads the sentence apart from the response (``Metric.apart``).
+    Args:
+        results: The results of metrics about the response.
+        start: Start of the sentence in the response, in characters.
+        end: End of the sentence.
+        in_response: Whether numbers of a model that reads the sentence apart from the response are left out.
+
+    Returns:
+        The numbers by name. Numbers that only a whole response has are left out, F1 with the knowledge for example.
     """
     numbers: dict[str, float] = {}
-    for name, result in results.items():
-        metric = find(name)
-        if metric is not None and result.value is not None and not (in_response and metric.apart):
-            of_part = metric.part(result, start, end)
-            numbers |= {f"{name}.{key}" if key else name: number for key, number in of_part.items()}
+    for metric, result in results:
+        if result.value is not None and not (in_response and metric.reads_sentences == "apart"):
+            for key, number in metric.part(result, start, end).items():
+                numbers[f"{metric.name}.{key}" if key else metric.name] = number
     return numbers
 
 
@@ -62,47 +64,58 @@ def find_feature(name: str) -> tuple[Metric, str] | None:
     prefix, _, key = name.rpartition(".")
     metric = find(prefix)
     # A detector's name has a dot of its own, so only a key that the metric knows is split off.
-    if metric is not None and key in (*metric.evidence, *metric.lower_is_better, *metric.uninformative):
+    if metric is not None and any(number.key == key for number in metric.numbers):
         return metric, key
     metric = find(name) or metric
     return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
 
 
 def is_apart(feature: str) -> bool:
-    """Whether a model reads a sentence apart from its response for a feature (``Metric.apart``)."""
+    """Whether a model reads a sentence apart from its response for a feature (``Metric.reads_sentences``)."""
     metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[0].apart
+    return metric_feature is not None and metric_feature[0].reads_sentences == "apart"
 
 
 def reads_in_response(names: Iterable[str]) -> bool:
-    """Whether a model reads sentences in their response for one of the features (``Metric.in_context``).
+    """Whether a model reads sentences in their response for one of the features (``Metric.reads_sentences``).
 
     A fusion of them scores responses as a whole, and no model reads a sentence apart from its response.
     """
-    return any(metric.in_context for metric, _ in filter(None, map(find_feature, names)))
+    return any(metric.reads_sentences == "in_response" for metric, _ in filter(None, map(find_feature, names)))
 
 
-def says_enough(weights: Mapping[str, float], uncounted: Collection[str], names: Collection[str]) -> bool:
-    """Whether the features ``names`` of a sentence have half of the weight that a sentence can have.
+class SentenceWeights(NamedTuple):
+    """How much each feature of a fusion counts of a sentence.
 
-    Where a model reads the sentence in its response, that is the weight without features of the sentence apart from it,
-    and a feature that counts what speaks against a text is 0 where there is nothing to count.
-
-    Args:
-        weights: The weights of a fusion's features.
-        uncounted: Features that are 0 where there is nothing to count.
-        names: Features that the sentence has.
+    Where a model reads the sentence in its response, features of the sentence apart from it do not count, and a feature
+    that counts what speaks against a text is 0 where there is nothing to count.
     """
-    in_response = reads_in_response(weights)
-    read = {name: abs(weight) for name, weight in weights.items() if not (in_response and is_apart(name))}
-    have = sum(weight for name, weight in read.items() if name in names or (in_response and name in uncounted))
-    return 2 * have >= sum(read.values())
+
+    weights: Mapping[str, float]
+    """Weights of features that a sentence can have, from 0."""
+    uncounted: frozenset[str]
+    """Features that every sentence has, as 0 if as nothing else."""
+    reads_in_response: bool = False
+    """Whether a model reads sentences in their response for one of the features."""
+
+    @classmethod
+    def of(cls, features: Mapping[str, tuple[float, float]]) -> SentenceWeights:
+        """Build them from the weight and the mean of each feature of a fusion."""
+        in_response = reads_in_response(features)
+        weights = {name: abs(weight) for name, (weight, _) in features.items() if not (in_response and is_apart(name))}
+        uncounted = [name for name, (_, mean) in features.items() if in_response and mean == 0]
+        return cls(weights, frozenset(uncounted), in_response)
+
+    def suffice(self, names: Collection[str]) -> bool:
+        """Return whether the features ``names`` have half of the weight that a sentence can have."""
+        have = sum(weight for name, weight in self.weights.items() if name in names or name in self.uncounted)
+        return 2 * have >= sum(self.weights.values())
 
 
 def rates_verifiability(feature: str) -> bool:
-    """Whether a feature says if there is anything to check (``Metric.verifiability``)."""
+    """Whether a feature says if there is anything to check (``MetricNumber.about``)."""
     metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[0].verifiability == metric_feature[1]
+    return metric_feature is not None and metric_feature[0].number(metric_feature[1]).rates_verifiability
 
 
 def find_verifiability(numbers: Mapping[str, float]) -> float | None:
@@ -113,7 +126,7 @@ def find_verifiability(numbers: Mapping[str, float]) -> float | None:
 def is_probability(feature: str) -> bool:
     """Whether a feature is a model's probability, so that its logit counts."""
     metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[1] in metric_feature[0].probabilities
+    return metric_feature is not None and metric_feature[0].number(metric_feature[1]).is_probability
 
 
 def name_metric(feature: str) -> str:
@@ -155,7 +168,7 @@ def is_consistent(value: float, threshold: float, *, fitted: bool) -> bool:
     >>> is_consistent(0.5, 0.5, fitted=False), is_consistent(0.5, 0.5, fitted=True)
     (False, True)
     """
-    return bool(are_consistent(np.float64(value), threshold, fitted=fitted))
+    return bool(value >= threshold if fitted else value > threshold)
 
 
 def are_consistent(values: np.float64 | NDArray[np.float64], threshold: float, *, fitted: bool) -> NDArray[np.bool_]:
@@ -170,159 +183,45 @@ def normalized(value: float, scale: Scale) -> float:
     return min(1.0, max(0.0, (value - scale.low) / (scale.high - scale.low)))
 
 
-def decide_metrics(results: Iterable[MetricResult], calibration: Calibration | None) -> list[MetricResult]:
-    """The results, with ``decision`` where the calibration has a threshold for the metric.
+def find_scale(metric: Metric, calibration: Calibration) -> Scale | None:
+    """Return the scale by which a metric decides; None where there is none.
 
-    Metrics that do not say whether the response is supported (verifiability) get none.
+    A metric whose value does not say whether the response is supported (verifiability) decides nothing.
     """
-    return [_decide(result, calibration.scales.get(result.name) if calibration else None) for result in results]
+    return calibration.scales.get(metric.name) if metric.number("").about == "support" else None
 
 
-def _decide(result: MetricResult, scale: Scale | None) -> MetricResult:
-    metric = find(result.name)
-    if result.value is None or scale is None or metric is None or "" in metric.uninformative:
-        return result
-    consistent = is_consistent(normalized(result.value, scale), scale.threshold, fitted=True)
-    return msgspec.structs.replace(result, decision="consistent" if consistent else "inconsistent")
+def decide_metrics(results: Iterable[BoundResult], scales: Sequence[Scale | None]) -> tuple[BoundResult, ...]:
+    """Return the results, with ``decision`` where there is a scale for the metric.
 
+    Args:
+        results: The results of metrics.
+        scales: The scale of each, as ``find_scale`` returns it.
 
-class Refutation(NamedTuple):
-    """What a metric refutes by itself (``Metric.refutes``)."""
-
-    feature: str
-    """As contributions name it: ``values.contradicted``."""
-    probability: float
-    """Of being consistent, at most."""
-
-
-def find_refutation(numbers: Mapping[str, float], weighed: Collection[str] = ()) -> Refutation | None:
-    """The strongest refutation that the features of a response or of a sentence tell of, or None.
-
-    A fusion weighs the features that it reads, so the features ``weighed`` refute nothing by themselves.
+    Returns:
+        The results in their order.
     """
-    refutations = []
-    for name, number in numbers.items():
-        prefix, _, key = name.rpartition(".")
-        metric = find(prefix) if name not in weighed else None
-        for refutes in metric.refutes if metric is not None and number > 0 else ():
-            if key == refutes.feature:
-                refutations.append(Refutation(name, refutes.probability))
-    return min(refutations, key=lambda refutation: refutation.probability, default=None)
-
-
-def refute(verdict: Verdict, refutation: Refutation | None) -> Verdict:
-    """The verdict with the share of its probability that ``refutation`` leaves, which has the part of a contribution.
-
-    So the probability is at most the refutation's, and refuted responses keep their order: thresholds can be drawn
-    between them. A verdict without a probability keeps it that way.
-    """
-    if refutation is None or verdict.probability is None or verdict.threshold is None:
-        return verdict
-    return _move(verdict, refutation.feature, verdict.probability * refutation.probability)
-
-
-class Confirmation(NamedTuple):
-    """What speaks for a text by itself (``Metric.confirms``)."""
-
-    feature: str
-    """As contributions name it: ``values.supported``."""
-    logit: float
-
-
-def find_confirmation(results: Mapping[str, MetricResult], response: str, start: int, end: int) -> Confirmation | None:
-    """What speaks for the characters ``start`` to ``end``, in which no metric doubts another content word; or None.
-
-    A negation turns words that the knowledge has into what it denies, so nothing speaks for it.
-
-    Doubts are about words (``Metric.word_weight``). The fusion has the number of a metric that doubts whole sentences.
-    """
-    if any(token.lower in NEGATIONS for token in iterate_tokens(response[start:end])):
-        return None
-    scored = [
-        (metric, result) for name, result in results.items() if result.value is not None and (metric := find(name))
-    ]
-    for metric, result in scored:
-        confirms = metric.confirms
-        numbers = metric.part(result, start, end) if confirms is not None else {}
-        if confirms is None or not numbers.get(confirms.feature) or any(numbers.get(key) for key in confirms.unless):
-            continue
-        doubting = [(other, about) for other, about in scored if other.word_weight is not None and other is not metric]
-        doubts = [
-            span for other, about in doubting for span in other.spans(about) if span.start < end and start < span.end
-        ]
-        parts = [part for part in confirms.ranges(result) if start <= part.start < end]
-        disputed, others = _split_doubts(response, doubts, parts)
-        if doubting and not others:
-            return Confirmation(
-                f"{metric.name}.{confirms.feature}", confirms.disputed_logit if disputed else confirms.logit
-            )
-    return None
-
-
-def _split_doubts(response: str, doubts: Sequence[HasRange], parts: Sequence[HasRange]) -> tuple[int, int]:
-    """How many content words of ``doubts`` are in ``parts``, and how many are not."""
-    content = [word for word in words(response) if word.content] if doubts else []
-    bounds = [(word.start, word.end) for word in content]
-    doubted = [bool(spans) for spans in find_overlaps(bounds, doubts)]
-    inside = [bool(spans) for spans in find_overlaps(bounds, parts)]
-    return (
-        sum(doubt and part for doubt, part in zip(doubted, inside, strict=True)),
-        sum(doubt and not part for doubt, part in zip(doubted, inside, strict=True)),
+    return tuple(
+        bound if scale is None or bound.result.value is None else _decide(bound, bound.result.value, scale)
+        for bound, scale in zip(results, scales, strict=True)
     )
 
 
-def confirm(verdict: Verdict, confirmation: Confirmation | None) -> Verdict:
-    """The verdict with the probability that ``confirmation`` gives it, which has the part of a contribution.
-
-    A verdict without a probability keeps it that way.
-    """
-    if confirmation is None or verdict.probability is None or verdict.threshold is None:
-        return verdict
-    odds = math.exp(logit(verdict.probability) + confirmation.logit)
-    return _move(verdict, confirmation.feature, odds / (1 + odds))
+def _decide(bound: BoundResult, value: float, scale: Scale) -> BoundResult:
+    consistent = is_consistent(normalized(value, scale), scale.threshold, fitted=True)
+    decision = "consistent" if consistent else "inconsistent"
+    return BoundResult(bound.metric, msgspec.structs.replace(bound.result, decision=decision))
 
 
-def _move(verdict: Verdict, feature: str, probability: float) -> Verdict:
-    """The verdict with another probability, for the sake of a feature."""
-    assert verdict.probability is not None
-    assert verdict.threshold is not None
-    contributions = {**(verdict.contributions or {}), feature: logit(probability) - logit(verdict.probability)}
-    consistent = is_consistent(probability, verdict.threshold, fitted=True)
-    return replace(
-        verdict,
-        label="consistent" if consistent else "inconsistent",
-        probability=probability,
-        contributions=contributions,
-        message="" if verdict.label == "unverifiable" else verdict.message,
-    )
-
-
-def states_amounts(numbers: Mapping[str, float]) -> bool:
-    """Whether a metric's number says that a text states something that can be checked (``Metric.states``)."""
-    for name, number in numbers.items():
-        prefix, _, key = name.rpartition(".")
-        metric = find(prefix)
-        if metric is not None and metric.states and key == metric.states and number > 0:
-            return True
-    return False
-
-
-CONTRADICTED = 0.9
-"""Probability of a contradiction from which a sentence stated something. Small talk beside the knowledge reaches 0.85:
-"Poor birds, though." (recipes/research/measured.md)."""
-
-
-def is_contradicted(numbers: Mapping[str, float]) -> bool:
-    """Whether a metric is sure that the knowledge says the opposite (``Metric.contradicts``)."""
-    for name, number in numbers.items():
-        prefix, _, key = name.rpartition(".")
-        metric = find(prefix)
-        if metric is not None and metric.contradicts and key == metric.contradicts and number >= CONTRADICTED:
-            return True
-    return False
+def sigmoid(logit: float) -> float:
+    """1 / (1 + exp(−logit)), without overflow."""
+    if logit >= 0:
+        return 1 / (1 + math.exp(-logit))
+    odds = math.exp(logit)
+    return odds / (1 + odds)
 
 
 def logit(probability: float) -> float:
-    """The inverse of ``decision.sigmoid``, finite for every probability."""
+    """The inverse of ``sigmoid``, finite for every probability."""
     bounded = min(max(probability, 1e-12), 1 - 1e-12)
     return math.log(bounded / (1 - bounded))

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ..metrics import find
+from ..metrics.base import BoundResult
 from ..schema.explanations import Reason, StatedValue, UnsupportedSpan, ValuesExplanation
-from ..schema.results import MetricResult
 from ..text.normalization import FUNCTION_WORDS
 from ..text.sentences import sentences
 from ..text.words import WORD
@@ -83,7 +82,7 @@ def is_negation(word: str) -> bool:
 
 
 def fit_marks(
-    response: str, spans: Sequence[UnsupportedSpan], results: Sequence[MetricResult], knowledge: Sequence[str] = ()
+    response: str, spans: Sequence[UnsupportedSpan], results: Sequence[BoundResult], knowledge: Sequence[str] = ()
 ) -> tuple[UnsupportedSpan, ...]:
     """The spans of a response, fitted; disjoint and in order.
 
@@ -96,14 +95,15 @@ def fit_marks(
     Returns:
         The marks.
     """
-    if not spans or len({result.name for result in results if result.status == "scored"}) < 2:
+    if not spans or sum(result.status == "scored" for _, result in results) < 2:
         return tuple(spans)
     stated = [
         value
-        for result in results
+        for _, result in results
         if isinstance(result.explanation, ValuesExplanation)
         for value in result.explanation.values
     ]
+    vague = {metric.name for metric, _ in results if metric.precision == 0}  # evidence about whole sentences
     read = [_list_words(text) for text in knowledge]
     known_stems = {stem(fold_name(text)) for text in {word.text for words in read for word in words}}
     denied = _list_denied(read)
@@ -120,7 +120,7 @@ def fit_marks(
             (value.start + sentence.start, value.end + sentence.start) for value in find_values(tokenize(sentence.text))
         ]
         values = [value for value in stated if sentence.start <= value.start < sentence.end]
-        fitted += _fit_sentence(response, inside, words, values, amounts, known_stems, denied)
+        fitted += _fit_sentence(response, inside, words, values, amounts, known_stems, denied, vague)
     return tuple(fitted)
 
 
@@ -132,16 +132,19 @@ def _fit_sentence(
     amounts: Sequence[tuple[int, int]],
     known_stems: set[str],
     denied_words: Set[str],
+    vague: Set[str],
 ) -> Iterator[UnsupportedSpan]:
     denied = _find_denied(words, denied_words)
     contradicted = [value for value in values if value.outcome == "contradicted"]
     marks = [
-        mark for span in _join(response, spans, contradicted) for mark in _fit(response, span, words, values, amounts)
+        mark
+        for span in _join(response, spans, contradicted)
+        for mark in _fit(response, span, words, values, amounts, vague)
     ]
     if denied is not None and not contradicted:
         marks = [_cut(response, spans[0], denied.start, denied.end)]
     if contradicted:
-        marks = [mark for mark in marks if _has_value(mark, values) or not _is_vague(mark)] or marks
+        marks = [mark for mark in marks if _has_value(mark, values) or mark.metric not in vague] or marks
         marks = [mark for mark in marks if _has_value(mark, values) or not _goes_on(response, mark, contradicted)]
     supported = [value for value in values if value.outcome in ("supported", "derived")]
     unknown = [mark for mark in marks if _has_value(mark, values) or not _is_known(mark, known_stems, supported)]
@@ -183,6 +186,7 @@ def _fit(
     words: Sequence[_Word],
     values: Sequence[StatedValue],
     amounts: Sequence[tuple[int, int]],
+    vague: Set[str],
 ) -> Iterator[UnsupportedSpan]:
     """A span with whole values and without light words at its ends; the names of an exchange; or nothing."""
     relation = next((value for value in values if value.kind == "relation" and _overlap(span, value)), None)
@@ -200,11 +204,12 @@ def _fit(
         if first < end and start < last and (last - first) > 1:
             start, end = min(start, first), max(end, last)
     inside = [word for word in words if word.start < end and start < word.end]
-    phrases = list(_split(response, inside, amounts, COMMA if _is_vague(span) or span.reason in BY_WORD else BREAK))
+    is_divided = span.metric in vague or span.reason in BY_WORD
+    phrases = list(_split(response, inside, amounts, COMMA if is_divided else BREAK))
     if len(phrases) > 1:
         for phrase in phrases:
             part = _cut(response, span, max(start, phrase[0].start), min(end, phrase[-1].end))
-            yield from _fit(response, part, words, values, amounts)
+            yield from _fit(response, part, words, values, amounts, vague)
         return
     while inside and inside[0].light and not _in_value(inside[0], amounts):
         inside = inside[1:]
@@ -367,12 +372,6 @@ def _in_value(word: _Word, amounts: Sequence[tuple[int, int]]) -> bool:
 def _has_value(mark: UnsupportedSpan, values: Sequence[StatedValue]) -> bool:
     """Whether a mark has a value that the knowledge does not support."""
     return any(value.outcome != "supported" and _overlap(mark, value) for value in values)
-
-
-def _is_vague(mark: UnsupportedSpan) -> bool:
-    """Whether the evidence of a mark is about its whole sentence."""
-    metric = find(mark.metric)
-    return metric is not None and metric.precision == 0
 
 
 def _is_known(mark: UnsupportedSpan, known_stems: set[str], supported: Sequence[StatedValue]) -> bool:

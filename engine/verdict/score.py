@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.unread import looks_foreign
 
-from ..metrics import find
+from ..metrics.base import BoundResult
 from ..schema.explanations import CitationsExplanation, PassageRange
-from ..schema.options import Options
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
+from .criteria import Criteria
 from .decision import add_spans, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import decide_metrics
 from .marks import fit_marks
 from .spans import fuse_spans, type_spans
 
 
-def list_citations(results: Mapping[str, MetricResult], decided: Sequence[SentenceVerdict]) -> tuple[Citation, ...]:
-    """The citations by sentence of the response, and then by support; none without the metric, or if it did not score.
+def list_citations(results: Sequence[BoundResult], decided: Sequence[SentenceVerdict]) -> tuple[Citation, ...]:
+    """Return the citations by sentence of the response, and then by support.
 
-    A sentence that is inconsistent, or states nothing, has none. ``decided`` are the sentences with their verdicts, as
-    far as there are any.
+    Args:
+        results: The results of metrics.
+        decided: The sentences with their verdicts, as far as there are any. A sentence that is inconsistent, or states
+            nothing, has no citation.
+
+    Returns:
+        The citations; none without a metric that cites, or if it did not score.
     """
-    result = find_citing(results)
-    if result is None or result.status != "scored" or not isinstance(result.explanation, CitationsExplanation):
+    explanation = next((result.explanation for metric, result in results if metric.cites), None)
+    if not isinstance(explanation, CitationsExplanation):
         return ()
     uncited = {(part.start, part.end) for part in decided if part.verdict.label in ("unverifiable", "inconsistent")}
     return tuple(
         Citation(sentence.start, sentence.end, candidate.evidence, candidate.text, candidate.support)
-        for sentence in result.explanation.sentences
+        for sentence in explanation.sentences
         if (sentence.start, sentence.end) not in uncited
         for candidate in sentence.candidates
-        if candidate.support >= result.explanation.min_support
+        if candidate.support >= explanation.min_support
     )
-
-
-def find_citing(results: Mapping[str, MetricResult]) -> MetricResult | None:
-    """The result of the metric that cites (``Metric.cites``); None without one."""
-    return next((result for name, result in results.items() if (metric := find(name)) and metric.cites), None)
 
 
 def number_evidence(citations: Iterable[Citation]) -> dict[PassageRange, int]:
@@ -58,45 +57,43 @@ FOREIGN = (
 
 
 def build_score(
-    request: Request,
-    results: Sequence[MetricResult],
-    timings: Timings,
-    calibration: Calibration | None,
-    options: Options,
-    signature: str,
+    request: Request, results: Sequence[MetricResult], timings: Timings, criteria: Criteria, signature: str
 ) -> Score:
-    """The first metric gives value and status, all of them together the verdicts and the unsupported words.
+    """Fold the results of metrics into a score: the first gives value and status, all together verdicts and words.
 
     A sentence that states nothing, or that is consistent, leaves nothing unsupported, whatever single metrics miss.
+
+    Args:
+        request: The texts.
+        results: The results of the metrics of ``criteria``, in their order.
+        timings: How long they took.
+        criteria: How they become a verdict.
+        signature: The signature of the plan.
     """
-    results = decide_metrics(results, calibration)
-    by_name = {result.name: result for result in results}
-    first = results[0]
-    settings = calibration, options.profile, options.max_false_positive_rate
-    if request.knowledge:
-        verdict, decided = decide_response(request.response, by_name, *settings)
-    else:
-        verdict, decided = decide_without_knowledge(request.response, by_name, *settings)
-    spans = mark_spans(request.response, request.knowledge, results, decided)
+    bound = decide_metrics(criteria.bind(results), criteria.scales)
+    first = bound[0].result
+    decide = decide_response if request.knowledge else decide_without_knowledge
+    verdict, decided = decide(request.response, bound, criteria)
+    spans = mark_spans(request.response, request.knowledge, bound, decided)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
         status=first.status,
         value=first.value,
         verdict=verdict,
-        metrics=by_name,
+        metrics={result.name: result for _, result in bound},
         unsupported=spans,
         coverage=min(coverages) if coverages else None,
         timings=timings,
         signature=signature,
         message=first.message,
         sentences=add_spans(decided, spans),
-        citations=list_citations(by_name, decided),
+        citations=list_citations(bound, decided),
         warnings=warn_of_language(request),
     )
 
 
 def mark_spans(
-    text: str, knowledge: Sequence[str], results: Sequence[MetricResult], decided: Sequence[SentenceVerdict]
+    text: str, knowledge: Sequence[str], results: Sequence[BoundResult], decided: Sequence[SentenceVerdict]
 ) -> tuple[UnsupportedSpan, ...]:
     """The unsupported words of a text by the evidence of its results, in the sentences that are doubted."""
     if not knowledge:

@@ -3,9 +3,9 @@
 Evidence differs in how precisely it points. A question that the knowledge answers otherwise names the very words; a
 contradicted sentence says only that something in it is wrong; a word that the knowledge lacks may paraphrase it. So
 evidence is added up word by word (``Metric.weight``): precise evidence marks a word by itself, vague evidence where
-metrics agree, and in a sentence the most precise evidence decides (``Metric.precision``). A word that the knowledge
-lacks is less likely with it, too, so those two alone do not mark it. A stop word makes no claim of its own: it is
-marked by precise evidence, or with the other words of a sentence. Evidence about nothing but articles, pronouns,
+metrics agree, and in a sentence the most precise evidence decides (``WordEvidence.precision``). A word that the
+knowledge lacks is less likely with it, too, so those two alone do not mark it. A stop word makes no claim of its own:
+it is marked by precise evidence, or with the other words of a sentence. Evidence about nothing but articles, pronouns,
 conjunctions and forms of "be" marks nothing. A metric that is asked alone is reported as it is.
 
 Rules say what the marked words are, whether the knowledge contradicts them, and how much they may mislead: by the
@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from groundwire.runtime.calls import TextSpan
 
-from ..metrics import Metric, find
+from ..metrics.base import BoundResult, Metric
 from ..schema.explanations import (
     ClassifiedSpan,
     FeqaExplanation,
@@ -101,14 +101,14 @@ class MarkedWord(NamedTuple):
 
     @property
     def precision(self) -> int:
-        """How precisely its evidence points at it (``Metric.precision``)."""
+        """How precisely its evidence points at it (``WordEvidence.precision``)."""
         return max((item.precision for item in self.evidence), default=0)
 
 
-def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
+def fuse_spans(response: str, results: Iterable[BoundResult]) -> tuple[UnsupportedSpan, ...]:
     """Disjoint ranges of ``response``, in order, each with its strongest evidence and the metrics that agree."""
-    scored = [(result, metric) for result in results if result.status == "scored" and (metric := find(result.name))]
-    alone = len({metric.evidence_family for _, metric in scored}) == 1
+    scored = [bound for bound in results if bound.result.status == "scored"]
+    alone = len({metric.family for metric, _ in scored}) == 1
     evidence = sorted(
         (item for item in _collect(scored) if alone or _says_something(response[item.start : item.end])),
         key=rank_evidence,
@@ -128,18 +128,16 @@ def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[Unsuppor
     return tuple(_merge(response, marked_words, remaining))
 
 
-def _collect(scored: Iterable[tuple[MetricResult, Metric]]) -> Iterable[Evidence]:
-    for result, metric in scored:
-        for span in metric.spans(result):
+def _collect(scored: Iterable[BoundResult]) -> Iterable[Evidence]:
+    for metric, result in scored:
+        for span in metric.list_spans(result):
             yield weigh(span, metric)
 
 
 def weigh(span: UnsupportedSpan, metric: Metric) -> Evidence:
     """Return ``span`` as evidence; evidence below weight 1 has at most precision 1."""
     weight = metric.weight(span)
-    return Evidence(
-        span, weight, metric.evidence_family, metric.precision if weight >= MARKED else min(metric.precision, 1)
-    )
+    return Evidence(span, weight, metric.family, metric.precision if weight >= MARKED else min(metric.precision, 1))
 
 
 def rank_evidence(item: Evidence) -> tuple[float, bool]:
@@ -285,16 +283,16 @@ class TypedRange(NamedTuple):
 
 
 def type_spans(
-    response: str, spans: Sequence[UnsupportedSpan], results: Sequence[MetricResult]
+    response: str, spans: Sequence[UnsupportedSpan], results: Sequence[BoundResult]
 ) -> tuple[UnsupportedSpan, ...]:
     """The spans of a response, in order and disjoint, with type, ``knowledge`` and severity."""
     if not spans:
         return ()
-    scored = [result for result in results if result.status == "scored"]
+    scored = [bound for bound in results if bound.result.status == "scored"]
     bounds = [(span.start, span.end) for span in spans]
-    doubts = [doubt for result in scored for doubt in _list_doubts(result)]
+    doubts = list(_collect(scored))
     typed = [*find_typed(response), *_list_entities(scored), *_list_actions(response)]
-    opinions = [part for result in scored for part in _list_opinions(result)]
+    opinions = [part for _, result in scored for part in _list_opinions(result)]
     return tuple(
         _describe(span, about, ranges, is_opinion=bool(inside))
         for span, about, ranges, inside in zip(
@@ -316,10 +314,10 @@ def find_typed(text: str) -> list[TypedRange]:
 
 
 def _describe(
-    span: UnsupportedSpan, doubts: Sequence[UnsupportedSpan], typed: Sequence[TypedRange], *, is_opinion: bool
+    span: UnsupportedSpan, doubts: Sequence[Evidence], typed: Sequence[TypedRange], *, is_opinion: bool
 ) -> UnsupportedSpan:
     contradicts = span.reason in CONTRADICTING or any(
-        doubt.reason in CONTRADICTING and (_pinpoints(doubt.metric) or span.reason == "detected") for doubt in doubts
+        doubt.span.reason in CONTRADICTING and (doubt.precision > 0 or span.reason == "detected") for doubt in doubts
     )
     kind = _find_type(span, typed, is_opinion=is_opinion)
     if kind is None:
@@ -362,20 +360,10 @@ def _rate(kind: SpanType, *, contradicts: bool) -> Severity:
     return "medium" if kind in ("entity", "number", "date", "relation") else "low"
 
 
-def _list_doubts(result: MetricResult) -> tuple[UnsupportedSpan, ...]:
-    metric = find(result.name)
-    return () if metric is None else metric.spans(result)
-
-
-def _pinpoints(name: str) -> bool:
-    metric = find(name)
-    return metric is not None and metric.precision > 0
-
-
-def _list_entities(results: Iterable[MetricResult]) -> list[TypedRange]:
+def _list_entities(results: Iterable[BoundResult]) -> list[TypedRange]:
     """The named entities that the recogniser found for the metrics that ask questions."""
     spans: list[TextSpan] = []
-    for result in results:
+    for _, result in results:
         if isinstance(result.explanation, Q2Explanation):
             spans += result.explanation.spans
         elif isinstance(result.explanation, FeqaExplanation):

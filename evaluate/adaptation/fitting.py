@@ -16,8 +16,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from groundwire.engine.metrics import bind_results
 from groundwire.engine.schema.results import MetricResult
-from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import features
 from groundwire.runtime.calibration import Calibration, Fusion, ProfileName
 from groundwire.runtime.errors import InvalidRequest
@@ -80,7 +81,7 @@ class Material:
         changed = {self.role: self.answers.result(row, change)}
         parts = list_sentences(self.rows[row].example.response, changed)
         return described._replace(
-            features={**described.features, **features(changed)},
+            features={**described.features, **features(bind_results(changed))},
             sentences=tuple({**part, **other} for part, other in zip(described.sentences, parts, strict=True)),
         )
 
@@ -110,7 +111,7 @@ class Material:
             return np.full(len(self.rows), np.nan)
         profile = next(iter(self.calibration.fusions[0].profiles))
         verdicts = [
-            decide_response(row.example.response, row.score.metrics, self.calibration, profile)[0] for row in self.rows
+            decide_again(row.example.response, row.score.metrics, self.calibration, profile)[0] for row in self.rows
         ]
         return np.array([np.nan if v.probability is None else v.probability for v in verdicts], dtype=np.float64)
 

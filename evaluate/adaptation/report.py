@@ -10,7 +10,7 @@ import numpy as np
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Verdict
-from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.decision import decide_again
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.calibration import ProfileName
 
@@ -203,7 +203,7 @@ def _decide(material: Material, parts: Sequence[tuple[Rows, Fit, Candidate]]) ->
             response = material.rows[row].example.response
             decided.detector[row] = results[material.role].value
             for profile in material.profiles:
-                verdict: Verdict = decide_response(response, results, calibration, profile)[0]
+                verdict: Verdict = decide_again(response, results, calibration, profile)[0]
                 decided.positive[profile][row] = verdict.label == "inconsistent"
                 decided.unverifiable[row] = verdict.label == "unverifiable"
                 if verdict.probability is not None:

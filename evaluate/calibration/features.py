@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from groundwire.engine.metrics import bind_results
 from groundwire.engine.schema.results import MetricResult, Score
 from groundwire.engine.text.sentences import sentences
 from groundwire.engine.verdict.fusion import features, features_of_part
@@ -22,7 +23,7 @@ def collect_features(
             name,
             "\n".join(example.knowledge),
             example.label,
-            features(score.metrics),
+            features(bind_results(score.metrics)),
             list_sentences(example.response, score.metrics),
             describe_texts(example.response, example.knowledge),
             example.digest,
@@ -35,5 +36,5 @@ def collect_features(
 
 def list_sentences(response: str, results: Mapping[str, MetricResult]) -> tuple[dict[str, float], ...]:
     """The features of each sentence of a response of several; none for one of a single sentence."""
-    parts = sentences(response)
-    return tuple(features_of_part(results, part.start, part.end) for part in parts) if len(parts) > 1 else ()
+    parts, bound = sentences(response), bind_results(results)
+    return tuple(features_of_part(bound, part.start, part.end) for part in parts) if len(parts) > 1 else ()

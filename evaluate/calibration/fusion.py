@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,16 +28,15 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
+from groundwire.engine.verdict.adjustments import REFUTING, find_refutation, is_contradicted
 from groundwire.engine.verdict.fusion import (
+    SentenceWeights,
     find_feature,
-    find_refutation,
     find_verifiability,
     is_apart,
-    is_contradicted,
     is_probability,
     logit,
     reads_in_response,
-    says_enough,
 )
 from groundwire.runtime.calibration import Quantity, bounded_logit
 from groundwire.runtime.errors import InvalidRequest
@@ -76,8 +75,8 @@ class FusionOptions:
     """How to fit, by default as ``groundwire calibrate`` does."""
 
     features: tuple[str, ...] | None = None
-    """Features to read; None takes all that are evidence (``Metric.evidence``) and that enough examples have, or,
-    where there are none, all that enough examples have."""
+    """Features to read; None takes all that are evidence (``MetricNumber.is_evidence``) and that enough examples have,
+    or, where there are none, all that enough examples have."""
     penalties: tuple[float, ...] = PENALTIES
     needed: tuple[str, ...] = ()
     """Features without which the verdict is unknown; by default the largest in weight, which together have half of
@@ -87,10 +86,10 @@ class FusionOptions:
     seed: int = 13
     whole: bool | None = None
     """Whether responses of several sentences are scored as a whole (``Fusion.whole``); by default where a feature is of
-    a metric that reads sentences in their response (``Metric.in_context``)."""
+    a metric that reads sentences in their response (``Metric.reads_sentences``)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FusionModel:
     """A linear model of standardized features."""
 
@@ -159,9 +158,11 @@ class FusionModel:
             or find_refutation(numbers) is not None
             or is_contradicted(numbers)
         ]
-        weights = dict(zip(self.names, self.weight, strict=True))
-        uncounted = {name for name, mean in zip(self.names, self.mean, strict=True) if mean == 0}
-        return stated if all(says_enough(weights, uncounted, numbers) for numbers in stated) else []
+        return stated if all(map(self._weights.suffice, stated)) else []
+
+    @cached_property
+    def _weights(self) -> SentenceWeights:
+        return SentenceWeights.of(dict(zip(self.names, zip(self.weight, self.mean, strict=True), strict=True)))
 
     def _predict_refuted(self, features: Sequence[Mapping[str, float]]) -> Floats:
         if not features:
@@ -170,7 +171,7 @@ class FusionModel:
         logits = self.predict_logits(features)
         for index, refutation in enumerate(refutations):
             if refutation is not None:
-                logits[index] = logit(refutation.probability * float(expit(logits[index])))
+                logits[index] = logit(REFUTING[refutation] * float(expit(logits[index])))
         return logits
 
 
@@ -218,17 +219,17 @@ def choose_features(examples: Sequence[LabelledFeatures]) -> tuple[str, ...]:
 
 def _is_evidence(name: str) -> bool:
     feature = find_feature(name)
-    return feature is not None and feature[1] in feature[0].evidence
+    return feature is not None and feature[0].number(feature[1]).is_evidence
 
 
 def _is_uninformative(name: str) -> bool:
     feature = find_feature(name)
-    return feature is not None and feature[1] in feature[0].uninformative
+    return feature is not None and feature[0].number(feature[1]).about != "support"
 
 
 def _is_lower_better(name: str) -> bool:
     feature = find_feature(name)
-    return feature is not None and feature[1] in feature[0].lower_is_better
+    return feature is not None and feature[0].number(feature[1]).is_lower_better
 
 
 def rescale_model(

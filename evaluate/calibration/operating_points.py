@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import UNSET
 
 from groundwire.engine.metrics import find
+from groundwire.engine.verdict.adjustments import REFUTING
 from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized
 from groundwire.engine.verdict.operating_point import find_threshold, smallest_level
 from groundwire.monitor.shift import describe_distributions
@@ -151,12 +152,11 @@ def fit_fusion(
 
 def _checks_verifiability(name: str) -> bool:
     metric = find(name)
-    return metric is not None and metric.verifiability is not None
+    return metric is not None and metric.rates_verifiability
 
 
 def _refutes(name: str) -> bool:
-    metric = find(name)
-    return metric is not None and bool(metric.refutes)
+    return any(name_metric(feature) == name for feature in REFUTING)
 
 
 def keep_order_statistics(probabilities: Floats) -> OrderStatistics:

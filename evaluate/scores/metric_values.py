@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.decision import decide_again
 from groundwire.runtime.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
@@ -68,7 +68,7 @@ def collect_metric_values(
     if calibration is not None:
         profile = next(iter(calibration.fusions[0].profiles))  # the probability is the same under all of them
         probabilities = [
-            decide_response(example.response, score.metrics, calibration, profile)[0].probability
+            decide_again(example.response, score.metrics, calibration, profile)[0].probability
             for example, score in zip(examples, scores, strict=True)
         ]
         statuses = ["unknown" if probability is None else "scored" for probability in probabilities]

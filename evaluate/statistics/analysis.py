@@ -12,7 +12,7 @@ import numpy as np
 from groundwire.engine.metrics.claims import VERIFIABLE
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Label, Score, Verdict
-from groundwire.engine.verdict.decision import decide_response
+from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import HALF, are_consistent, choose_fusion, list_unread, rates_verifiability
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
@@ -141,7 +141,7 @@ def analyse(
     leading = _choose_leading(metrics)
     verdicts = {
         profile: [
-            decide_response(example.response, score.metrics, calibration, profile)[0]
+            decide_again(example.response, score.metrics, calibration, profile)[0]
             for example, score in zip(examples, scores, strict=True)
         ]
         for profile in (calibration.fusions[0].profiles if calibration else ())

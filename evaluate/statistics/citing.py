@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from groundwire.engine.metrics import bind_results
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.schema.results import Score
 from groundwire.engine.text.sentences import sentences
-from groundwire.engine.verdict.score import find_citing
 
 from ..datasets.examples import Example
 from .human_labels import HumanLabels
@@ -27,7 +27,7 @@ def measure_citing(examples: Sequence[Example], scores: Sequence[Score], human: 
     counts = np.zeros((3, len(examples)))
     responses = 0
     for index, (example, score) in enumerate(zip(examples, scores, strict=True)):
-        result = find_citing(score.metrics)
+        result = next((result for metric, result in bind_results(score.metrics) if metric.cites), None)
         if example.evidence is None or result is None or result.status not in ("scored", "nothing_to_verify"):
             continue
         responses += 1

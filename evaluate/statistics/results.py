@@ -107,7 +107,7 @@ class MetricFigures(Record, frozen=True):
     """The same of "consistent"."""
     histogram: Histogram | None = None
     reliability: Reliability | None = None
-    """Only for probabilities: ``verdict``, and metrics whose value is one (``Metric.probabilities``)."""
+    """Only for probabilities: ``verdict``, and metrics whose value is one (``MetricNumber.is_probability``)."""
     by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
     """ROC-AUC by ``Example.source`` and, where there are several, by ``system=NAME``, ``length=WORDS``,
     ``sentences=KIND`` and ``language=NAME``. A response with several kinds of sentences is in the part of each."""

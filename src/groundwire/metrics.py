@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from groundwire.engine.api import Engine
 from groundwire.engine.metrics import GROUPS, METRICS, Metric, register
-from groundwire.engine.metrics.base import Details, RoleInfos, without_calls
+from groundwire.engine.metrics.base import Details, MetricNumber, RoleInfos, WordEvidence, without_calls
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.explanations import UnsupportedSpan
 from groundwire.engine.schema.options import Options
@@ -63,6 +63,7 @@ __all__ = [
     "IsPersonal",
     "MeasureTexts",
     "Metric",
+    "MetricNumber",
     "MetricResult",
     "Options",
     "Read",
@@ -77,6 +78,7 @@ __all__ = [
     "TextSpan",
     "TokenCounts",
     "UnsupportedSpan",
+    "WordEvidence",
     "register",
     "sentences",
     "without_calls",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.engine.metrics import METRICS
+from groundwire.engine.metrics import METRICS, bind_results
 from groundwire.engine.text.sentences import sentences
 from groundwire.engine.verdict.fusion import features, features_of_part
 
@@ -28,8 +28,8 @@ def engine() -> Iterator[Engine]:
 @pytest.mark.parametrize("response", [TRUE, FALSE])
 def test_an_only_sentence_has_the_numbers_of_its_response(engine: Engine, response: str) -> None:
     score = engine.score(response, KNOWLEDGE, history=("Tell me about coffee.",), metrics="all")
-    whole = features(score.metrics)
-    part = features_of_part(score.metrics, 0, len(response))
+    whole = features(bind_results(score.metrics))
+    part = features_of_part(bind_results(score.metrics), 0, len(response))
     assert part.keys() == {name for name in whole if name not in WHOLE_ONLY and not name.startswith(("feqa", "upmi."))}
     # The mean of a whole response counts the tokens of its prompt too.
     equal = {name: number for name, number in part.items() if name not in ("pmi", "upmi")}
@@ -39,10 +39,12 @@ def test_an_only_sentence_has_the_numbers_of_its_response(engine: Engine, respon
 def test_each_sentence_has_its_own_numbers(engine: Engine) -> None:
     response = f"{TRUE} {FALSE}"
     score = engine.score(response, KNOWLEDGE, metrics=("q2", "nli", "detector.consistency", "overlap_precision", "pmi"))
-    first, second = (features_of_part(score.metrics, sentence.start, sentence.end) for sentence in sentences(response))
+    first, second = (
+        features_of_part(bind_results(score.metrics), sentence.start, sentence.end) for sentence in sentences(response)
+    )
     assert first.keys() == second.keys()
     alone = [
-        features(engine.score(text, KNOWLEDGE, metrics=("detector.consistency", "nli")).metrics)
+        features(bind_results(engine.score(text, KNOWLEDGE, metrics=("detector.consistency", "nli")).metrics))
         for text in (TRUE, FALSE)
     ]
     for part, single in zip((first, second), alone, strict=True):
@@ -56,5 +58,5 @@ def test_each_sentence_has_its_own_numbers(engine: Engine) -> None:
 def test_evidence_about_sentences_is_named_as_evidence() -> None:
     """Every metric whose numbers a verdict reads by default says something about a sentence."""
     for metric in METRICS.values():
-        if metric.evidence and metric.name not in ("overlap", "critic"):
+        if any(number.is_evidence for number in metric.numbers) and metric.name not in ("overlap", "critic"):
             assert metric.part.__name__ != "no_part", metric.name

@@ -16,9 +16,9 @@ def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[Unsuppor
     """Return what ``groundwire.engine.verdict.spans.fuse_spans`` returns."""
     metrics = [(result, find(result.name)) for result in results if result.status == "scored"]
     evidence = [
-        weigh(span, metric) for result, metric in metrics if metric is not None for span in metric.spans(result)
+        weigh(span, metric) for result, metric in metrics if metric is not None for span in metric.list_spans(result)
     ]
-    alone = len({metric.evidence_family for _, metric in metrics if metric is not None}) == 1
+    alone = len({metric.family for _, metric in metrics if metric is not None}) == 1
     if not alone:
         spoken = [{word.lower() for word in WORD.findall(response[item.start : item.end])} for item in evidence]
         evidence = [item for item, said in zip(evidence, spoken, strict=True) if said - SILENT]

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, MetricResult, Options
-from groundwire.engine.verdict.decision import decide
 from groundwire.engine.verdict.fusion import choose_fusion
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, HeldOut, OrderStatistics, Profile
 from tests.support.fakes import world
+from tests.support.verdicts import decide
 
 
 def make_fusion(name: str, features: dict[str, bool]) -> Fusion:

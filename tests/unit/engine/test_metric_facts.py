@@ -68,10 +68,10 @@ def check(name, results):
 
 
 def test_two_metrics_rate_verifiability_and_one_cites() -> None:
-    rating = {name: metric.verifiability for name, metric in METRICS.items() if metric.verifiability is not None}
-    assert rating == {"verifiability": "", "reader": "verifiable"}
+    rating = [metric.name_number(n.key) for metric in METRICS.values() for n in metric.numbers if n.rates_verifiability]
+    assert rating == ["reader.verifiable", "verifiability"]
     assert [name for name, metric in METRICS.items() if metric.cites] == ["citations"]
     detector = find("detector.mine")
     assert isinstance(detector, Metric)
-    assert detector.verifiability is None
+    assert not detector.rates_verifiability
     assert not detector.cites

@@ -9,7 +9,9 @@ import pytest
 
 from groundwire.engine import Engine, Request
 from groundwire.engine.text.small_talk import is_small_talk
-from groundwire.engine.verdict.decision import NO_KNOWLEDGE, decide_without_knowledge
+from groundwire.engine.verdict.adjustments import NO_KNOWLEDGE
+from groundwire.engine.verdict.criteria import bind_criteria
+from groundwire.engine.verdict.decision import decide_without_knowledge
 from groundwire.guard import Guard
 from groundwire.guard.records import Release, SentenceEvent
 from tests.support.small_talk import ASSERTIONS, SMALL_TALK
@@ -67,7 +69,7 @@ def test_triples_are_knowledge(engine: Engine) -> None:
 
 
 def test_without_a_calibration_there_is_no_verdict() -> None:
-    verdict, parts = decide_without_knowledge("Honey is sweet.", {}, None, "balanced")
+    verdict, parts = decide_without_knowledge("Honey is sweet.", (), bind_criteria([], None, "balanced"))
     assert (verdict.label, verdict.probability, parts) == ("unknown", None, ())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Request, UnsupportedSpan
 from groundwire.engine.metrics import METRICS, Details, Metric, available, find, register
-from groundwire.engine.metrics.base import RoleInfos
+from groundwire.engine.metrics.base import BoundResult, RoleInfos
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.explanations import REASONS
 from groundwire.engine.verdict.fusion import features
@@ -83,7 +83,7 @@ def test_every_reason_has_a_weight(registered: Metric, reason: str) -> None:
 def test_the_details_and_features_come_from_the_record_of_the_metric(registered: Metric) -> None:
     result = MetricResult("shouting", "scored", 0.5)
     assert registered.details(result) == Details(("word",), ())
-    assert features({"shouting": result}) == {"shouting": 0.5}
+    assert features([BoundResult(registered, result)]) == {"shouting": 0.5}
 
 
 def test_registering_a_taken_name_is_refused() -> None:

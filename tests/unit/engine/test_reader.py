@@ -20,6 +20,7 @@ from groundwire.runtime.errors import TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.manifest import ReaderHead
 from groundwire.runtime.protocol import RoleInfo
+from tests.support.verdicts import bind
 
 HEADS = {
     "consistency": ReaderHead(("consistent", "inconsistent"), ("consistent",), "answer"),
@@ -78,7 +79,7 @@ def test_the_numbers_of_a_response() -> None:
     assert [(s.start, s.end, s.label) for s in result.explanation.sentences] == (
         [(0, 23, "supported"), (24, 40, "unsupported")]
     )
-    assert features({"reader": result}) == pytest.approx(
+    assert features(bind([result])) == pytest.approx(
         {"reader": 0.2, "reader.worst": 0.2, "reader.token": 0.2, "reader.entailment": 0.2, "reader.verifiable": 1.0}
     )
     assert [span.text for span in result.unsupported] == ["It", "ten."]
@@ -87,14 +88,14 @@ def test_the_numbers_of_a_response() -> None:
 
 def test_the_numbers_of_a_sentence_are_its_own() -> None:
     result = score("The shop opens at nine. It opens at ten.").metrics["reader"]
-    first = features_of_part({"reader": result}, 0, 23)
+    first = features_of_part(bind([result]), 0, 23)
     assert first == pytest.approx({"reader": 0.9, "reader.worst": 0.9, "reader.token": 0.9, "reader.verifiable": 1.0})
     alone = score("It opens at ten.").metrics["reader"]
-    assert features_of_part({"reader": alone}, 0, 16) == features({"reader": alone})
+    assert features_of_part(bind([alone]), 0, 16) == features(bind([alone]))
 
 
 def test_a_sentence_that_states_nothing_is_no_worst_sentence() -> None:
-    numbers = features(score("Hello there! The shop opens at nine.").metrics)
+    numbers = features(bind(score("Hello there! The shop opens at nine.").metrics.values()))
     assert (numbers["reader.worst"], numbers["reader.token"]) == (pytest.approx(0.9), pytest.approx(0.9))
     assert not score("Hello there!").metrics["reader"].unsupported
 

@@ -1,4 +1,4 @@
-"""What rules refute or confirm moves the probability, and what has a value counts as stated."""
+"""What values refute in whole responses, and what has a value counts as stated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 import msgspec
 import pytest
 
-from groundwire.engine import Engine, MetricResult, Verdict
+from groundwire.engine import Engine, MetricResult
+from groundwire.engine.metrics import bind_results
 from groundwire.engine.schema.explanations import (
     ClassifiedSpan,
     NliExplanation,
@@ -16,15 +17,9 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.text.policies import states_policy
 from groundwire.engine.text.terms import states_terms
-from groundwire.engine.verdict.decision import decide_response
-from groundwire.engine.verdict.fusion import (
-    Refutation,
-    confirm,
-    features_of_part,
-    find_confirmation,
-    find_refutation,
-    refute,
-)
+from groundwire.engine.verdict.adjustments import find_refutation
+from groundwire.engine.verdict.decision import decide_again
+from groundwire.engine.verdict.fusion import features_of_part
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
 from tests.support.fakes import world
 
@@ -36,46 +31,9 @@ FUSION = Fusion(
     profiles={"balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)},
 )
 CALIBRATION = Calibration(fitted_on=("dev",), rows=100, fusions=(FUSION,), scales={})
-WRONG = Refutation("values.disproved", 0.2)
-REFUTED = WRONG.probability / (1 + math.exp(-2.0))
+REFUTED = 0.2 / (1 + math.exp(-2.0))
 """Of what overlap alone says of the sentences below, as their sentence verdicts have no value of it."""
 KNOWLEDGE = "The tower is 324 metres tall. It was built in 1889 by Eiffel."
-
-
-def test_the_contribution_of_a_refutation_explains_the_probability() -> None:
-    verdict = Verdict("consistent", 0.8, threshold=0.5, contributions={"a": 1.0}, message="absent")
-    refuted = refute(verdict, WRONG)
-    assert (refuted.label, refuted.probability, refuted.message) == ("inconsistent", pytest.approx(0.16), "absent")
-    added = math.log(0.16 / 0.84) - math.log(0.8 / 0.2)
-    assert refuted.contributions == {"a": 1.0, "values.disproved": pytest.approx(added)}
-
-
-def test_refuted_responses_keep_their_order() -> None:
-    """Thresholds could not be drawn between equal probabilities."""
-    before = (0.01, 0.3, 0.9, 0.97)
-    after = [refute(Verdict("consistent", probability, threshold=0.5), WRONG).probability for probability in before]
-    assert after == sorted(set(after))
-    assert max(after) < WRONG.probability
-
-
-@pytest.mark.parametrize(
-    "verdict", [Verdict("unknown"), Verdict("unverifiable", None, threshold=0.5), Verdict("consistent", 0.9)]
-)
-def test_a_verdict_without_probability_or_threshold_stays(verdict: Verdict) -> None:
-    assert refute(verdict, WRONG) == verdict
-
-
-def test_without_refutations_nothing_changes() -> None:
-    verdict = Verdict("consistent", 0.9, threshold=0.5)
-    assert refute(verdict, None) is verdict
-
-
-def test_only_values_that_the_knowledge_has_otherwise_refute() -> None:
-    assert find_refutation({"values.replaced": 1.0}) == Refutation("values.replaced", 0.11)
-    assert find_refutation({"values.replaced": 1.0, "values.disproved": 1.0}).probability == 0.11  # the stronger one
-    assert find_refutation({"values": 0.5, "values.disproved": 1.0, "values.absent": 2.0, "nli": 1.0}) == WRONG
-    for numbers in ({}, {"values.disproved": 0.0}, {"values.contradicted": 1.0}, {"q2.disproved": 1.0}, {"x.y": 1.0}):
-        assert find_refutation(numbers) is None
 
 
 def results_of(response: str, verifiable: float = 1.0) -> dict[str, MetricResult]:
@@ -93,7 +51,7 @@ def results_of(response: str, verifiable: float = 1.0) -> dict[str, MetricResult
 @pytest.mark.parametrize("verifiable", [1.0, 0.1])
 def test_a_contradicted_value_makes_its_sentence_inconsistent_and_no_other(verifiable: float) -> None:
     response = "The tower is tall. It was built in 1890."
-    verdict, sentences = decide_response(response, results_of(response, verifiable), CALIBRATION, "balanced")
+    verdict, sentences = decide_again(response, results_of(response, verifiable), CALIBRATION, "balanced")
     other = "consistent" if verifiable == 1.0 else "unverifiable"
     assert [sentence.verdict.label for sentence in sentences] == [other, "inconsistent"]
     assert verdict == sentences[1].verdict
@@ -104,7 +62,7 @@ def test_a_contradiction_refutes_a_sentence_of_few_values() -> None:
     """Of many, one is likelier to be compared with a value of something else."""
     few, many = "It was built in 1890.", "It was built in 1890, is 324 metres tall and 324 metres wide."
     for response, refuted in ((few, True), (many, False), (f"{few} {few} {few}", True)):
-        part = features_of_part(results_of(response), 0, len(few) if response != many else len(many))
+        part = features_of_part(bind_results(results_of(response)), 0, len(few) if response != many else len(many))
         assert part["values.contradicted"] == 1.0
         assert (find_refutation(part) is not None) is refuted
 
@@ -115,7 +73,7 @@ def test_a_fusion_weighs_the_contradictions_that_it_reads(response: str) -> None
     weighed = Feature(name="values.disproved", mean=0.0, deviation=1.0, weight=-1.0)
     fusion = msgspec.structs.replace(FUSION, features=(*FUSION.features, weighed))
     calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
-    verdict, _ = decide_response(response, results_of(response), calibration, "balanced")
+    verdict, _ = decide_again(response, results_of(response), calibration, "balanced")
     assert verdict.contributions is not None
     assert verdict.contributions["values.disproved"] == -1.0
     assert verdict.probability == pytest.approx(1 / (1 + math.exp(-2.0 - sum(verdict.contributions.values()))))
@@ -123,44 +81,16 @@ def test_a_fusion_weighs_the_contradictions_that_it_reads(response: str) -> None
 
 def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
     response = "It was built in 1890."
-    verdict, (sentence,) = decide_response(response, results_of(response, 0.1), CALIBRATION, "balanced")
+    verdict, (sentence,) = decide_again(response, results_of(response, 0.1), CALIBRATION, "balanced")
     assert verdict == sentence.verdict
     assert (verdict.label, verdict.probability, verdict.message) == ("inconsistent", pytest.approx(REFUTED), "")
-    right, _ = decide_response("It was built in 1889.", results_of("It was built in 1889."), CALIBRATION, "balanced")
+    right, _ = decide_again("It was built in 1889.", results_of("It was built in 1889."), CALIBRATION, "balanced")
     assert right.label == "consistent"
-
-
-@pytest.mark.parametrize(
-    ("response", "logit"),
-    [
-        ("It was built by Eiffel in 1889.", 0.4),
-        ("The tower is 32,400 cm tall.", 0.8),
-        ("The tower is green and 324 metres tall.", None),
-        ("It was built in 1890.", None),
-        ("It was not built in 1889.", None),
-        ("It was built by Eiffel.", None),
-    ],
-)
-def test_a_sentence_is_confirmed_by_its_values_where_no_other_word_is_doubted(
-    response: str, logit: float | None
-) -> None:
-    confirmation = find_confirmation(results_of(response), response, 0, len(response))
-    assert (confirmation.logit if confirmation else None) == logit
-
-
-def test_a_confirmation_outweighs_a_margin_and_no_more() -> None:
-    response = "The tower is 32,400 cm tall."
-    confirmation = find_confirmation(results_of(response), response, 0, len(response))
-    near, far = (Verdict("inconsistent", probability, threshold=0.5) for probability in (0.4, 0.05))
-    assert confirm(near, confirmation).label == "consistent"
-    assert confirm(near, confirmation).contributions == {"values.amounts": pytest.approx(0.8)}
-    assert confirm(far, confirmation).label == "inconsistent"
-    assert confirm(near, None) is near
 
 
 @pytest.mark.parametrize("response", ["It was built in 1889.", "The tower is tall. It was built in 1889."])
 def test_a_sentence_with_a_value_is_decided_whatever_a_classifier_says(response: str) -> None:
-    _, sentences = decide_response(response, results_of(response, 0.1), CALIBRATION, "balanced")
+    _, sentences = decide_again(response, results_of(response, 0.1), CALIBRATION, "balanced")
     assert sentences[-1].verdict.label == "consistent"
     assert [sentence.verdict.label for sentence in sentences[:-1]] == ["unverifiable"] * (len(sentences) - 1)
 
@@ -239,7 +169,7 @@ def test_what_the_knowledge_surely_contradicts_was_stated(sentence: str, contrad
     shares = {"entailment": 0.0, "neutral": 1 - contradiction, "contradiction": contradiction}
     read = NliExplanation(ClassifiedSpan(0, len(sentence), "contradiction", shares, (1 - contradiction) / 2))
     results = results_of(sentence, 0.1) | {"nli": MetricResult("nli", "scored", 0.0, explanation=read)}
-    verdict, (part,) = decide_response(sentence, results, CALIBRATION, "balanced")
+    verdict, (part,) = decide_again(sentence, results, CALIBRATION, "balanced")
     assert (verdict.label != "unverifiable") is is_stated
     assert part.verdict == verdict
 
@@ -250,11 +180,9 @@ def test_metrics_that_the_fusion_does_not_ask_for_change_no_verdict() -> None:
     results = results_of(response)
     doubt = UnsupportedSpan("tall", 23, 27, "not_in_knowledge", "", "pmi")
     more = results | {"pmi": MetricResult("pmi", "scored", -1.0, unsupported=(doubt,))}
-    assert find_confirmation(results, response, 0, len(response)) is not None
-    assert find_confirmation(more, response, 0, len(response)) is None
-    assert decide_response(response, more, CALIBRATION, "balanced") == decide_response(
-        response, results, CALIBRATION, "balanced"
-    )
+    verdict, _ = decide_again(response, results, CALIBRATION, "balanced")
+    assert "values.amounts" in (verdict.contributions or {})
+    assert decide_again(response, more, CALIBRATION, "balanced")[0] == verdict
 
 
 def test_a_count_of_nothing_is_not_absent() -> None:
@@ -264,8 +192,8 @@ def test_a_count_of_nothing_is_not_absent() -> None:
     response = "The tower is tall."
     results = results_of(response)
     assert results["values"].status == "nothing_to_verify"
-    verdict, _ = decide_response(response, results, calibration, "balanced")
+    verdict, _ = decide_again(response, results, calibration, "balanced")
     assert (verdict.absent, verdict.message) == ((), "")
     del results["values"]
-    verdict, _ = decide_response(response, results, calibration, "balanced")
+    verdict, _ = decide_again(response, results, calibration, "balanced")
     assert verdict.absent == ("values.contradicted_share",)

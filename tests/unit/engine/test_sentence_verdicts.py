@@ -7,17 +7,18 @@ import math
 import msgspec
 import pytest
 
-from groundwire.engine import InvalidRequest, MetricResult, Options, Request, Score, Verdict
+from groundwire.engine import InvalidRequest, MetricResult, Request, Score, Verdict
+from groundwire.engine.metrics import METRICS
 from groundwire.engine.schema.explanations import (
     ClassifiedSpan,
     NliExplanation,
     UnsupportedSpan,
     VerifiabilityExplanation,
 )
-from groundwire.engine.schema.results import Label, SentenceVerdict, Timings
-from groundwire.engine.verdict.decision import choose_verdict, decide_sentence, label_by_probability
-from groundwire.engine.verdict.score import build_score
+from groundwire.engine.verdict.criteria import Rule, bind_criteria
+from groundwire.engine.verdict.decision import fuse_sentence
 from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+from tests.support.verdicts import fold
 
 CALIBRATION = Calibration(
     fitted_on=("dev",),
@@ -74,8 +75,7 @@ def make_score(
     if verifiable is not None:
         checked = VerifiabilityExplanation(tuple(map(classified, BOUNDS, verifiable)))
         results.append(MetricResult("verifiability", "scored", max(verifiable), explanation=checked))
-    request = Request(RESPONSE, ("Honey is sweet and golden.",))
-    return build_score(request, results, Timings(0.0, {}), calibration, Options(), "s")
+    return fold(Request(RESPONSE, ("Honey is sweet and golden.",)), results, calibration)
 
 
 def probability(expected: float) -> float:
@@ -139,30 +139,39 @@ def test_a_sentence_that_most_evidence_passes_over_leaves_the_verdict_to_the_who
 
 def test_an_only_sentence_has_the_verdict_of_the_response() -> None:
     results = [MetricResult("nli", "scored", 0.9, explanation=NliExplanation(classified((0, 15), 0.9)))]
-    score = build_score(Request("Honey is sweet.", ("x",)), results, Timings(0.0, {}), CALIBRATION, Options(), "s")
+    score = fold(Request("Honey is sweet.", ("x",)), results, CALIBRATION)
     (sentence,) = score.sentences
     assert sentence.verdict == score.verdict
     assert sentence.text == "Honey is sweet."
 
 
+def make_rule() -> Rule:
+    rule = bind_criteria([METRICS["nli"], METRICS["q2"]], CALIBRATION, "balanced").rule
+    assert rule is not None
+    return rule
+
+
 def test_contributions_of_a_sentence_add_up_to_its_logit() -> None:
-    numbers = {"nli.expected": 0.25, "q2": 1.0}
     whole = Verdict("consistent", 0.9, "balanced", 0.5, max_false_positive_rate=0.2, fusion="full")
-    verdict = decide_sentence(numbers, CALIBRATION, whole)
+    verdict, silent = fuse_sentence({"nli.expected": 0.25, "q2": 1.0}, make_rule(), whole)
     assert (verdict.threshold, verdict.fusion, verdict.absent) == (0.5, "full", ())
     assert verdict.max_false_positive_rate is None  # what is promised is about whole responses
     assert verdict.contributions == {"nli.expected": pytest.approx(-1.0), "q2": pytest.approx(1.0)}
     assert verdict.probability == pytest.approx(0.5)
     assert verdict.label == "consistent"
-    free = msgspec.structs.replace(CALIBRATION, verifiable=None)
-    assert decide_sentence(numbers | {"verifiability": 0.0}, free, whole).label == "consistent"
+    assert silent == msgspec.structs.replace(verdict, label="unverifiable", probability=None, contributions=None)
 
 
 def test_a_sentence_of_which_most_evidence_says_nothing_is_unknown() -> None:
     whole = Verdict("consistent", 0.9, "balanced", 0.5, fusion="full")
-    verdict = decide_sentence({"q2": 1.0}, CALIBRATION, whole)
+    verdict, _ = fuse_sentence({"q2": 1.0}, make_rule(), whole)
     assert (verdict.label, verdict.probability, verdict.absent) == ("unknown", None, ("nli.expected",))
     assert verdict.message == "The metrics say too little about this sentence."
+
+
+def test_without_a_threshold_of_verifiability_every_sentence_counts() -> None:
+    free = msgspec.structs.replace(CALIBRATION, verifiable=None)
+    assert make_score((0.9, 0.9, 0.9), (0.0, 0.0, 0.0), free).sentences[0].verdict.label == "consistent"
 
 
 def test_a_sentence_has_the_fusion_of_the_response_and_says_what_that_lacks() -> None:
@@ -186,19 +195,3 @@ def test_what_the_verdict_lacks_is_what_the_response_lacks() -> None:
         (),
         "",
     )
-
-
-def test_a_verdict_without_a_probability_keeps_its_label() -> None:
-    verdict = Verdict("unverifiable", threshold=0.5)
-    assert label_by_probability(verdict) is verdict
-
-
-@pytest.mark.parametrize(("last", "expected"), [("unverifiable", "unverifiable"), ("unknown", "inconsistent")])
-def test_sentences_that_state_nothing_make_a_response_that_states_nothing(last: Label, expected: Label) -> None:
-    whole = Verdict("inconsistent", 0.35, threshold=0.5)
-    parts = (
-        SentenceVerdict("Hi there!", 0, 9, Verdict("unverifiable")),
-        SentenceVerdict("No idea.", 10, 18, Verdict(last)),
-    )
-    assert choose_verdict(whole, parts).label == expected
-    assert choose_verdict(whole, parts).probability == 0.35

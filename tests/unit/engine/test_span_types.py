@@ -15,6 +15,7 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.verdict.spans import type_spans
 from groundwire.runtime.calls import TextSpan
+from tests.support.verdicts import bind
 
 RESPONSE = "In May 1999 Bob Ross didn't sell 12 paintings of quiet rivers. It is the best one."
 
@@ -25,7 +26,7 @@ def make_span(text: str, reason: Reason, metric: str = "") -> UnsupportedSpan:
 
 
 def describe(span: UnsupportedSpan, *results: MetricResult) -> tuple[str | None, ...]:
-    (described,) = type_spans(RESPONSE, [span], results)
+    (described,) = type_spans(RESPONSE, [span], bind(results))
     assert (described.text, described.reason) == (span.text, span.reason)
     return described.type, described.knowledge, described.severity, described.category, described.subcategory
 
@@ -125,7 +126,7 @@ def test_values_and_claimed_actions_are_no_opinions(response: str, text: str, ex
     explanation = VerifiabilityExplanation((ClassifiedSpan(0, len(response), "non-verifiable", {}, 0.1),))
     result = MetricResult("verifiability", "scored", 0.9, explanation=explanation)
     start = response.index(text)
-    (span,) = type_spans(response, [UnsupportedSpan(text, start, start + len(text), "detected")], [result])
+    (span,) = type_spans(response, [UnsupportedSpan(text, start, start + len(text), "detected")], bind([result]))
     assert (span.type, span.severity) == expected
 
 

@@ -12,13 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, MetricResult, Options, Request, UnsupportedSpan
-from groundwire.engine.schema.results import Timings
-from groundwire.engine.verdict.decision import decide, sigmoid
-from groundwire.engine.verdict.fusion import decide_metrics, find_feature, is_consistent, normalized
-from groundwire.engine.verdict.score import build_score
+from groundwire.engine.verdict.fusion import (
+    decide_metrics,
+    find_feature,
+    find_scale,
+    is_consistent,
+    normalized,
+    sigmoid,
+)
 from groundwire.runtime.calibration import MAX_LOGIT, Calibration, Feature, Fusion, Profile, Scale
 from groundwire.runtime.errors import BundleError
 from tests.support.fakes import world
+from tests.support.verdicts import bind, decide, fold
 
 PROFILES = {
     "strict": Profile(threshold=0.8, false_positive_rate=0.3, false_negative_rate=0.05),
@@ -215,7 +220,7 @@ def test_a_response_that_states_nothing_has_no_unsupported_words() -> None:
             MetricResult("q2", "scored", 0.0, unsupported=(missing,)),
             MetricResult("verifiability", "scored", verifiability),
         ]
-        score = build_score(Request(response, ("k",)), results, Timings(0.0, {}), CALIBRATION, Options(), "signature")
+        score = fold(Request(response, ("k",)), results, CALIBRATION)
         assert score.verdict.label == label
         assert [(span.text, span.start) for span in score.unsupported] == [(s.text, s.start) for s in spans]
 
@@ -236,16 +241,18 @@ SCALED = msgspec.structs.replace(
 )
 def test_a_metric_decides_by_its_threshold_in_the_calibration(value: float, decision: str) -> None:
     results = make_results(pmi=value, q2=1.0, verifiability=0.9)
-    score = build_score(Request("a", ("k",)), list(results.values()), Timings(0.0, {}), SCALED, Options(), "signature")
+    score = fold(Request("a", ("k",)), results.values(), SCALED)
     assert score.metrics["pmi"].decision == decision
     # No threshold for q2, and verifiability says nothing about consistency.
     assert {score.metrics[name].decision for name in ("q2", "verifiability")} == {None}
 
 
 def test_without_value_or_calibration_a_metric_decides_nothing() -> None:
-    failed = MetricResult("pmi", "failed", message="why")
-    assert [result.decision for result in decide_metrics([failed], SCALED)] == [None]
-    assert [result.decision for result in decide_metrics(make_results(pmi=9.0).values(), None)] == [None]
+    failed = bind([MetricResult("pmi", "failed", message="why")])
+    (scale,) = (find_scale(metric, SCALED) for metric, _ in failed)
+    assert scale == SCALE
+    assert [result.decision for _, result in decide_metrics(failed, [scale])] == [None]
+    assert [result.decision for _, result in decide_metrics(bind(make_results(pmi=9.0).values()), [None])] == [None]
 
 
 def test_results_of_older_versions_have_no_decision() -> None:

@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 pytest.importorskip("sklearn")
 
 from groundwire.engine.schema.results import MetricResult
-from groundwire.engine.verdict.decision import decide
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, fit_model
 from groundwire.evaluate.calibration.operating_points import (
@@ -20,6 +19,7 @@ from groundwire.evaluate.calibration.operating_points import (
 )
 from groundwire.runtime.calibration import HeldOut, OrderStatistics
 from groundwire.runtime.errors import InvalidRequest
+from tests.support.verdicts import decide
 
 
 def draw_examples(count: int = 400, seed: int = 0, name: str = "one", **noise: float) -> list[LabelledFeatures]:

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Timings
+from groundwire.engine.schema.results import MetricResult
 from groundwire.engine.schema.validation import make_request
-from groundwire.engine.verdict.score import build_score, warn_of_language
+from groundwire.engine.verdict.score import warn_of_language
 from groundwire.runtime.unread import ENGLISH, MAX_CHARACTERS, OTHERS, looks_foreign
 from tests.support.offline import ROOT
+from tests.support.verdicts import fold
 
 FOREIGN_TEXTS = [
     "Die Frist beträgt 60 Tage und kann nicht verlängert werden.",
@@ -75,7 +75,7 @@ def test_a_score_of_another_language_has_a_warning_and_its_value() -> None:
     def score(response: str, *knowledge: str, history: tuple[str, ...] = ()) -> tuple[str, ...]:
         results = [MetricResult("q2", "scored", 0.5)]
         request = make_request(response, knowledge, history)
-        built = build_score(request, results, Timings(0.0, {}), None, Options(), "")
+        built = fold(request, results, None)
         assert built.value == 0.5
         return built.warnings
 

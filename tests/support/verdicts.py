@@ -1,0 +1,36 @@
+"""Verdicts and scores of results that are given by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from groundwire.engine import MetricResult, Request, Score, Verdict
+from groundwire.engine.metrics import bind_results
+from groundwire.engine.metrics.base import BoundResult
+from groundwire.engine.schema.results import Timings
+from groundwire.engine.verdict.criteria import bind_criteria
+from groundwire.engine.verdict.decision import decide_again
+from groundwire.engine.verdict.score import build_score
+from groundwire.runtime.calibration import Calibration, ProfileName
+
+
+def bind(results: Iterable[MetricResult]) -> tuple[BoundResult, ...]:
+    """The results with their metrics."""
+    return bind_results({result.name: result for result in results})
+
+
+def decide(
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+) -> Verdict:
+    """The verdict on a text of which only the results say anything."""
+    return decide_again("Well.", results, calibration, profile, max_false_positive_rate)[0]
+
+
+def fold(request: Request, results: Iterable[MetricResult], calibration: Calibration | None) -> Score:
+    """The score of a request with these results."""
+    results = list(results)
+    criteria = bind_criteria([metric for metric, _ in bind(results)], calibration, "balanced")
+    return build_score(request, results, Timings(0.0, {}), criteria, "signature")
