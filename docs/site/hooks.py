@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,12 @@ SEARCH_BOOSTS = {
     "architecture": 0.5,
 }
 """How much a page counts in the site's search, by the begin of its path; others count 1."""
+
+
+def on_startup(**context: Any) -> None:
+    """Lay the package out for mkdocstrings, which reads it without importing."""
+    if not (ROOT / "build" / "tree").exists():
+        subprocess.run([sys.executable, "-m", "deploy.tree"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
 def on_pre_build(config: Any) -> None:
