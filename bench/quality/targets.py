@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from groundwire.engine.metrics import find
+from groundwire.engine.metrics import bind_results, find
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import features, reads_in_response
@@ -126,7 +126,9 @@ def measure_ranking(examples: Sequence[Example], scores: Sequence[Score]) -> flo
     contexts: dict[str, dict[int, float]] = {}
     for example, score in zip(examples, scores, strict=True):
         if example.label is not None:
-            contexts.setdefault(example.context, {})[example.label] = features(score.metrics)["nli.entailment"]
+            contexts.setdefault(example.context, {})[example.label] = features(bind_results(score.metrics))[
+                "nli.entailment"
+            ]
     pairs = [both for both in contexts.values() if len(both) == 2]
     return float(np.mean([both[1] > both[0] for both in pairs]))
 

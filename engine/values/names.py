@@ -124,8 +124,8 @@ def _is_capital(token: Token) -> bool:
     return _is_capital_letter(token.text[0]) and token.lower not in _NOT_NAMES
 
 
-def _is_capital_letter(sign: str) -> bool:
-    return sign.isupper() and sign.isalnum()  # Python calls "🅿" upper case, too, which is no letter
+def _is_capital_letter(character: str) -> bool:
+    return character.isupper() and character.isalnum()  # Python calls "🅿" upper case, too, which is no letter
 
 
 def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> int:

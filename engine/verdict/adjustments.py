@@ -86,8 +86,8 @@ class VerdictContext:
         stated = [part.verdict for part in self.sentences if part.verdict.label != "unverifiable"]
         if any(verdict.label == "inconsistent" for verdict in stated):
             return None
-        known = [verdict for verdict in stated if verdict.probability is not None]
-        return min(known, key=lambda verdict: verdict.probability or 0.0, default=None)
+        rated = [verdict for verdict in stated if verdict.probability is not None]
+        return min(rated, key=lambda verdict: verdict.probability or 0.0, default=None)
 
 
 Adjustment: TypeAlias = Callable[[Verdict, VerdictContext], Verdict]

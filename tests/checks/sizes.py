@@ -1,4 +1,4 @@
-"""Prints how large the project is: nothing fails here, so that a number informs and nobody raises a limit.
+"""Prints how large the project is: nothing fails here, so that a number informs and no limit is raised.
 
 ``python tests/checks/sizes.py`` prints, for each package, its modules and its lines that are not blank.
 """

@@ -54,7 +54,7 @@ def test_every_row_that_is_left_out_is_counted() -> None:
     scores = [score({ROLE: None if index == 9 else 0.5}) for index in range(100)]
     kept, counts = select(rows, scores)
     assert counts == RowCounts(
-        given=100,
+        total=100,
         unlabelled=1,
         repeated=1,
         contradictory=2,
