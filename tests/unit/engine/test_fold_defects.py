@@ -11,6 +11,7 @@ import pytest
 
 from groundwire.engine import Engine, MetricResult, Request, Score
 from groundwire.engine.metrics import METRICS, find
+from groundwire.engine.metrics.base import WordEvidence
 from groundwire.guard import Guard, SentenceEvent
 from groundwire.repair import Corrector
 from tests.support.broken_folds import MESSAGE, break_folds
@@ -89,14 +90,14 @@ def test_the_last_sentence_of_a_stream_has_the_outcome_failed(engine: Engine) ->
     assert stream.released == "Honey is sweet."
 
 
-@pytest.mark.parametrize("part", ["features", "part", "spans"])
+@pytest.mark.parametrize("part", ["features", "part", "words"])
 def test_a_record_of_a_metric_that_raises_is_a_failed_score(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any) -> NoReturn:
         raise ZeroDivisionError("division by zero")
 
     metric = find("nli")
     assert metric is not None
-    parts: dict[str, Any] = {part: fail}
+    parts: dict[str, Any] = {"words": WordEvidence(1.0, spans=fail)} if part == "words" else {part: fail}
     monkeypatch.setitem(METRICS, "nli", dataclasses.replace(metric, **parts))
     with Engine(world()) as engine:
         score = engine.score("Honey is sweet. Honey is blue.", KNOWLEDGE)
