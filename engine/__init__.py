@@ -34,10 +34,9 @@ from groundwire.runtime.errors import (
 from groundwire.runtime.kserve.server import Endpoint
 from groundwire.runtime.triples import Triple
 
-from .api import Engine
+from .api import Engine, default_engine, score
 from .core.pending import Pending
 from .core.plan import Plan
-from .default import default_engine, score
 from .schema.load_options import LoadOptions
 from .schema.options import Options
 from .schema.results import MetricResult, Ranked, Request, Score, UnsupportedSpan, Verdict

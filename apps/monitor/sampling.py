@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from groundwire.engine.api import Engine, Knowledge, Metrics
-from groundwire.engine.schema.digest import digest_request, is_drawn
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine.schema.validation import digest_request, is_drawn, make_request
 from groundwire.runtime.errors import InvalidRequest
 
 from .prevalence import summarize_verdicts

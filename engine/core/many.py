@@ -1,21 +1,22 @@
-"""Scores many items in order, with a bounded number of requests in flight, for threads and for asyncio."""
+"""Scores many items in order, for threads and for asyncio, with a bounded number in flight; and ranks candidates."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from groundwire.runtime.arguments import check_iterable
+from groundwire.runtime.arguments import check_iterable, check_sequence
 from groundwire.runtime.errors import InvalidRequest, Overloaded
 
+from ..scheduling.jobs import Finished
 from ..schema.options import Options
-from ..schema.results import Request, Score
+from ..schema.results import MetricResult, Ranked, Request, Score
 from ..schema.validation import make_request
-from .core import make_unscored
-from .pending import Pending
+from .core import Core, make_unscored, results_of
+from .pending import Pending, Procedure
 from .plan import Plan
 
 T = TypeVar("T")
@@ -155,3 +156,32 @@ def to_request(item: Any, options: Options) -> Request:
     if isinstance(item, tuple) and len(item) == 2:
         return make_request(*item, options=options)
     raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")
+
+
+def start_ranking(
+    core: Core,
+    candidates: Sequence[str],
+    knowledge: Any,
+    history: Any,
+    triples: Any,
+    metric: str,
+    options: Options | None,
+) -> Pending[tuple[Ranked, ...]]:
+    """Start one job about all candidates; see ``Engine.rank``."""
+    candidates = check_sequence("candidates", candidates, "a list of responses")
+    if not candidates:
+        raise InvalidRequest("candidates is empty; pass a list of responses.")
+    plan = core.plan((metric,), options)
+    requests = [make_request(candidate, knowledge, history, plan.options, triples) for candidate in candidates]
+    if len(plan.metrics) > 1:
+        raise InvalidRequest(f"metric={metric!r} is a group; rank by one of {', '.join(plan.names)}.")
+    return core.drive(_rank(core, candidates, requests, plan), on_threads=False)
+
+
+def _rank(
+    core: Core, candidates: Sequence[str], requests: Sequence[Request], plan: Plan
+) -> Procedure[tuple[Ranked, ...]]:
+    finished: Finished[MetricResult] = yield core.start(requests, plan)
+    results = results_of(plan.metrics * len(candidates), finished.outcomes)
+    ranked = [Ranked(*candidate) for candidate in zip(candidates, range(len(candidates)), results, strict=True)]
+    return tuple(sorted(ranked, key=lambda item: (item.result.value is None, -(item.result.value or 0.0))))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from groundwire.runtime.calls import Embedded
 
-from ..text.relevance import PassageSentence
+from ..text.retrieval import PassageSentence
 from ..text.sentences import Sentence
 from ..text.words import words
 

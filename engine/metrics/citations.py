@@ -18,7 +18,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import CitationCandidate, CitationsExplanation, CitedSentence, PassageRange
 from ..schema.options import BertScoreOptions, CitationOptions, Options
 from ..schema.results import MetricResult, Request
-from ..text.relevance import PassageSentence, content_words
+from ..text.retrieval import PassageSentence, content_words
 from ..text.sentences import Sentence, read_sentences
 from ..text.words import WORD, check_words
 from .alignment import TokenTable, align, find_content_tokens

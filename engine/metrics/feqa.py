@@ -14,7 +14,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.documents import format_document
+from ..text.normalization import format_document
 from ..text.words import words
 from .base import Details, Metric, RoleInfos, WordEvidence
 from .claims import find_claims, nothing_to_verify

@@ -28,7 +28,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, PmiExplanation, PmiToken, UnsupportedSpan
 from ..schema.options import Options, PmiOptions
 from ..schema.results import MetricResult, Request
-from ..text.relevance import PassageSentence, RelevantSentence, count_shared_words, rank_by_overlap
+from ..text.retrieval import PassageSentence, RelevantSentence, count_shared_words, rank_by_overlap
 from ..text.words import WORD
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence
 

@@ -1,9 +1,12 @@
-"""Turns what a caller passes into a Request, or says what is wrong with it."""
+"""Turns what a caller passes into a Request, or says what is wrong with it; and digests of requests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest
@@ -12,7 +15,6 @@ from groundwire.runtime.unread import is_blank
 
 from .options import Options
 from .results import Request
-from .tool_results import format_record
 
 
 def make_request(
@@ -177,3 +179,60 @@ def _text(name: str, value: Any) -> str:
             "Decode the source with errors='replace'."
         ) from error
     return value
+
+
+def format_record(record: Mapping[Any, Any]) -> str:
+    """Return an action or a tool result of an agent, a JSON object, as lines of keys and values.
+
+    Args:
+        record: Keys with values; lists and objects inside it are written one below the other.
+
+    >>> print(format_record({"tool": "order", "result": {"id": 17, "items": ["pen", "ink"], "paid": True}}))
+    tool: order
+    result id: 17
+    result items: pen, ink
+    result paid: true
+    """
+    return "\n".join(f"{key}: {value}" for key, value in _list_values(record, ""))
+
+
+def _list_values(record: Mapping[Any, Any], before: str) -> Iterator[tuple[str, str]]:
+    for key, value in record.items():
+        name = f"{before}{str(key).replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            yield from _list_values(value, f"{name} ")
+        elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
+            for number, item in enumerate(value, 1):
+                yield from _list_values(item if isinstance(item, Mapping) else {"": item}, f"{name} {number} ")
+        elif isinstance(value, list | tuple):
+            yield name, ", ".join(map(_format_value, value))
+        else:
+            yield name, _format_value(value)
+
+
+def _format_value(value: Any) -> str:
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def digest_fields(fields: dict[str, Any]) -> str:
+    """Sixteen hexadecimal digits of the fields of a request, in order."""
+    return hashlib.sha256(msgspec.json.encode(fields)).hexdigest()[:16]
+
+
+def digest_request(request: Request) -> str:
+    """Sixteen hexadecimal digits of the response, the knowledge, the history and the triples."""
+    fields = msgspec.to_builtins(request)
+    if not fields["triples"]:
+        del fields["triples"]  # requests without triples keep the digest they had before there were any
+    return digest_fields(fields)
+
+
+def is_drawn(digest: str, rate: float) -> bool:
+    """Whether a request belongs to the share ``rate``, 0–1, of all requests; a higher rate keeps it.
+
+    >>> [is_drawn("4000000000000000", rate) for rate in (0.2, 0.3, 1.0)]
+    [False, True, True]
+    """
+    return int(digest, 16) < rate * float(16 ** len(digest))

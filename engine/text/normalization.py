@@ -1,9 +1,9 @@
-"""The forms in which names, texts and answers are compared: normalised words, and answers as the authors of Q² do it.
+"""The forms in which names, texts and answers are compared, and in which knowledge and foreign text are written.
 
 The same functions normalise names and texts. Scripts that are written without spaces (Han, Hiragana, Thai, Lao, Khmer,
-Burmese) are split into single characters, so that a word may begin and end anywhere. Answers are compared without case,
-punctuation, articles and, optionally, accents, in plain Python: a score with the default metrics compares 15 pairs of
-answers in 0.07 of 192 ms, and a native version saved 0.06 ms (0.03 %).
+Burmese) are split into single characters, so that a word may begin and end anywhere. Answers are compared as the
+authors of Q² do it, without case, punctuation, articles and, optionally, accents, in plain Python: a score with the
+default metrics compares 15 pairs of answers in 0.07 of 192 ms, and a native version saved 0.06 ms (0.03 %).
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import re
 import string
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+from groundwire.runtime.triples import Triple, sentence
 
 _SEPARATOR, _LETTER, _SINGLE, _MARK = range(4)
 _SINGLE_RANGES = (
@@ -215,3 +218,34 @@ def answer_f1(answer: str, expected: str, folded: bool = True) -> float:
 
 def _fold_both(answer: str, expected: str, folded: bool) -> tuple[str, str]:
     return (fold_accents(answer), fold_accents(expected)) if folded else (answer, expected)
+
+
+UNSHOWABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+"""Controls (of terminals too), lone surrogates, invisible characters, and characters that reverse the text after
+them."""
+
+
+def shown(text: object) -> str:
+    r"""``text`` with the code in the place of every character that cannot be shown; line breaks and tabs stay.
+
+    >>> shown("\x1b[31mred\u202e")
+    '\\x1b[31mred\\u202e'
+    """
+    return UNSHOWABLE.sub(_spell_out, str(text).replace("\r\n", "\n"))
+
+
+def _spell_out(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def format_document(history: Sequence[str], triples: Iterable[Triple]) -> str:
+    """Return what FeQA reads as the knowledge (Dziri et al. 2021, appendix E): the history, and every triple as a
+    sentence.
+
+    >>> format_document(["Do you know Alien?"], [Triple("Alien", "directed_by", "Ridley Scott")])
+    'Do you know Alien? Alien directed by Ridley Scott.'
+    """
+    return " ".join((*history, *(f"{sentence(triple)}." for triple in triples)))

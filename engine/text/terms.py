@@ -1,15 +1,208 @@
-"""Finds sentences that promise or require something: what a classifier of small talk may take for mere chat.
+"""Finds sentences that promise or require something, which a classifier of small talk may take for mere chat.
 
 "You can return it within 30 days", "If you cancel, you pay half": such sentences address the reader as chat does, and
-state what knowledge can confirm.
+state what knowledge can confirm. So do policies, in which a shop, an office or a team says what it does, did or asks
+for: "Sorry, we don't deliver on Sundays", "I've refunded your order", "Please keep the receipt".
+
+Small talk states nothing: greetings, thanks, wishes, goodbyes, offers of help, passing a user on. Every clause of it
+has a phrase of small talk, and no word that says more: "Hi Anna, thanks for asking!" is small talk, and "Thanks, the
+refund is on its way." is not. The rules are about English.
 """
 
 from __future__ import annotations
 
 import re
 
-from .policies import states_policy
-from .small_talk import is_small_talk
+_SERVICES = (
+    r"accept|book|cancel|change|charge|close|collect|cover|deliver|exchange|extend|issue|match"
+    r"|offer(?! (?:you )?our apolog)|open|pay|price[- ]match|process|provide|redeem|refund|rent|repair|replace"
+    r"|reserve|return|sell|send|ship|stock|swap|waive"
+)
+_DONE = (
+    r"accepted|booked|cancell?ed|changed|charged|closed|collected|covered|credited|deducted|delivered|escalated|exchanged"
+    r"|extended|included|issued|ordered|paid|redeemed|refunded|removed|repaired|replaced|reserved|reset|returned|scheduled"
+    r"|sent|shipped|sold|transferred|updated|waived"
+)
+_WORDS_BETWEEN = (
+    r"(?:(?:do|don't|does|doesn't|will|won't|can|can't|cannot|could|couldn't|may|are|aren't|have|haven't|not|never"
+    r"|no longer|only|also|always|usually|currently|still|even|just|now|already|able to|unable to|happy to) )*"
+)
+_WE = re.compile(rf"\bwe(?:'ll|'re|'ve)? {_WORDS_BETWEEN}(?:{_SERVICES}|{_DONE})\b|\bwe (?:do|don't|do not)(?=[.,!]|$)")
+_STATE = re.compile(
+    r"(?:\b(?:is|are|isn't|aren't|was|were)|'re|'s) "
+    r"(?:(?:not|now|only|always|currently|usually|still|also|never|no longer) )*"
+    r"(?:open|closed|available|allowed|included|permitted|refundable|required|sold out|in stock|free of charge)\b"
+    r"(?! (?:to (?:debate|interpretation|suggestions)|from here|here))"
+)
+_PASSIVE = re.compile(
+    r"\b(?:(?:can|can't|cannot|could|may|must|will|won't)(?: (?:not|also|only|always))* be"
+    r"|(?:has|hasn't|have|haven't)(?: (?:not|also|already|just))* been"
+    r"|(?:is|isn't|are|aren't)(?: (?:not|also|only|always|already|now))*)"
+    rf"(?: (?:already|also|only))* (?:{_DONE})\b"
+)
+_CLAIM = re.compile(
+    rf"\b(?:i|we)(?:'ve| have)(?: (?:just|now|already|also))* (?:{_DONE}|applied|arranged|opened|created)"
+    r" (?:[\w£$€.,]+ ){0,3}?(?:you|your|the)\b"
+)
+_PROMISE = re.compile(
+    r"\b(?:you(?:'ll| will)|we(?:'ll| will)|your (?:\w+ ){1,3}will) (?:also |then |soon |shortly )?"
+    rf"(?:arrive|be (?:contacted|{_DONE})|call|contact|get|hear|receive|reply|send)\b"
+    r".*\b(?:shortly|soon|today|tonight|tomorrow|within|immediately|next|in a few|by \w+day|on \w+day)\b"
+)
+_POLICY_OFFER = re.compile(
+    r"\b(?:we|our (?:\w+ ){1,2}(?:team|staff|agents?|colleagues|department))(?:'ll| will) (?:(?:also|then|gladly) )*"
+    r"(?:cancel|change|collect|cover|credit|deliver|extend|pay|rebook|refund|reimburse|repair|replace|ship|swap|update"
+    r"|upgrade|waive) (?:the|your|any|all|both|it|this|that|them|you)\b"
+)
+_INSTRUCTION = re.compile(
+    r"^(?:(?:yes|no|so|then|first|now|next|finally|also),? )?"
+    r"(?:please |just |simply |always |never |do not |don't |you (?:must|should|need to|have to) )*"
+    r"(?:apply|attach|bring|clean|cut|discard|download|drain|fill|hand|insert|install"
+    r"|keep(?! (?:me|us|up|going|calm|in touch))|mix|pack|pay|press|print|put|remove|replace|restart|return|rinse|scan"
+    r"|send(?! (?:me|my|us))|sign|store|swallow|switch|take(?! (?:care|it|your time|the time))|throw|turn|unplug|upload"
+    r"|wash)\b.* (?:the|your|all|any|both|every)\b"
+)
+_UNKNOWING = re.compile(
+    r"\b(?:whether|not sure|no (?:\w+ )?(?:idea|information|details|data)"
+    r"|(?:don't|do not|can't|cannot|couldn't|could not|didn't|unable to|not able to) (?:\w+ )?"
+    r"(?:know|find|see|say|tell|confirm|check|access|have (?:\w+ )*?(?:information|details|data)))\b"
+)
+_REGRET = re.compile(r"\bi'm (?:\w+ )?(?:sorry|afraid)(?: to say)?(?: that| but)?,? ?")
+_PERSONAL = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself)\b")
+_CONTACTING = re.compile(r"\b(?:ask|call|contact|e-?mail|reach|ring|visit|write)\b")
+_TIME = re.compile(r"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b")
+_CLAUSE = re.compile(r"; |,? but ")
+
+
+def states_policy(sentence: str) -> bool:
+    """Whether a sentence says what its speaker's side does, did or asks for; no question, and nothing it doubts.
+
+    >>> states_policy("Sorry, we are closed on Saturdays."), states_policy("I've refunded your order.")
+    (True, True)
+    >>> states_policy("No problem, our support team will change the address for you."), states_policy("We will see.")
+    (True, False)
+    >>> states_policy("Please throw away the receipt."), states_policy("I don't know whether we price match.")
+    (True, False)
+    """
+    lower = _REGRET.sub("", sentence.lower().replace("’", "'").strip())
+    if lower.rstrip("\"')*_ ").endswith("?"):
+        return False
+    first, *others = _CLAUSE.split(lower)
+    return _is_policy(first) or any(_is_policy(clause) or _has_time(clause) for clause in others)
+
+
+def _is_policy(clause: str) -> bool:
+    if _UNKNOWING.search(clause):
+        return False
+    if any(pattern.search(clause) for pattern in (_WE, _CLAIM, _POLICY_OFFER)):
+        return True
+    if not _PERSONAL.search(clause) and (_STATE.search(clause) or _PASSIVE.search(clause)):
+        return True
+    is_exclamation = clause.endswith("!")
+    return not is_exclamation and (_PROMISE.search(clause) or _INSTRUCTION.search(clause)) is not None
+
+
+def _has_time(clause: str) -> bool:
+    """Whether the clause after "but" or a semicolon states a time, beside an admission that something is not known."""
+    return not (_UNKNOWING.search(clause) or _PERSONAL.search(clause) or _CONTACTING.search(clause)) and bool(
+        _TIME.search(clause)
+    )
+
+
+_NICE = (
+    r"(?:amazing|awesome|beautiful|brilliant|cool|excellent|exciting|fantastic|good|great|interesting|kind|lovely|nice"
+    r"|perfect|pleasant|super|terrific|wonderful)"
+)
+_DAY = r"(?:day|morning|afternoon|evening|night|week|weekend|time|trip|journey|birthday|holidays?|christmas|year)"
+_PHRASE = re.compile(
+    # greetings, thanks, wishes, goodbyes
+    r"\b(?:hi+|hello+|hey+|hiya|howdy|greetings|thanks|thank you|cheers|congratulations|congrats|(?:good)?bye"
+    r"|farewell|no (?:problem|worries)|don't mention it|my pleasure|a (?:real )?pleasure|pleasure is all mine"
+    r"|(?:i|we|i'd|much) (?:(?:really|would|do) )*appreciated?|see you|take care|good luck"
+    r"|talk (?:to you )?(?:soon|later)"
+    r"|best wishes|regards|all the best|sleep well|stay safe|likewise|you too|same to you|how are you)\b"
+    r"|^(?:(?:you're|you are) (?:\w+ )?)?welcome(?! to)\b|\bwelcome back\b|^(?:i |we )?hope (?:this|that|it) helps$"
+    rf"|\b(?:{_NICE}|happy|merry|enjoy your) (?:{_NICE} |rest of your )?{_DAY}\b"
+    rf"|\b(?:{_NICE}|glad|happy|pleased|delighted) (?:to|that) (?:have|hear|know|meet|see|you|it)\b"
+    rf"|\b(?:{_NICE}) (?:chatting|talking|meeting|to (?:chat|talk|speak))\b"
+    # offers of help, and who offers it
+    r"|\b(?:i|we|i'm|i'd|i'll|we're|we'd|we'll|glad|happy|pleased|delighted|here|ready|love) (?:\w+ )*?"
+    r"(?:help|assist|answer|support|chat|talk|be of service|for you|do for you)\b"
+    r"|\b(?:how|what) (?:can|may|could) (?:i|we)\b|\b(?:glad|happy) (?:that )?(?:i could|you)\b"
+    r"|^(?:i'm|i am|as) (?:just )?an? (?:ai|virtual|digital|language|chat)? ?"
+    r"(?:ai|assistant|bot|chatbot|model|program)$"
+    r"|\bdon't have (?:any )?(?:feelings|emotions)\b"
+    # passing the user on, and asking for patience
+    r"|\b(?:let me|i'll|i will|i can|we'll|we can) (?:connect you|transfer you|put you through|hand you over"
+    r"|pass (?:that|this|it|your question)|check (?:that|this|it)|look (?:into|(?:that|this|it) up)"
+    r"|find (?:that|this|it) out)\b"
+    r"|^(?:just )?(?:one|a) (?:moment|second|minute)(?: please)?$|\b(?:hold on|bear with me)\b"
+    # reactions
+    rf"|\bwhat an? {_NICE}\b|^(?:(?:that's|that is|sounds|that sounds) )?(?:an? )?(?:(?:really|so|very) )?{_NICE}"
+    r"(?: (?:question|idea|to (?:hear|know|see)))?$"
+    r"|^(?:i'm|i am|we're|doing|feeling)(?: (?:doing|feeling|very|quite|really|pretty))*"
+    r" (?:fine|good|great|okay|ok|well)\b"
+    r"|^(?:ok|okay|got it|i see|i understand|understood|noted|makes sense|fair enough|wow|oh|aww|haha|lol)$"
+)
+_TALK_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_TALK_WORDS = frozenset(
+    _TALK_WORD.findall("""
+    a aboard about afternoon again agent ahead ai all always am an and answer any anything anytime appreciate
+    appreciated are around as ask asking assist assistance assistant at aww awww back be bear been being best better
+    birthday bot both bye can care certainly chat chatbot chatting check cheers christmas colleague colleagues
+    congrats congratulations connect contacting could day dear definitely delighted desk did digital do doing don't
+    else emotions enjoy evening ever every everybody everyone everything fair farewell feedback feel feeling
+    feelings find fine for friend friendly from front further get getting glad go goodbye got greetings haha hand
+    happy have having hear hearing hello help helping helps here hey hi hiya hm hold holiday holidays hope how howdy
+    human i i'd i'll i'm i've idea if in information into is it it's joining journey just kind know language large
+    later let letting like likewise lol look lot love luck makes many may me mean meet meeting mention merry message
+    mine minute model moment more morning most much my need new night no not noted nothing now of off oh ok okay on
+    one or other our out over pass patience person please pleased pleasure pretty problem program put question
+    questions quite reaching ready real really regards rest safe same say second see seeing sense service sleep so
+    someone soon sounds speak speaking stay stopping such support sure take talk talking team tell thank thanks that
+    that's the them then there things think this through time to today tomorrow tonight too touch transfer trip
+    truly trust understand understanding understood until up us very virtual visit visiting waiting was way we we'd
+    we'll we're week weekend welcome well what what's whatever whenever while wish wishes with wonderful words
+    worries would wow writing year you you'd you're your yourself
+    """)
+)
+_OPENING = re.compile(r"(?:sure(?: thing)?|of course|certainly|absolutely|definitely|alright|all right|well|please)")
+"""Words that may stand before small talk, and that answer a question when they are alone."""
+_GREETED = re.compile(
+    r"\b((?i:hi|hello|hey|dear|thanks|thank you|welcome|bye|goodbye"
+    r"|good (?:morning|afternoon|evening|night)|meet you(?: too)?|back)),?"
+    r" (?:[A-Z][\w'.-]+(?: |(?=[,.!;]|$))){1,2}"
+)
+"""Who is greeted or thanked."""
+_LONGEST_TALK = 300
+"""Characters of small talk, at most."""
+_BREAK = re.compile(
+    r"[,;:!.…–—()\"“”*~\n]+|\s-\s|\s(?:and|but|so)\s(?=(?:i|we|you|have|how|i'm|i'd|i'll|it|it's|that|the)\b)"
+)
+_NICE_WORD = re.compile(_NICE)
+
+
+def is_small_talk(sentence: str) -> bool:
+    """Whether a sentence only greets, thanks, wishes well, takes leave, or offers help.
+
+    >>> is_small_talk("Hello, Anna, how nice to meet you!"), is_small_talk("Sure, I can help with that.")
+    (True, True)
+    >>> is_small_talk("Hello, the shop is open."), is_small_talk("Yes."), is_small_talk("It can help.")
+    (False, False, False)
+    """
+    if len(sentence) > _LONGEST_TALK:
+        return False
+    lower = _GREETED.sub(r"\1 ", sentence.replace("’", "'")).lower().replace("?", "!")
+    clauses = [" ".join(words) for clause in _BREAK.split(lower) if (words := _TALK_WORD.findall(clause))]
+    stated = [clause for clause in clauses if not _OPENING.fullmatch(clause)]
+    return bool(stated) and all(map(_is_talk, stated))
+
+
+def _is_talk(clause: str) -> bool:
+    if _PHRASE.search(clause) is None:
+        return False
+    return all(word in _TALK_WORDS or _NICE_WORD.fullmatch(word) for word in clause.split())
+
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FIRST_PERSON = frozenset({"i", "i'm", "i've", "i'd", "i'll", "my", "me", "mine", "myself"})

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from groundwire.engine.schema.results import Citation, UnsupportedSpan
-from groundwire.engine.text.shown import UNSHOWABLE
+from groundwire.engine.text.normalization import UNSHOWABLE
 from groundwire.engine.verdict.score import number_evidence
 
 _BREAK = re.compile(r"(?<=[_./\-])(?=\w)")

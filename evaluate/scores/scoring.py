@@ -17,9 +17,9 @@ import msgspec
 from groundwire.engine import LoadOptions
 from groundwire.engine.api import Engine
 from groundwire.engine.core.plan import Plan, make_plan
-from groundwire.engine.schema.digest import digest_request
 from groundwire.engine.schema.options import DetectorOptions, NliOptions, Options
 from groundwire.engine.schema.results import Request, Score
+from groundwire.engine.schema.validation import digest_request
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import is_final
 from groundwire.runtime.bundle import open_bundles

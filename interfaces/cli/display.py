@@ -18,7 +18,7 @@ from rich.text import Text
 from groundwire.engine.metrics import Details, find
 from groundwire.engine.schema.explanations import REASONS, Q2Explanation
 from groundwire.engine.schema.results import MetricResult, Score, SentenceVerdict
-from groundwire.engine.text.shown import shown
+from groundwire.engine.text.normalization import shown
 from groundwire.engine.verdict.operating_point import OperatingPoint
 from groundwire.files.sources import strip_gzip
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from groundwire.engine.api import Engine
 from groundwire.engine.metrics import find
 from groundwire.engine.schema.results import Score
-from groundwire.engine.text.shown import shown
+from groundwire.engine.text.normalization import shown
 from groundwire.engine.verdict.operating_point import OperatingPoint
 from groundwire.evidence import Auditor
 from groundwire.files.results_file import translate_write_errors

@@ -19,9 +19,9 @@ from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.cli.score import read_request
-from groundwire.engine.schema.digest import digest_fields, digest_request, is_drawn
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
+from groundwire.engine.schema.validation import digest_fields, digest_request, is_drawn
 from groundwire.files.columns import FIELDS
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors

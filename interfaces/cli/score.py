@@ -12,11 +12,10 @@ import msgspec
 import typer
 from rich.text import Text
 
-from groundwire.engine.schema.digest import digest_request
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import Request, Score
-from groundwire.engine.schema.validation import make_request
-from groundwire.engine.text.shown import shown
+from groundwire.engine.schema.validation import digest_request, make_request
+from groundwire.engine.text.normalization import shown
 from groundwire.engine.verdict.fusion import choose_fusion, list_unread
 from groundwire.engine.verdict.operating_point import find_operating_point
 from groundwire.files.parquet import check_parquet, write_parquet

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.schema.results import Score
-from groundwire.engine.text.shown import shown
+from groundwire.engine.text.normalization import shown
 from groundwire.engine.verdict.score import number_evidence
 
 from . import display

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groundwire.engine.text.relevance import content_words
+from groundwire.engine.text.retrieval import content_words
 from groundwire.runtime.calls import Classified, Classify, CountTokens, Embed, Embedded, Read, TokenCounts
 from groundwire.runtime.protocol import Outcome
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from groundwire.engine.schema.explanations import PassageRange
-from groundwire.engine.text.relevance import PassageSentence, count_shared_in, rank_by_overlap, read_passages
+from groundwire.engine.text.retrieval import PassageSentence, count_shared_in, rank_by_overlap, read_passages
 from groundwire.engine.values.knowledge import find_values
 from groundwire.engine.values.names import split_by_case
 from groundwire.engine.values.records import Name, Value

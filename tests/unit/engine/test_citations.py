@@ -17,7 +17,7 @@ from groundwire.engine.metrics.alignment import TokenTable, align, find_content_
 from groundwire.engine.metrics.support import EMBEDDED, SupportFeatures
 from groundwire.engine.schema.explanations import CitationsExplanation
 from groundwire.engine.schema.options import CitationOptions
-from groundwire.engine.text.relevance import PassageSentence
+from groundwire.engine.text.retrieval import PassageSentence
 from groundwire.engine.text.sentences import sentences
 from groundwire.guard import Guard, SentenceEvent
 from groundwire.runtime.calls import Classify, Embed

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest
-from groundwire.engine.text.shown import UNSHOWABLE
+from groundwire.engine.text.normalization import UNSHOWABLE
 
 IN_SUBINTERPRETER = """
 try:

@@ -24,7 +24,7 @@ from groundwire.engine import (
     LoadOptions,
     Options,
     Overloaded,
-    default,
+    api,
 )
 from groundwire.engine.schema.options import FeqaOptions, Q2Options, TokenClassifierOptions
 from groundwire.generation import BeamSearch, Greedy
@@ -197,17 +197,17 @@ def test_a_path_of_another_type_is_refused(settings: dict[str, Any]) -> None:
 
 
 def test_the_environment_chooses_the_default_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(default, "_default", [])
+    monkeypatch.setattr(api, "_default", [])
     monkeypatch.setenv("GROUNDWIRE_BUNDLE", str(tmp_path / "none"))
     with pytest.raises(BundleError, match="none"):
-        default.default_engine()
+        api.default_engine()
     monkeypatch.delenv("GROUNDWIRE_BUNDLE")
     monkeypatch.setenv("GROUNDWIRE_DEVICE", "moon")
     with pytest.raises(DeviceError, match="moon"):
-        default.default_engine()
+        api.default_engine()
     monkeypatch.setenv("GROUNDWIRE_THREADS", "two")
     with pytest.raises(InvalidRequest, match="GROUNDWIRE_THREADS='two' is not a number"):
-        default.default_engine()
+        api.default_engine()
 
 
 def test_options_may_be_checked_in_many_threads_from_the_first_on() -> None:

@@ -11,8 +11,8 @@ from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Sco
 from groundwire.engine.metrics import pmi
 from groundwire.engine.schema.explanations import REASONS, PmiExplanation
 from groundwire.engine.schema.options import PmiOptions
-from groundwire.engine.text import relevance
-from groundwire.engine.text.relevance import count_shared_words
+from groundwire.engine.text import retrieval
+from groundwire.engine.text.retrieval import count_shared_words
 from groundwire.runtime.calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
@@ -308,8 +308,8 @@ def test_the_sentences_that_are_read_do_not_depend_on_how_many_are_measured_at_o
 
 def test_only_sentences_with_a_word_of_the_response_are_split_into_words(monkeypatch: pytest.MonkeyPatch) -> None:
     split: list[str] = []
-    original = relevance.words
-    monkeypatch.setattr(relevance, "words", lambda text: split.append(text) or original(text))
+    original = retrieval.words
+    monkeypatch.setattr(retrieval, "words", lambda text: split.append(text) or original(text))
     passages = ("ELVIS sang. Rain fell. He singed it.", "İstanbul is old. Elvises ate.")
     shared = {
         item.candidate.sentence.text: item.shared for item in count_shared_words(passages, "Elvis sang in İstanbul")

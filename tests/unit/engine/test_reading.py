@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, Score
-from groundwire.engine.schema.tool_results import format_record
+from groundwire.engine.schema.validation import format_record
 from groundwire.engine.text.reading import count_pieces, cut_reading, join_readings, read_answer, read_response
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.text.sentences import SentenceReader, sentences

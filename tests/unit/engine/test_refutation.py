@@ -15,8 +15,7 @@ from groundwire.engine.schema.explanations import (
     UnsupportedSpan,
     VerifiabilityExplanation,
 )
-from groundwire.engine.text.policies import states_policy
-from groundwire.engine.text.terms import states_terms
+from groundwire.engine.text.terms import states_policy, states_terms
 from groundwire.engine.verdict.adjustments import find_refutation
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import features_of_part

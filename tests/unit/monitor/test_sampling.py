@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Request, Score
-from groundwire.engine.schema.digest import digest_request, is_drawn
+from groundwire.engine.schema.validation import digest_request, is_drawn
 from groundwire.monitor import monitor
 from tests.support.evaluation import CALIBRATION
 from tests.support.fakes import world
