@@ -45,6 +45,11 @@ class BeamSearch(OptionRecord, frozen=True, tag="beam_search"):
     """Tokens generated at most; the start token does not count (the authors' ``max_length`` of 128 counts it)."""
     min_new_tokens: int = 0
 
+    @property
+    def parallel_sequences(self) -> int:
+        """The number of sequences per source that a step continues."""
+        return self.num_beams
+
 
 class Greedy(OptionRecord, frozen=True, tag="greedy"):
     """The most probable token at every step: one sequence. The Q² greedy variant blocks no n-grams."""
@@ -52,6 +57,11 @@ class Greedy(OptionRecord, frozen=True, tag="greedy"):
     no_repeat_ngram_size: int = 0
     max_new_tokens: int = 127
     min_new_tokens: int = 0
+
+    @property
+    def parallel_sequences(self) -> int:
+        """The number of sequences per source that a step continues."""
+        return 1
 
 
 class Sampling(OptionRecord, frozen=True, tag="sampling"):
@@ -68,6 +78,11 @@ class Sampling(OptionRecord, frozen=True, tag="sampling"):
     no_repeat_ngram_size: int = 0
     max_new_tokens: int = 127
     min_new_tokens: int = 0
+
+    @property
+    def parallel_sequences(self) -> int:
+        """The number of sequences per source that a step continues."""
+        return self.num_return_sequences
 
 
 class BeamSampling(OptionRecord, frozen=True, tag="beam_sampling"):
@@ -91,6 +106,11 @@ class BeamSampling(OptionRecord, frozen=True, tag="beam_sampling"):
     """Tokens generated at most; the start token does not count (the authors' ``max_length`` of 128 counts it)."""
     min_new_tokens: int = 0
 
+    @property
+    def parallel_sequences(self) -> int:
+        """The number of sequences per source that a step continues."""
+        return self.num_beams
+
 
 class DelayedBeamSearch(OptionRecord, frozen=True, tag="delayed_beam_search"):
     """Beam search from a start that is drawn: top-k sampling for the first tokens, then beams (Massarelli et al. 2020).
@@ -111,6 +131,11 @@ class DelayedBeamSearch(OptionRecord, frozen=True, tag="delayed_beam_search"):
     max_new_tokens: int = 127
     """Tokens generated at most, the drawn ones included."""
     min_new_tokens: int = 0
+
+    @property
+    def parallel_sequences(self) -> int:
+        """The number of sequences per source that a step continues."""
+        return self.num_beams
 
 
 Decoding: TypeAlias = BeamSearch | Greedy | Sampling | BeamSampling | DelayedBeamSearch

@@ -33,7 +33,6 @@ from types import MappingProxyType
 from typing import Any
 
 from groundwire.runtime.calls import Decoding
-from groundwire.runtime.decoding.search import count_parallel_sequences
 from groundwire.runtime.errors import Overloaded
 
 from .jobs import Job, rank
@@ -189,7 +188,7 @@ def estimate_tokens(texts: Iterable[str], passes: int = 1, decoding: Decoding | 
         passes: How often each is read: the number of metrics, or of generated sequences.
         decoding: How Q² generates questions; more parallel sequences than usual count in proportion.
     """
-    sequences = 1 if decoding is None else min(max(count_parallel_sequences(decoding), 1), MAX_SEQUENCES)
+    sequences = 1 if decoding is None else min(max(decoding.parallel_sequences, 1), MAX_SEQUENCES)
     share = max(1.0, sequences / USUAL_SEQUENCES)
     return max(1, round(sum(map(len, texts)) / CHARS_PER_TOKEN * max(1, passes) * share))
 

@@ -106,17 +106,6 @@ def decode(
     return beam_search(step, windows, decoding, vocabulary)
 
 
-def count_parallel_sequences(decoding: Decoding) -> int:
-    """The number of sequences per source that a step continues."""
-    match decoding:
-        case BeamSearch() | BeamSampling() | DelayedBeamSearch():
-            return decoding.num_beams
-        case Sampling():
-            return decoding.num_return_sequences
-        case Greedy():
-            return 1
-
-
 def beam_search(
     step: DecoderStep,
     windows: Sequence[Sequence[int]],

@@ -20,7 +20,6 @@ from ..decoding.search import (
     TokenCandidates,
     Vocabulary,
     check_decoding,
-    count_parallel_sequences,
     decode,
     run_to_end,
 )
@@ -97,7 +96,7 @@ class QuestionGenerator:
         """Token sequences after the start token (with the end token) and their scores, best first, per window."""
         check_decoding(decoding)
         out: list[list[ScoredIds]] = [[] for _ in windows]
-        for rows, step in self._decoder.start_batches(windows, count_parallel_sequences(decoding)):
+        for rows, step in self._decoder.start_batches(windows, decoding.parallel_sequences):
             sources = [windows[row].ids for row in rows]
             decoded = run_to_end(decode(CheckedStep(QuestionStep(step)), sources, decoding, self._vocabulary))
             for row, sequences in zip(rows, decoded, strict=True):

@@ -36,7 +36,6 @@ from ..decoding.search import (
     TokenCandidates,
     Vocabulary,
     check_decoding,
-    count_parallel_sequences,
     decode,
     find_banned_tokens,
     run_to_end,
@@ -138,7 +137,7 @@ class ResponseGenerator:
 
     def _choose_rows(self, group: DecodingGroup) -> tuple[CapturedResponseDecoder | None, int]:
         """What decodes a group, and the calls of a batch."""
-        beams = count_parallel_sequences(group.decoding)
+        beams = group.decoding.parallel_sequences
         if self._captured is not None:
             rows = self._captured.count_sources(beams, group.contexts, group.width)
             if rows:
@@ -241,7 +240,7 @@ class ResponseGenerator:
             feeds["token_type_ids"] = np.zeros_like(ids)
         steps: StepGraph | CapturedSteps
         if captured is not None:
-            steps = captured.start(feeds, count_parallel_sequences(group.decoding), group.contexts)
+            steps = captured.start(feeds, group.decoding.parallel_sequences, group.contexts)
         else:
             cross = self._encoder.run_to_values(feeds)
             steps = StepGraph(
