@@ -28,10 +28,10 @@ from groundwire.export import store
 from groundwire.export.options import PROMPT
 from groundwire.export.passes import fold_transposes, quantize
 from groundwire.export.roles import generation
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.manifest import QuestionGeneratorRole, ResponseGeneratorRole, Template
 from groundwire.runtime.calls import BeamSearch, Generate, GeneratedQuestion, GeneratedSequence, GenerateQuestions
 from groundwire.runtime.cores import usable_cores
-from groundwire.runtime.manifest import QuestionGeneratorRole, ResponseGeneratorRole, Template
 from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.models.response_generator import ResponseGenerator
 from groundwire.runtime.ort.session import DeviceProfile

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from groundwire.engine import Engine, LoadOptions
 from groundwire.engine.metrics import GROUPS
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.calls import Call
 from groundwire.runtime.decoding.search import DecoderStep, DecodingRun, StepHistory, TokenCandidates
 from groundwire.runtime.errors import GroundwireError

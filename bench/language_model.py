@@ -29,7 +29,7 @@ import torch
 import typer
 
 from groundwire.engine import Engine, LoadOptions
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime

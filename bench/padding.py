@@ -25,7 +25,7 @@ import numpy as np
 import typer
 
 from groundwire.engine import Engine, LoadOptions
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.calls import Call
 from groundwire.runtime.capture.shapes import list_rows, plan_encoder
 from groundwire.runtime.local import SPARE_REQUESTS, LocalRuntime, merge_roles

@@ -25,7 +25,7 @@ import msgspec
 import torch
 import typer
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.session import DeviceProfile

@@ -29,12 +29,12 @@ import numpy as np
 import torch
 import typer
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
 from groundwire.runtime.cores import usable_cores
-from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
 from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.ort.session import Array, DeviceProfile, Session
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.texts.tokenization import Window
 
 from .support import common, models
 from .support.common import PerformanceTarget, Timing, check

@@ -53,7 +53,7 @@ PROBE = """
 import sys
 from pathlib import Path
 import groundwire
-from groundwire.runtime.bundle import SHIPPED, Bundle, embedded
+from groundwire.runtime.bundles.bundle import SHIPPED, Bundle, embedded
 assert Path(groundwire.__file__).is_relative_to(sys.prefix), groundwire.__file__
 for name in SHIPPED:
     assert name in embedded(), embedded()

@@ -1,11 +1,10 @@
-"""The fixed calls whose answers a bundle keeps (``groundwire.runtime.recorded``), from the fixed texts."""
+"""The fixed calls whose answers a bundle keeps (``groundwire.runtime.parity.recorded``), from the fixed texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groundwire.runtime.calls import BeamSearch, ClassifyTokens, Embed, Generate, GenerateQuestions, ScoreText
-from groundwire.runtime.manifest import (
+from groundwire.runtime.bundles.manifest import (
     EmbedderRole,
     LanguageModelRole,
     QuestionGeneratorRole,
@@ -14,7 +13,8 @@ from groundwire.runtime.manifest import (
     Role,
     TokenClassifierRole,
 )
-from groundwire.runtime.recorded import RecordedCall
+from groundwire.runtime.calls import BeamSearch, ClassifyTokens, Embed, Generate, GenerateQuestions, ScoreText
+from groundwire.runtime.parity.recorded import RecordedCall
 
 from .retrieval_calls import calls as list_retrievals
 from .texts import EXAMPLES

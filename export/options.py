@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from groundwire.runtime.bundles.manifest import TargetName, Template
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import TargetName, Template
-from groundwire.runtime.parity import Gate as Gate
+from groundwire.runtime.parity.parity import Gate as Gate
 
 RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8"]
 PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")

@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import QuestionGeneratorRole
 from groundwire.runtime.errors import ExportError, GroundwireError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import QuestionGeneratorRole
 from groundwire.runtime.models.loading import load_group
 from groundwire.runtime.ort.session import DeviceProfile
 

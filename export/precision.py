@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import msgspec
 import onnx_ir as ir
 
+from groundwire.runtime.bundles.manifest import Parity, Precision, Ranges
 from groundwire.runtime.errors import ParityError
-from groundwire.runtime.manifest import Parity, Precision, Ranges
 
 from .options import Gate, RoleOptions
 from .passes import add_quantization, quantize, round_to_half, to_half

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from groundwire.runtime.bundle import locate
+from groundwire.runtime.bundles.bundle import locate
+from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.errors import BundleError, ExportError
-from groundwire.runtime.manifest import Template
 
 from .options import RequestedPrecision, RoleOptions
 

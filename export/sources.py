@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from groundwire.runtime.bundles.hub import ask_hub
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.hub import ask_hub
 
 from .options import RoleOptions
 

@@ -20,9 +20,8 @@ from typing import TypeAlias
 import msgspec
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import MANIFEST, RECORDED, Bundle, sha256
-from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import (
+from groundwire.runtime.bundles.bundle import MANIFEST, RECORDED, Bundle, sha256
+from groundwire.runtime.bundles.manifest import (
     Canary,
     ClassifierRole,
     FileEntry,
@@ -34,7 +33,8 @@ from groundwire.runtime.manifest import (
     SpansRole,
     TokenClassifierRole,
 )
-from groundwire.runtime.recorded import read_answers, write_answers
+from groundwire.runtime.errors import ExportError
+from groundwire.runtime.parity.recorded import read_answers, write_answers
 from groundwire.runtime.upgrade import SCHEMA
 from groundwire.runtime.version import VERSION
 
@@ -60,7 +60,7 @@ class RoleFiles:
     tokenizer: str | None = None
     """Content of ``tokenizer.json``."""
     reference: bytes | None = None
-    """The checkpoint's logits on the fixed texts (``runtime/reference.py``)."""
+    """The checkpoint's logits on the fixed texts (``runtime/parity/reference.py``)."""
     unchanged: bool = False
     """Whether the bundle has the role's own graphs already."""
     tree: Path | None = None

@@ -9,10 +9,8 @@ import msgspec
 import numpy as np
 import onnx_ir as ir
 
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.capture.shapes import list_widths
-from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import (
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import (
     EncoderRole,
     GeneratorTarget,
     QuestionGeneratorRole,
@@ -21,8 +19,10 @@ from groundwire.runtime.manifest import (
     TargetName,
     TargetRole,
 )
-from groundwire.runtime.parity import Gate
-from groundwire.runtime.reference import ReferenceLogits
+from groundwire.runtime.capture.shapes import list_widths
+from groundwire.runtime.errors import ExportError
+from groundwire.runtime.parity.parity import Gate
+from groundwire.runtime.parity.reference import ReferenceLogits
 
 from .options import RequestedPrecision, RoleOptions
 from .passes.attention import fuse_attention

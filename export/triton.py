@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.external_data import find_external_files
+from groundwire.runtime.bundles.manifest import EncoderRole, Precision, ShapePlan
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.external_data import find_external_files
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.specs import GraphSpec, TensorSpec, read_graph_spec
-from groundwire.runtime.manifest import EncoderRole, Precision, ShapePlan
 from groundwire.runtime.models.graphs import check_plan
 
 DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt"]

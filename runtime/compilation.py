@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from .bundle import Bundle, sha256
-from .certify import Certified, certify_graph
+from .bundles.bundle import Bundle, sha256
+from .bundles.manifest import EncoderRole, Target
 from .errors import BundleError
-from .manifest import EncoderRole, Target
 from .models.graphs import check_plan, place_role
 from .ort.device import Device
 from .ort.session import DeviceProfile
+from .parity.certify import Certified, certify_graph
 from .tensorrt.build import build_engine
 from .tensorrt.engine import TensorRTEngine
 from .tensorrt.library import name_key, start_tensorrt

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from .calibration import Calibration
+from .bundles.calibration import Calibration
 from .calls import Call, Generate, GeneratedSequence, SequencePart, role_of
 from .errors import GroundwireError
 from .protocol import Identity, Outcome, RoleInfo

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import msgspec
 
 from .arguments import check_integer, check_path, check_sequence
-from .bundle import Bundle, open_bundles
-from .calibration import Calibration, join_calibrations
+from .bundles.bundle import Bundle, open_bundles
+from .bundles.calibration import Calibration, join_calibrations
+from .bundles.manifest import Canary, Role, RoleInfo, TargetRole
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
 from .kserve.server import Endpoint, Server
-from .manifest import Canary, Role, RoleInfo, TargetRole
 from .models.canary import check_canary, digest_call, make_canary
 from .models.graphs import captures_graphs, place_role
 from .models.kinds import Model, Prepared, kind_of

@@ -7,10 +7,10 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from .calibration import Calibration
+from .bundles.calibration import Calibration
+from .bundles.manifest import RoleInfo as RoleInfo
 from .calls import Call, Generate, Result, SequencePart
 from .errors import GroundwireError
-from .manifest import RoleInfo as RoleInfo
 
 Outcome: TypeAlias = Result | GroundwireError
 

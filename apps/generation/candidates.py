@@ -18,7 +18,7 @@ from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.schema.validation import make_request
 from groundwire.runtime.calls import Generate
-from groundwire.runtime.unread import is_blank
+from groundwire.runtime.texts.unread import is_blank
 
 from .records import GeneratedResponse
 

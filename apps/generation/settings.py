@@ -21,7 +21,7 @@ from groundwire.runtime.calls import (
     Sampling,
 )
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.unread import is_blank
+from groundwire.runtime.texts.unread import is_blank
 
 from .options import MAX_NEW_TOKENS, MAX_RESPONSES, METHODS, NUCLEUS_TOP_P, GenerationOptions
 

@@ -15,7 +15,7 @@ from groundwire.engine import Engine, InvalidRequest
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation, Score, UnsupportedSpan, Verdict
 from groundwire.runtime.arguments import OptionRecord
-from groundwire.runtime.unread import is_blank
+from groundwire.runtime.texts.unread import is_blank
 
 from .records import FinalEvent, Release
 from .stream import ResponseStream

@@ -27,7 +27,7 @@ from groundwire.engine.schema.results import MetricResult, Request, Score
 from groundwire.engine.schema.validation import make_response
 from groundwire.engine.text.sentences import Sentence, SentenceReader, sentences
 from groundwire.runtime.errors import EngineClosed, InvalidRequest, Overloaded, StreamClosed
-from groundwire.runtime.unread import is_blank
+from groundwire.runtime.texts.unread import is_blank
 
 from .checks import Check, check_alone, check_in_whole
 from .policies import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from groundwire.engine.text.sentences import sentences
 from groundwire.engine.text.words import WORD
-from groundwire.runtime.unread import looks_foreign
+from groundwire.runtime.texts.unread import looks_foreign
 
 
 def list_kinds(response: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from statistics import NormalDist
 from typing import NamedTuple
 
-from groundwire.runtime.calibration import Calibration, Fusion, OrderStatistics
+from groundwire.runtime.bundles.calibration import Calibration, Fusion, OrderStatistics
 
 
 class Interval(NamedTuple):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from groundwire.engine.metrics.overlap import split_words
-from groundwire.runtime.calibration import Distribution, Quantity
+from groundwire.runtime.bundles.calibration import Distribution, Quantity
 
 from .records import MIN_RESPONSES, Band, Shift
 

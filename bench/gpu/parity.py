@@ -6,9 +6,9 @@ from __future__ import annotations
 import msgspec
 
 from groundwire.engine import Engine, Score
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.certify import certify
+from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.ort.device import Device, parse_device
+from groundwire.runtime.parity.certify import certify
 
 from ..support.dialogues import distinct
 from .setup import Setup, is_double

@@ -15,9 +15,9 @@ import msgspec
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.roles.names import TARGET_KINDS, find_kind_name
 from groundwire.export.verify import language_model
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.manifest import TargetRole
 from groundwire.runtime.cores import usable_cores
-from groundwire.runtime.manifest import TargetRole
 
 from ..support import models, spans
 from .setup import SPANS, Setup

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.manifest import TargetName
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import TargetName
 from groundwire.runtime.ort.device import choose_device
 from groundwire.runtime.ort.session import DeviceProfile
 

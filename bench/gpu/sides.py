@@ -19,14 +19,14 @@ from transformers import (
     AutoTokenizer,
 )
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EmbedderRole, EncoderRole, LanguageModelRole, QuestionGeneratorRole
 from groundwire.runtime.calls import ScoreText, TextScored
-from groundwire.runtime.manifest import EmbedderRole, EncoderRole, LanguageModelRole, QuestionGeneratorRole
 from groundwire.runtime.models.graphs import load_encoder, load_graph
 from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.ort.session import Array, Graph
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.texts.tokenization import Window
 
 from ..support.common import check
 from ..support.fresh_pmi import Words

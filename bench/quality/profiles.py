@@ -27,7 +27,7 @@ from bench.quality.pairs import read_pairs, score_pairs  # noqa: E402
 from bench.quality.production import FOLDER, Row  # type: ignore[attr-defined]  # noqa: E402
 from groundwire.engine import Engine, Score  # noqa: E402
 from groundwire.engine.verdict.decision import decide_again  # noqa: E402
-from groundwire.runtime.calibration import Calibration, ProfileName  # noqa: E402
+from groundwire.runtime.bundles.calibration import Calibration, ProfileName  # noqa: E402
 
 DEFAULT = "default"
 

@@ -20,7 +20,7 @@ from groundwire.engine.verdict.fusion import features, reads_in_response
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.results import MetricFigures, SetFigures
 from groundwire.monitor.records import Estimate
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 
 LABELS = Path(__file__).resolve().parent / "labels" / "q2_wow_unsupported.jsonl"
 """Unsupported words of 300 responses of q2_wow; ``labels/README.md`` says who marked them, and how."""

@@ -40,7 +40,7 @@ from transformers import (
 import groundwire.export
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.checkpoint import Checkpoint
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
 
 from . import spans
 from .dialogues import examples

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.calls import Call, Generate, SequencePart
 from groundwire.runtime.protocol import Identity, Outcome, RoleInfo, Runtime
 

@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 import torch
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
 from groundwire.runtime.calls import BeamSearch
-from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
 from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.ort.session import Array, DeviceProfile, Session
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.texts.tokenization import Window
 
 from . import models
 from .common import Timing, check, interleaved

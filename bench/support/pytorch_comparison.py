@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from groundwire.engine import Engine, Options
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import SpansRole
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import SpansRole
 from groundwire.runtime.models.span_finder import SpanFinder
 
 from .common import Timing, check, in_turn, timed

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.calls import Call, Compute
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.protocol import Capturing, Interruptible, Runtime

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from groundwire.runtime.arguments import check_sequence
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.decoding.search import check_decoding
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Identity

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from groundwire.runtime.linear_tokenizer import cut_parts
+from groundwire.runtime.texts.linear_tokenizer import cut_parts
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan

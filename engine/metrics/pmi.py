@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 from groundwire.runtime.calls import MeasureTexts, ScoreText, TextScored
 from groundwire.runtime.errors import TooLong, Unreadable
-from groundwire.runtime.unread import is_blank
+from groundwire.runtime.texts.unread import is_blank
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, PmiExplanation, PmiToken, UnsupportedSpan

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from groundwire.runtime.bundles.manifest import ReaderHead
 from groundwire.runtime.calls import AnswerRead, ReadAnswer
 from groundwire.runtime.errors import TooLong, Unreadable
-from groundwire.runtime.manifest import ReaderHead
 
 from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanation, ReadWindow, UnsupportedSpan

@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Sequence
 from typing import IO, Any, NamedTuple
 
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.calls import Call, Generate
 from groundwire.runtime.protocol import Identity, RoleInfo
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.calls import PROCESSES, Call, Compute, Generate, SequencePart
 from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError
 from groundwire.runtime.protocol import CaptureCounts, Identity, Outcome, RoleInfo

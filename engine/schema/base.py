@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args, 
 
 import msgspec
 
-from groundwire.runtime.decode import decode_json
+from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 R = TypeVar("R", bound="Record")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groundwire.runtime.arguments import check_integer, check_path, check_weights
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.kserve.server import Backend, Endpoint
 

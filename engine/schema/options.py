@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from groundwire.runtime.arguments import OptionRecord
-from groundwire.runtime.calibration import ProfileName
+from groundwire.runtime.bundles.calibration import ProfileName
 from groundwire.runtime.calls import AnswerRule, BeamSearch, Decoding
 
 from .base import Count, Milliseconds, Probability, Record

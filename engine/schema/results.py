@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from groundwire.runtime.arguments import check_sequence, suggest
-from groundwire.runtime.calibration import ProfileName
+from groundwire.runtime.bundles.calibration import ProfileName
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 

@@ -10,8 +10,8 @@ import msgspec
 
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.texts.unread import is_blank
 from groundwire.runtime.triples import Triple, linearise
-from groundwire.runtime.unread import is_blank
 
 from .options import Options
 from .results import Request

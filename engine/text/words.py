@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from groundwire.runtime.calls import ClassifiedTokens
 from groundwire.runtime.errors import TooLong
-from groundwire.runtime.linear_tokenizer import LinearTokenizer, LongZone
 from groundwire.runtime.protocol import RoleInfo
+from groundwire.runtime.texts.linear_tokenizer import LinearTokenizer, LongZone
 
 from ..schema.explanations import FlaggedToken
 

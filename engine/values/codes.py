@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from groundwire.runtime.unread import ENGLISH
+from groundwire.runtime.texts.unread import ENGLISH
 
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS

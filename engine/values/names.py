@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence, Set
 from functools import lru_cache
 
-from groundwire.runtime.unread import ENGLISH
+from groundwire.runtime.texts.unread import ENGLISH
 
 from ..text.normalization import FUNCTION_WORDS, fold_word
 from .dates import MONTHS

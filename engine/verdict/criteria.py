@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, ProfileName, Scale
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, ProfileName, Scale
 
 from ..metrics import Metric
 from ..metrics.base import BoundResult

@@ -18,7 +18,7 @@ from dataclasses import replace as replace_context
 
 from msgspec.structs import replace
 
-from groundwire.runtime.calibration import Calibration, ProfileName
+from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 
 from ..metrics import bind_results
 from ..metrics.base import BoundResult

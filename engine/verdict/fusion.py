@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.runtime.calibration import Calibration, Fusion, Scale
+from groundwire.runtime.bundles.calibration import Calibration, Fusion, Scale
 
 from ..metrics import Metric, find
 from ..metrics.base import BoundResult

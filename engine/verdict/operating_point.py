@@ -14,7 +14,7 @@ import math
 from bisect import bisect_left
 from typing import NamedTuple
 
-from groundwire.runtime.calibration import Fusion, HeldOut, OrderStatistics, ProfileName
+from groundwire.runtime.bundles.calibration import Fusion, HeldOut, OrderStatistics, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 
 _ROUNDING = 1e-9

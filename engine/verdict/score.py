@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from groundwire.runtime.unread import looks_foreign
+from groundwire.runtime.texts.unread import looks_foreign
 
 from ..metrics.base import BoundResult
 from ..schema.explanations import CitationsExplanation, PassageRange

@@ -13,10 +13,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from groundwire.engine.schema.results import Request
-from groundwire.runtime.bundle import MANIFEST, Bundle, sha256
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle, sha256
+from groundwire.runtime.bundles.manifest import ClassifierRole, FileEntry
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import ClassifierRole, FileEntry
 from groundwire.runtime.models.loading import load_group
 from groundwire.runtime.ort.session import DeviceProfile
 

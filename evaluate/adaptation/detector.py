@@ -13,15 +13,15 @@ from groundwire.engine.metrics.detector import detector, is_detector
 from groundwire.engine.schema.explanations import DetectorExplanation
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ClassifierRole
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
-from groundwire.runtime.manifest import ClassifierRole
 from groundwire.runtime.models.classifier import Classifier
 from groundwire.runtime.models.graphs import SplitCall
 from groundwire.runtime.ort.forward import forward, softmax
 from groundwire.runtime.ort.session import DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder, Window
+from groundwire.runtime.texts.tokenization import TextEncoder, Window
 
 from ..statistics.estimates import Floats
 from .head import HeadChange

@@ -20,7 +20,7 @@ from groundwire.engine.metrics import bind_results
 from groundwire.engine.schema.results import MetricResult
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import features
-from groundwire.runtime.calibration import Calibration, Fusion, ProfileName
+from groundwire.runtime.bundles.calibration import Calibration, Fusion, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 
 from ..calibration.features import collect_features, list_sentences

@@ -12,7 +12,7 @@ from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Verdict
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.monitor.records import Estimate
-from groundwire.runtime.calibration import ProfileName
+from groundwire.runtime.bundles.calibration import ProfileName
 
 from ..statistics.estimates import Bools, Floats, roc_auc, share
 from ..statistics.resampling import Resamples, estimate

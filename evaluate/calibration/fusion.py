@@ -38,7 +38,7 @@ from groundwire.engine.verdict.fusion import (
     logit,
     reads_in_response,
 )
-from groundwire.runtime.calibration import Quantity, bounded_logit
+from groundwire.runtime.bundles.calibration import Quantity, bounded_logit
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.estimates import Floats

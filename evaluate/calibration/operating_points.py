@@ -17,7 +17,7 @@ from groundwire.engine.verdict.adjustments import REFUTING
 from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized
 from groundwire.engine.verdict.operating_point import find_threshold, smallest_level
 from groundwire.monitor.shift import describe_distributions
-from groundwire.runtime.calibration import (
+from groundwire.runtime.bundles.calibration import (
     Calibration,
     Feature,
     Fusion,
@@ -60,7 +60,7 @@ def fit_calibration(
     ``metrics`` are the computed metrics; each fusion asks for the ones it reads, and for verifiability when it was
     among them. Besides ``full``, which may read all of them, ``fast`` is fitted to the metrics of that group, unless
     ``full`` reads no others. With ``name`` there is one fusion, of that name: the calibration of a bundle that loads
-    beside another one (``runtime.calibration.join_calibrations``). InvalidRequest when a class has fewer than
+    beside another one (``runtime.bundles.calibration.join_calibrations``). InvalidRequest when a class has fewer than
     ``fusion.MIN_CLASS`` examples, or no feature is on enough examples or separates the classes.
     """
     options = options or FusionOptions()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.decision import decide_again
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example

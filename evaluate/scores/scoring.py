@@ -22,8 +22,8 @@ from groundwire.engine.schema.results import Request, Score
 from groundwire.engine.schema.validation import digest_request
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import is_final
-from groundwire.runtime.bundle import open_bundles
-from groundwire.runtime.calibration import Calibration, join_calibrations
+from groundwire.runtime.bundles.bundle import open_bundles
+from groundwire.runtime.bundles.calibration import Calibration, join_calibrations
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify, merge_roles
 from groundwire.runtime.ort.device import DeviceChoice, choose_device

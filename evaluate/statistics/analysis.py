@@ -16,7 +16,7 @@ from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import HALF, are_consistent, choose_fusion, list_unread, rates_verifiability
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
-from groundwire.runtime.calibration import Calibration, ProfileName
+from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example, flag_unshared_knowledge

@@ -13,7 +13,7 @@ import msgspec
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation, Label, UnsupportedSpan
 from groundwire.monitor.records import Estimate, Shift
-from groundwire.runtime.decode import decode_json
+from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 SCHEMA = 3

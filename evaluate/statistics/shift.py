@@ -15,7 +15,7 @@ from groundwire.engine.schema.results import Score
 from groundwire.engine.verdict.fusion import choose_fusion
 from groundwire.monitor.records import MIN_RESPONSES, Band, Shift
 from groundwire.monitor.shift import compare_responses, describe_texts
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 
 from ..datasets.examples import Example
 from ..scores.metric_values import VERDICT, collect_metric_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformers import AutoModelForSequenceClassification
 
-from groundwire.runtime.manifest import ClassifierRole, Template
+from groundwire.runtime.bundles.manifest import ClassifierRole, Template
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..labels import find_supported_labels, read_labels

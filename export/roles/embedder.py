@@ -12,8 +12,8 @@ from typing import Any
 import onnx_ir as ir
 from transformers import AutoModel, RobertaTokenizerFast
 
+from groundwire.runtime.bundles.manifest import EmbedderRole, Template
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import EmbedderRole, Template
 
 from ..checkpoint import Checkpoint, load_pretrained, load_tokenizer
 from ..options import RoleOptions

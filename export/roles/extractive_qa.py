@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformers import AutoModelForQuestionAnswering
 
-from groundwire.runtime.manifest import ExtractiveQARole, Template
+from groundwire.runtime.bundles.manifest import ExtractiveQARole, Template
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..options import RoleOptions

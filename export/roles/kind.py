@@ -9,7 +9,7 @@ from typing import TypedDict
 import onnx_ir as ir
 import torch
 
-from groundwire.runtime.manifest import Parity, Precision, Role, Template
+from groundwire.runtime.bundles.manifest import Parity, Precision, Role, Template
 
 from ..checkpoint import Checkpoint
 from ..options import RoleOptions

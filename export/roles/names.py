@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from groundwire.runtime.bundles.manifest import TargetName
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import TargetName
 
 ANY_NAME = "NAME"
 """A placeholder for any name at the end of a role: ``detector.NAME``."""

@@ -10,8 +10,8 @@ import onnx_ir as ir
 from tokenizers import Tokenizer
 from transformers import AutoModelForSeq2SeqLM
 
+from groundwire.runtime.bundles.manifest import QuestionGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import QuestionGeneratorRole, Template
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..options import QUESTION_TEMPLATE, RoleOptions

@@ -17,8 +17,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from groundwire.runtime.bundles.manifest import ReaderHead, ReaderRole, Template
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import ReaderHead, ReaderRole, Template
 
 from ..checkpoint import Checkpoint
 from ..options import RoleOptions

@@ -6,8 +6,8 @@ from typing import Any
 
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
+from groundwire.runtime.bundles.manifest import ResponseGeneratorRole, Template
 from groundwire.runtime.errors import ExportError, InvalidRequest
-from groundwire.runtime.manifest import ResponseGeneratorRole, Template
 from groundwire.runtime.models.prompt import KNOWLEDGE, check_prompt
 
 from ..checkpoint import Checkpoint, count_decoder_positions, load_pretrained

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import srsly
 
+from groundwire.runtime.bundles.manifest import SpansRole
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import SpansRole
 
 from ..options import RoleOptions
 from ..store import RoleFiles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformers import AutoModelForTokenClassification
 
-from groundwire.runtime.manifest import Template, TokenClassifierRole
+from groundwire.runtime.bundles.manifest import Template, TokenClassifierRole
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..labels import find_supported_labels, read_labels

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.runtime.manifest import Parity
+from groundwire.runtime.bundles.manifest import Parity
 from groundwire.runtime.models.embedder import unit
-from groundwire.runtime.parity import ModelOutputs
+from groundwire.runtime.parity.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, CpuSession

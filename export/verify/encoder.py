@@ -1,7 +1,7 @@
 """Extractive QA models, classifiers, token classifiers and readers against their checkpoints.
 
-Logits are compared, at the real tokens where each token has one. ``runtime/parity.py`` says what the decisions are; the
-logits go into the bundle too, where a device that has no checkpoint compares its graphs with them.
+Logits are compared, at the real tokens where each token has one. ``runtime/parity/parity.py`` says what the decisions
+are; the logits go into the bundle too, where a device that has no checkpoint compares its graphs with them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy.typing as npt
 import onnx_ir as ir
 import torch
 
-from groundwire.runtime.manifest import Parity
-from groundwire.runtime.parity import Compared, ModelOutputs, collect_outputs
-from groundwire.runtime.reference import ReferenceLogits
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.bundles.manifest import Parity
+from groundwire.runtime.parity.parity import Compared, ModelOutputs, collect_outputs
+from groundwire.runtime.parity.reference import ReferenceLogits
+from groundwire.runtime.texts.tokenization import Window
 
 from ..checkpoint import Checkpoint
 from ..session import Array, Arrays, CpuSession

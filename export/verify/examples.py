@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groundwire.runtime.manifest import Template
+from groundwire.runtime.bundles.manifest import Template
 
 from ..checkpoint import Checkpoint
 from ..texts import EXAMPLES, ExampleTexts

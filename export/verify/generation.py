@@ -16,9 +16,9 @@ import numpy.typing as npt
 import onnx_ir as ir
 import torch
 
+from groundwire.runtime.bundles.manifest import Parity
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import Parity
-from groundwire.runtime.parity import ModelOutputs
+from groundwire.runtime.parity.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, CpuSession

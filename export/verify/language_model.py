@@ -17,8 +17,8 @@ import onnx_ir as ir
 import torch
 from tokenizers import Tokenizer
 
-from groundwire.runtime.manifest import Parity
-from groundwire.runtime.parity import ModelOutputs
+from groundwire.runtime.bundles.manifest import Parity
+from groundwire.runtime.parity.parity import ModelOutputs
 
 from ..checkpoint import Checkpoint
 from ..session import Arrays, CpuSession

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from groundwire.runtime.manifest import Parity
+from groundwire.runtime.bundles.manifest import Parity
 
 from ..session import Arrays, CpuSession
 

@@ -10,14 +10,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from groundwire.export.answers import list_calls
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.certify import Certified, certify_each, record_answers
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import Parity, SpansRole, TargetRole
 from groundwire.runtime.compilation import compile_bundle
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import Parity, SpansRole, TargetRole
 from groundwire.runtime.ort.device import Device, parse_device, start_device
-from groundwire.runtime.recorded import write_answers
+from groundwire.runtime.parity.certify import Certified, certify_each, record_answers
+from groundwire.runtime.parity.recorded import write_answers
 from groundwire.runtime.version import VERSION
 
 from . import display

@@ -20,7 +20,7 @@ from . import evaluation as common
 
 if TYPE_CHECKING:
     from groundwire.evaluate.calibration.fusion import LabelledFeatures, Predict
-    from groundwire.runtime.calibration import Calibration, Fusion
+    from groundwire.runtime.bundles.calibration import Calibration, Fusion
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def calibrate(
             fitted.save(out)
         written.append(f"written to {display.escape_markup(out)}")
     if save:
-        from groundwire.runtime.bundle import Bundle
+        from groundwire.runtime.bundles.bundle import Bundle
 
         directory = Bundle.open(bundle).calibrate(fitted).directory
         written.append(f"written into {display.escape_markup(directory)}")

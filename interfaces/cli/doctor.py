@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from groundwire.runtime.bundle import SHIPPED, Bundle, embedded
+from groundwire.runtime.bundles.bundle import SHIPPED, Bundle, embedded
 from groundwire.runtime.capture.probe import probe_captures
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import DeviceError, GroundwireError

@@ -20,9 +20,9 @@ from groundwire.export.options import RoleOptions, check_precision, read_shortli
 from groundwire.export.presets import PRESETS, override, preset
 from groundwire.export.roles.names import ROLES, TARGET_KINDS, find_kind_name
 from groundwire.export.sources import check_hub
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.manifest import Ranges, SpansRole, TargetName, TargetRole, Template
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import Ranges, SpansRole, TargetName, TargetRole, Template
 
 if TYPE_CHECKING:
     from groundwire.export.pipeline import Stage, Watcher

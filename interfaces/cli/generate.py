@@ -27,7 +27,7 @@ from groundwire.generation.options import METHODS, GenerationOptions, Method
 from groundwire.generation.pipeline import EMBEDDED, ROLE
 from groundwire.generation.records import GeneratedResponse, Generation
 from groundwire.generation.settings import resolve_decoding
-from groundwire.runtime.bundle import Bundle, check_exists
+from groundwire.runtime.bundles.bundle import Bundle, check_exists
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options

@@ -20,8 +20,8 @@ from groundwire.engine.schema.options import Options, Q2Options
 from groundwire.files.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
 from groundwire.files.reading import NEEDED, Line, read_lines
 from groundwire.files.sharding import Shard
-from groundwire.runtime.bundle import check_exists, split_role
-from groundwire.runtime.calibration import ProfileName
+from groundwire.runtime.bundles.bundle import check_exists, split_role
+from groundwire.runtime.bundles.calibration import ProfileName
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
 from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest
 from groundwire.runtime.ort import device as devices

@@ -25,7 +25,7 @@ from groundwire.engine.schema.validation import digest_fields, digest_request, i
 from groundwire.files.columns import FIELDS
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import describe
 

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from groundwire.runtime.decode import decode_json
+from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 from .json_text import MAX_TEXT

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from groundwire.engine import EngineStatistics, MetricResult, Score, Verdict
 from groundwire.engine.schema.results import Timings
 from groundwire.monitor.prevalence import Interval, summarize_verdicts
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 
 RECENT = 1000
 """Verdicts that are counted."""

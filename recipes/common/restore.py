@@ -24,8 +24,13 @@ from transformers import (
     PreTrainedModel,
 )
 
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, LanguageModelRole, QuestionGeneratorRole
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import (
+    ClassifierRole,
+    ExtractiveQARole,
+    LanguageModelRole,
+    QuestionGeneratorRole,
+)
 
 from . import backbone
 from .question_model import build_question_decoder, join_question_generator

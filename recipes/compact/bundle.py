@@ -9,8 +9,8 @@ from typing import Literal
 
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.export.options import read_shortlist
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import Template
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import Template
 
 from ..common import backbone
 from . import shortlist

@@ -120,7 +120,7 @@ def restore_multitask_nli(bundle: Path) -> MultitaskNLI:
     # Imported here, because a run from a pack has no ONNX.
     import onnx_ir as ir
 
-    from groundwire.runtime.bundle import Bundle
+    from groundwire.runtime.bundles.bundle import Bundle
 
     from ..common.restore import fill_backbone, read_weights
 

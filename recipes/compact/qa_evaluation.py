@@ -19,12 +19,12 @@ from transformers import BertForQuestionAnswering
 from transformers.data.metrics.squad_metrics import compute_exact, compute_f1
 
 from groundwire.runtime import _native
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import ExtractiveQARole
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ExtractiveQARole
 from groundwire.runtime.models.extractive_qa import MAX_ANSWER_TOKENS
 from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import Array, DeviceProfile, Graph, Session
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 
 from ..common.corpus import Question, Squad, is_held_out
 from . import qa

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from groundwire.export.pipeline import shorten_role
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 
 from ..common import backbone
 from ..common.corpus import Squad

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import SpansRole
 from groundwire.runtime.errors import BundleError
-from groundwire.runtime.manifest import SpansRole
 from groundwire.runtime.models.span_finder import load_pipeline
 
 from .corpus import EntityFinder

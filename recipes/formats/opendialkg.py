@@ -14,7 +14,7 @@ import msgspec
 
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.datasets.source import ExampleError, Format, Items, Source, convert_entries, convert_record
-from groundwire.runtime.decode import decode_json
+from groundwire.runtime.bundles.decode import decode_json
 
 COLUMNS = ("Messages", "User Rating", "Assistant Rating")
 

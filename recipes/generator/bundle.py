@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from groundwire.export import RoleOptions, Title, export_bundle
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 
 VERSION = "1"
 LICENSE = "Apache-2.0 AND CC-BY-SA-4.0 AND CDLA-Sharing-1.0"

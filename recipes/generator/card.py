@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from groundwire.generation import GenerationOptions
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import ResponseGeneratorRole
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ResponseGeneratorRole
 
 from .bundle import ROLE, read_stages
 from .recipe import SMALL, load_base_model

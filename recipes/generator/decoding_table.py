@@ -28,7 +28,7 @@ from rich.progress import track
 from groundwire.engine import Engine
 from groundwire.generation import GeneratedResponse, GenerationOptions, Generator
 from groundwire.generation.options import Method
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 
 from ..common.corpus import read_rows
 

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from groundwire.export.roles.retriever import RetrieverConfig
 from groundwire.runtime.models.masked_input import MaskedInput, build_masked_input, build_memory_text, group_triples
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 
 from ..common import backbone
 from ..common.loop import Schedule

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from groundwire.export import RoleOptions, Title, export_bundle
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 
 from .dialogue_corpus import DialogueCorpus
 

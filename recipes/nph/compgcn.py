@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from groundwire.export.roles.retriever import EntityRetriever
-from groundwire.runtime.manifest import RetrieverRole
+from groundwire.runtime.bundles.manifest import RetrieverRole
 from groundwire.runtime.models.retriever import Retriever, Vector
-from groundwire.runtime.tokenization import TextEncoder, Window
+from groundwire.runtime.texts.tokenization import TextEncoder, Window
 from groundwire.runtime.triples import Triple, readable
 
 from .loss import RetrieverLoss

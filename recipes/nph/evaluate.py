@@ -21,10 +21,10 @@ from transformers import BertModel
 
 from groundwire.export.roles.retriever import EntityRetriever, record, retriever_of
 from groundwire.export.roles.retriever.model import CONFIG
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import RetrieverRole
 from groundwire.runtime.calls import Retrieve
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
-from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models.masked_input import build_memory_text, group_triples
 from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import DeviceProfile

@@ -10,8 +10,8 @@ from groundwire.export import Gate, RoleOptions, Title, export_bundle
 from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.roles.reader import ReaderGraph
 from groundwire.export.tokens import fast_json
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import ReaderHead
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ReaderHead
 
 from ..common import backbone
 from ..compact.multitask_model import HEADS, TOKEN_HEAD, TOKEN_LABELS

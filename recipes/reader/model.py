@@ -125,7 +125,7 @@ def read_checkpoint(path: Path) -> Mapping[str, Any]:
         # Imported here, because a run from a pack has no ONNX.
         import onnx_ir as ir
 
-        from groundwire.runtime.bundle import Bundle
+        from groundwire.runtime.bundles.bundle import Bundle
 
         from ..common.restore import read_weights
 

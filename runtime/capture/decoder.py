@@ -23,11 +23,11 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import QuestionGeneratorRole, ResponseGeneratorRole
 from ..decoding.beam_cache import BeamCache, StepRecord, pad_beams
 from ..decoding.fused_step import FusedStepGraph, is_fused
 from ..decoding.step_graph import TABLES, StepGraph, prepare_to_keep
-from ..manifest import QuestionGeneratorRole, ResponseGeneratorRole
 from ..ort.session import Array, DeviceProfile
 from .encoder import CapturedEncoder
 from .graph import Address, CapturedGraph, RunLayout, Runnable

@@ -16,7 +16,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from ..manifest import ShapePlan
+from ..bundles.manifest import ShapePlan
 from ..ort.blocks import Block, cut_rows
 from ..ort.session import Array, DeviceProfile
 from .graph import CapturedGraph, RunLayout, Runnable

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..manifest import ShapePlan
+from ..bundles.manifest import ShapePlan
 from ..ort.forward import pack
-from ..tokenization import Window
+from ..texts.tokenization import Window
 from .decoder import CapturedDecoder, CapturedSteps, count_sources
 from .shapes import list_sizes, plan_strict
 

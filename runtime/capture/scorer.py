@@ -14,9 +14,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import LanguageModelRole
 from ..decoding.scoring import ScoringInput
-from ..manifest import LanguageModelRole
 from ..ort.session import Array, DeviceProfile
 from .graph import CapturedGraph, RunLayout, Runnable
 from .memory import Buffer, Staging, count_aligned, count_bytes

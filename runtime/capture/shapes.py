@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..manifest import ShapePlan
+from ..bundles.manifest import ShapePlan
 from ..ort.blocks import RUN_TOKENS, count_cost, plan_cuts
 
 WIDTHS = (32, 64, 96, 128, 192, 256, 384, 512)

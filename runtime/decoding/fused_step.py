@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..manifest import QuestionGeneratorRole
+from ..bundles.manifest import QuestionGeneratorRole
 from ..ort.session import Array, ValueGraph
 from .beam_cache import BeamCache, StepRecord, pad_beams
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calls import Read
-from ..tokenization import Window
+from ..texts.tokenization import Window
 
 
 class ScoringInput(NamedTuple):

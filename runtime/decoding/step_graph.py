@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
 from ..ort.remote import open_graph
 from ..ort.session import Array, DeviceProfile, ValueGraph
 from .fused_step import is_fused, prepare_fused

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
-from ..bundle import Bundle
-from ..external_data import find_external_files
+from ..bundles.bundle import Bundle
+from ..bundles.external_data import find_external_files
 
 _DIGITS = 12
 

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bundles.protobuf import Buffer, iterate_fields, read_varint
 from ..errors import BundleError, ServerError
-from ..protobuf import Buffer, iterate_fields, read_varint
 
 Dimension: TypeAlias = int | str
 """A fixed size, or the name of a size that a request chooses; "" for one without a name."""

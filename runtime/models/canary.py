@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..bundles.manifest import Canary
 from ..calls import Call
 from ..errors import ModelError
-from ..manifest import Canary
 from ..protocol import Outcome
 
 TOLERANCE = 0.25

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import ClassifierRole, TokenClassifierRole
 from ..calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError
-from ..manifest import ClassifierRole, TokenClassifierRole
 from ..ort.forward import softmax
 from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
-from ..tokenization import TextEncoder, Window
-from ..unread import NOTHING_UNREAD, read_pair
+from ..texts.tokenization import TextEncoder, Window
+from ..texts.unread import NOTHING_UNREAD, read_pair
 from .graphs import SplitCall, find_output, load_graph, prepare_graph, run_heads
 
 _INFERENCE = ("entailment", "contradiction", "neutral")

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import EmbedderRole
 from ..calls import CountTokens, Embed, Embedded, Read, TokenCounts
 from ..errors import GroundwireError, ModelError
-from ..manifest import EmbedderRole
 from ..ort.forward import forward
 from ..ort.session import DeviceProfile, Graph
-from ..tokenization import OwnedWindow, TextEncoder
-from ..unread import check_readable
+from ..texts.tokenization import OwnedWindow, TextEncoder
+from ..texts.unread import check_readable
 from .graphs import load_encoder, prepare_graph
 
 BLOCK_COLUMNS = 4096

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import ExtractiveQARole
 from ..calls import Answer, Answered, AnswerRule, Read
 from ..errors import GroundwireError, ModelError
-from ..manifest import ExtractiveQARole
 from ..ort.forward import forward
 from ..ort.session import Array, DeviceProfile, Graph
-from ..tokenization import TextEncoder, Window
-from ..unread import NOTHING_UNREAD, check_readable
+from ..texts.tokenization import TextEncoder, Window
+from ..texts.unread import NOTHING_UNREAD, check_readable
 from .graphs import load_graph, prepare_graph
 
 MAX_ANSWER_TOKENS = 32

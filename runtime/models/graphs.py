@@ -12,19 +12,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import EncoderRole, QuestionGeneratorRole, Role, ShapePlan, Target
 from ..calls import Classify, ClassifyTokens, Read
 from ..capture.encoder import CapturedEncoder
 from ..capture.memory import Sizes
 from ..errors import BundleError, DeviceError, GroundwireError
-from ..manifest import EncoderRole, QuestionGeneratorRole, Role, ShapePlan, Target
 from ..ort.device import Device
 from ..ort.forward import forward
 from ..ort.remote import open_graph
 from ..ort.session import DeviceProfile, Graph
 from ..protocol import Outcome
 from ..tensorrt.engine import TensorRTEngine
-from ..tokenization import Window
+from ..texts.tokenization import Window
 
 
 def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, DeviceProfile]:

@@ -1,7 +1,7 @@
 """The kinds of models: for each role record, how its model is loaded, warmed up and batched.
 
-A new kind is a role record in ``groundwire.runtime.manifest`` (with its graph files), a model beside this file, and its
-line here.
+A new kind is a role record in ``groundwire.runtime.bundles.manifest`` (with its graph files), a model beside this file,
+and its line here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,20 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import (
+    ClassifierRole,
+    EmbedderRole,
+    ExtractiveQARole,
+    LanguageModelRole,
+    QuestionGeneratorRole,
+    ReaderRole,
+    ResponseGeneratorRole,
+    RetrieverRole,
+    Role,
+    SpansRole,
+    TokenClassifierRole,
+)
 from ..calls import (
     FAITHFUL,
     Answer,
@@ -29,19 +42,6 @@ from ..calls import (
     ReadAnswer,
     Retrieve,
     ScoreText,
-)
-from ..manifest import (
-    ClassifierRole,
-    EmbedderRole,
-    ExtractiveQARole,
-    LanguageModelRole,
-    QuestionGeneratorRole,
-    ReaderRole,
-    ResponseGeneratorRole,
-    RetrieverRole,
-    Role,
-    SpansRole,
-    TokenClassifierRole,
 )
 from ..ort.session import DeviceProfile
 from ..protocol import Outcome

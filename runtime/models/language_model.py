@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import Head, LanguageModelRole
 from ..calls import MeasureTexts, Read, ScoreText, TextLengths, TextScored
 from ..capture.scorer import CapturedScorer
 from ..decoding.scoring import ScoringInput, TextScorer
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
-from ..manifest import Head, LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
 from ..ort.remote import open_graph
 from ..ort.session import DeviceProfile
-from ..tokenization import TextEncoder, Window
-from ..unread import check_readable
+from ..texts.tokenization import TextEncoder, Window
+from ..texts.unread import check_readable
 from .graphs import captures_graphs
 from .session_scorer import SessionScorer
 

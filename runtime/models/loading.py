@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import ClassifierRole, Role, TokenClassifierRole
 from ..errors import BundleError, GroundwireError, describe_shortage
-from ..manifest import ClassifierRole, Role, TokenClassifierRole
 from ..ort.session import DeviceProfile, Graph
 from .classifier import Classifier, TokenClassifier
 from .graphs import GraphHead, SharedGraph, load_graph

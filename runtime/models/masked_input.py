@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..calls import Candidate, Read, Retrieve
 from ..errors import InvalidRequest, TooLong
-from ..tokenization import TextEncoder, Window
+from ..texts.tokenization import TextEncoder, Window
 from ..triples import SEPARATOR, Triple, linearise, sentence, upright
 
 MAX_PATHS = 2

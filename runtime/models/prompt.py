@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..errors import InvalidRequest
-from ..tokenization import fill
+from ..texts.tokenization import fill
 
 KNOWLEDGE, HISTORY = "{knowledge}", "{history}"
 BETWEEN_PASSAGES = " "

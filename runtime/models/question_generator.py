@@ -8,7 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import QuestionGeneratorRole
 from ..calls import BeamSearch, Decoding, GeneratedQuestion, GenerateQuestions
 from ..capture.decoder import CapturedSteps
 from ..capture.question import CapturedQuestionDecoder
@@ -25,11 +26,10 @@ from ..decoding.search import (
 )
 from ..decoding.step_graph import StepGraph, load_decoder
 from ..errors import GroundwireError, ModelError
-from ..manifest import QuestionGeneratorRole
 from ..ort.forward import forward_values
 from ..ort.remote import open_graph
 from ..ort.session import Array, DeviceProfile, ValueGraph
-from ..tokenization import TextEncoder, Window
+from ..texts.tokenization import TextEncoder, Window
 from .graphs import captures_graphs
 
 Steps: TypeAlias = StepGraph | FusedStepGraph | CapturedSteps

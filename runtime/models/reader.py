@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import ReaderHead, ReaderRole
 from ..calls import AnswerRead, ClassifiedToken, Read, ReadAnswer
 from ..errors import GroundwireError, InvalidRequest, ModelError
-from ..manifest import ReaderHead, ReaderRole
 from ..ort.forward import softmax
 from ..ort.session import Array, DeviceProfile, Graph
 from ..protocol import Outcome
-from ..tokenization import TextEncoder, Window
-from ..unread import read_pair
+from ..texts.tokenization import TextEncoder, Window
+from ..texts.unread import read_pair
 from .graphs import find_output, load_encoder, prepare_graph, run_windows
 
 PREMISE_END = "\n"

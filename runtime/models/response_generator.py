@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import ResponseGeneratorRole
 from ..calls import (
     FAITHFUL,
     Decoding,
@@ -43,10 +44,9 @@ from ..decoding.search import (
 from ..decoding.step_graph import TABLES, StepGraph, load_decoder
 from ..decoding.whole_search import search_vocabulary
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
-from ..manifest import ResponseGeneratorRole
 from ..ort.remote import open_graph
 from ..ort.session import Array, DeviceProfile, ValueGraph
-from ..tokenization import TextEncoder, pad
+from ..texts.tokenization import TextEncoder, pad
 from .graphs import captures_graphs
 from .prompt import fill_prompt
 

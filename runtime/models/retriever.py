@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _native
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import RetrieverRole
 from ..calls import Candidate, Retrieve, Retrieved
 from ..capture.encoder import CapturedEncoder
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
-from ..manifest import RetrieverRole
 from ..ort.forward import forward, plan_batches
 from ..ort.session import DeviceProfile, Graph
-from ..tokenization import TextEncoder, Window, flatten
+from ..texts.tokenization import TextEncoder, Window, flatten
 from .graphs import load_encoder, prepare_graph
 from .masked_input import MaskedInput, build_masked_input, build_memory_text, group_triples
 

@@ -16,12 +16,12 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from .. import _native
+from ..bundles.manifest import LanguageModelRole
 from ..decoding.scoring import ScoringInput
-from ..manifest import LanguageModelRole
 from ..ort.chunked_head import ChunkedHead
 from ..ort.device import DeviceKind
 from ..ort.session import Array, DeviceProfile, ValueGraph
-from ..tokenization import flatten, pad
+from ..texts.tokenization import flatten, pad
 
 MAX_PADDED_TOKENS: Mapping[DeviceKind, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
 """Padded tokens of one run, at most. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in

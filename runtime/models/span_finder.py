@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ..calls import FindSpans, IsPersonal, TextSpan
 from ..errors import BundleError, GroundwireError, InvalidRequest
-from ..linear_tokenizer import LinearTokenizer, LongZone
 from ..protocol import Outcome
+from ..texts.linear_tokenizer import LinearTokenizer, LongZone
 
 if TYPE_CHECKING:
     from spacy.language import Language

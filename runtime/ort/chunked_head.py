@@ -19,9 +19,9 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import Head
 from ..errors import BundleError, DeviceError
-from ..manifest import Head
 from .session import DeviceProfile, Session
 
 CHUNK_BYTES = 1 << 25

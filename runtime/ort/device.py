@@ -19,9 +19,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import onnxruntime as ort
 
+from ..bundles.manifest import Precision
+from ..bundles.protobuf import encode_field, encode_message
 from ..errors import DeviceError
-from ..manifest import Precision
-from ..protobuf import encode_field, encode_message
 from .gate import GATE, GpuSession
 
 DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt"]

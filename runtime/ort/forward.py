@@ -10,8 +10,8 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from .. import _native
-from ..manifest import ShapePlan
-from ..tokenization import Window, flatten
+from ..bundles.manifest import ShapePlan
+from ..texts.tokenization import Window, flatten
 from .session import Array, DeviceProfile, Graph, ValueGraph
 
 

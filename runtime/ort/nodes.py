@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..protobuf import encode_field, encode_message, encode_varint, iterate_fields, read_integers
+from ..bundles.protobuf import encode_field, encode_message, encode_varint, iterate_fields, read_integers
 
 MODEL_GRAPH, GRAPH_NODE, GRAPH_INITIALIZER, GRAPH_OUTPUT = 7, 1, 5, 12
 INPUT, OUTPUT, OP, ATTRIBUTE = 1, 2, 4, 5

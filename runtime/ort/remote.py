@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from ..bundle import Bundle
+from ..bundles.bundle import Bundle
 from ..kserve.names import name_model
 from ..kserve.server import Server
 from ..kserve.specs import GraphSpec, read_graph_spec

@@ -13,11 +13,11 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from ..bundles.manifest import ShapePlan
+from ..bundles.protobuf import encode_field, encode_message
 from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, EngineClosed, ModelError, describe_shortage
 from ..kserve.server import Server
-from ..manifest import ShapePlan
-from ..protobuf import encode_field, encode_message
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device
 from .gate import GATE, GpuSession

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..bundles.manifest import ShapePlan
 from ..errors import DeviceError
-from ..manifest import ShapePlan
 from .library import Messages
 from .records import list_shapes
 

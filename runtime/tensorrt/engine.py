@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..bundle import Bundle, sha256
+from ..bundles.bundle import Bundle, sha256
+from ..bundles.manifest import ShapePlan, Target
 from ..capture.memory import Transfer, count_aligned
 from ..errors import BundleError, DeviceError, ModelError
-from ..manifest import ShapePlan, Target
 from ..ort.cuda import Stream
 from ..ort.device import Device
 from ..ort.gate import GATE

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..bundle import Bundle
-from ..decode import decode_json
+from ..bundles.bundle import Bundle
+from ..bundles.decode import decode_json
+from ..bundles.external_data import find_external_files
+from ..bundles.manifest import Parity, ShapePlan, Target
 from ..errors import BundleError, DeviceError
-from ..external_data import find_external_files
-from ..manifest import Parity, ShapePlan, Target
 
 FOLDER = "engines"
 FILE = "engines.json"

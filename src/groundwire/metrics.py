@@ -13,7 +13,7 @@ from groundwire.engine.schema.explanations import UnsupportedSpan
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.engine.text.sentences import Sentence, sentences
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.calls import (
     Answer,
     Answered,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from tests.support.adapters import load
 
 ROOT = Path(__file__).resolve().parents[2]

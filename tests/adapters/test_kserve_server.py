@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.engine import Engine, LoadOptions, ServerUnavailable
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundles.bundle import Bundle, embedded
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.server import Endpoint, Server
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from tests.support.adapters import CONSISTENT, FAILURE, INCONSISTENT, KNOWLEDGE, PROBABILITY, fail, load, open_engine
 
 load("mcp")

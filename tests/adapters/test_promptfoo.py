@@ -15,7 +15,7 @@ import pytest
 from groundwire.adapters import checking
 from groundwire.adapters.promptfoo import get_assert
 from groundwire.engine import Engine, InvalidRequest
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from tests.support.adapters import CONSISTENT, FAILURE, GREETING, INCONSISTENT, KNOWLEDGE, PROBABILITY
 from tests.support.offline import ROOT
 

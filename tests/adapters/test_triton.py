@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groundwire.export.triton import MAX_ROWS, write_repository
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundles.bundle import Bundle, embedded
 from tests.support.adapters import load
 from tests.support.tensorrt_targets import add_targets
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EncoderRole
 from groundwire.runtime.capture.encoder import CapturedEncoder
 from groundwire.runtime.capture.graph import TRIES
 from groundwire.runtime.errors import ModelError
-from groundwire.runtime.manifest import EncoderRole
 from groundwire.runtime.ort.cuda import PinnedMemory, Stream
 from groundwire.runtime.ort.session import DeviceProfile
 from tests.support import cuda_double

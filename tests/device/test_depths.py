@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from groundwire.export import RoleOptions, export_role
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EncoderRole, QuestionGeneratorRole
 from groundwire.runtime.calls import BeamSearch, GenerateQuestions
 from groundwire.runtime.capture.decoder import PAST_TOKENS
 from groundwire.runtime.capture.question import CapturedQuestionDecoder
 from groundwire.runtime.capture.shapes import BatchShape
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import EncoderRole, QuestionGeneratorRole
 from groundwire.runtime.models.graphs import load_encoder, place_role
 from groundwire.runtime.models.kinds import kind_of
 from groundwire.runtime.ort.session import DeviceProfile

@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EmbedderRole, EncoderRole, LanguageModelRole, QuestionGeneratorRole
 from groundwire.runtime.calls import (
     Answer,
     BeamSearch,
@@ -28,11 +29,10 @@ from groundwire.runtime.decoding.scoring import ScoringInput
 from groundwire.runtime.decoding.step_graph import StepGraph, load_decoder
 from groundwire.runtime.errors import DeviceError, GroundwireError, ModelError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import EmbedderRole, EncoderRole, LanguageModelRole, QuestionGeneratorRole
 from groundwire.runtime.models.graphs import load_encoder
 from groundwire.runtime.models.kinds import kind_of
 from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.texts.tokenization import Window
 from tests.support import cuda_double
 from tests.support.cuda_double import Counts, Tally
 

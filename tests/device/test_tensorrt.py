@@ -10,12 +10,12 @@ import pytest
 
 from groundwire.export import RoleOptions, export_bundle
 from groundwire.runtime import compilation
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EncoderRole, Parity
 from groundwire.runtime.calls import Answer, GenerateQuestions
-from groundwire.runtime.certify import Certified
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import EncoderRole, Parity
 from groundwire.runtime.ort.device import Device, name_gpu
+from groundwire.runtime.parity.certify import Certified
 from groundwire.runtime.tensorrt.build import build_engine
 from groundwire.runtime.tensorrt.engine import TensorRTEngine
 from tests.support import cuda_double, models, tensorrt_recorder

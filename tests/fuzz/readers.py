@@ -20,11 +20,11 @@ from types import FunctionType
 import atheris
 
 from groundwire.files.reading import read_lines
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.calibration import Calibration
-from groundwire.runtime.decode import decode_json
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.calibration import Calibration
+from groundwire.runtime.bundles.decode import decode_json
+from groundwire.runtime.bundles.external_data import find_external_files
 from groundwire.runtime.errors import BundleError, GroundwireError
-from groundwire.runtime.external_data import find_external_files
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-readers-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,7 +104,7 @@ def make_table(row: dict[str, object]) -> bytes:
 
 def make_graph() -> bytes:
     """Return an ONNX graph whose tensor is in another file."""
-    from groundwire.runtime.protobuf import encode_message
+    from groundwire.runtime.bundles.protobuf import encode_message
 
     entry = encode_message(13, encode_message(1, b"location") + encode_message(2, b"weights.bin"))
     return encode_message(7, encode_message(5, entry))

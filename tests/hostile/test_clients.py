@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from tests.hostile.stops import CLIENTS, stop_under_load
 from tests.support.server import SECONDS, Server, start_server
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from groundwire.cli import app
 from groundwire.engine import Engine, LoadOptions, Score
 from groundwire.engine.schema.explanations import Q2Explanation
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundles.bundle import Bundle, embedded
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from groundwire.cli import app
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from groundwire.runtime.local import LocalRuntime
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -45,7 +45,7 @@ ADAPTERS = sorted(
 )
 MODULES = (
     *("engine", "metrics", "repair", "guard", "generation", "evidence", "monitor", "evaluate", "export", "service"),
-    *("runtime.calibration", "runtime.fake", "runtime.protocol"),
+    *("runtime.bundles.calibration", "runtime.fake", "runtime.protocol"),
     *(f"adapters.{name}" for name in ADAPTERS),
 )
 """The modules whose public names the documentation describes."""

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from groundwire.cli import app
 from groundwire.engine import Engine
 from groundwire.generation import GenerationOptions, Generator
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundles.bundle import Bundle, embedded
 
 pytestmark = pytest.mark.skipif(
     "generator" not in embedded(), reason="this checkout holds no trained bundle 'generator'"

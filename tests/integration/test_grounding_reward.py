@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "grounding_reward.py"
 KNOWLEDGE = "The tower is 324 metres tall."

@@ -14,7 +14,7 @@ from groundwire.cli import app
 from groundwire.engine import Engine, LoadOptions
 from groundwire.repair import Critic, KnowledgeGraph, Refinement, RefineOptions, Refiner
 from groundwire.repair.nph.context import build_context
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundles.bundle import Bundle, embedded
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DIALOGUES = EXAMPLES / "graph_dialogues.jsonl"

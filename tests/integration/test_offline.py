@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deploy import tree
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from tests.support.offline import AVAILABLE, ROOT, run_offline
 
 needs_filter = pytest.mark.skipif(not AVAILABLE, reason="the filter of system calls knows Linux on x86-64 and ARM64")

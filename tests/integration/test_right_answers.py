@@ -10,7 +10,7 @@ import pytest
 
 from groundwire.engine import Engine
 from groundwire.repair import Corrector
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 
 SETS = Path(__file__).resolve().parents[2] / "bench" / "quality"
 ROWS = [json.loads(line) for line in (SETS / "repairs" / "right_answers.jsonl").read_text("utf-8").splitlines()]

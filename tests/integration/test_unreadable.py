@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
 

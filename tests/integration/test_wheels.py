@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
+import venv
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from deploy import wheels
+from tests.support.gpu_host import copy_checkout
 from tests.support.packaging import BUNDLES, ROOT
 
 HERE = all((ROOT / "bundles" / bundle / "bundle.json").is_file() for bundle in BUNDLES)
@@ -76,6 +80,25 @@ def test_the_package_is_imported_from_the_installation_in_a_checkout(installatio
     paths = installation.run("python", "-c", code, folder=ROOT).split()
     assert len(paths) == 2
     assert not any(Path(path).is_relative_to(ROOT) for path in paths)
+
+
+def test_a_copy_without_links_is_installed_and_scores(tmp_path: Path) -> None:
+    """An archive of the tree, in an environment that has the dependencies and the tools to build with from this one."""
+    copy, environment = tmp_path / "copy", tmp_path / "environment"
+    copy_checkout(copy)
+    for name in ("compact", "packaging", "reader"):
+        shutil.copytree(ROOT / "bundles" / name, copy / "bundles" / name)
+    assert [path for path in copy.rglob("*") if path.is_symlink()] == []
+    venv.create(environment)
+    (packages,) = environment.glob("lib/*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    python = str(environment / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "install", "--no-build-isolation", "--no-deps", "--editable", str(copy)], check=True)
+    command = [python, "-m", "groundwire", "score", "examples/dialogues.jsonl"]
+    lines = subprocess.run(command, check=True, cwd=copy, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    assert len(lines) == len((ROOT / "examples" / "dialogues.jsonl").read_text(encoding="utf-8").splitlines())
+    assert {json.loads(line)["score"]["status"] for line in lines} == {"scored"}
 
 
 def test_the_service_of_the_image_gets_ready_and_scores(installation: wheels.Installation) -> None:

@@ -10,7 +10,7 @@ from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule
 from groundwire.recipes.compact import bundle, lm, multitask_nli
 from groundwire.recipes.compact.multitask_model import TOKEN_LABELS
-from groundwire.runtime.manifest import ClassifierRole, Template, TokenClassifierRole
+from groundwire.runtime.bundles.manifest import ClassifierRole, Template, TokenClassifierRole
 from tests.support.training_sets import finished
 
 

@@ -25,7 +25,7 @@ from groundwire.recipes.generator.decoding_table import (
     read_contexts,
     render_markdown,
 )
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundles.bundle import Bundle, embedded
 from groundwire.runtime.fake import FakeRuntime
 from tests.support.fakes import label
 from tests.support.generation import generator, language_model

@@ -18,9 +18,9 @@ from groundwire.generation import Generator
 from groundwire.recipes.generator.bundle import LICENSE, read_stages
 from groundwire.recipes.generator.card import read_table, render_card, write_card
 from groundwire.recipes.generator.recipe import load_base_model
-from groundwire.runtime import bundle
-from groundwire.runtime.bundle import Bundle, embedded
-from groundwire.runtime.manifest import ResponseGeneratorRole
+from groundwire.runtime.bundles import bundle
+from groundwire.runtime.bundles.bundle import Bundle, embedded
+from groundwire.runtime.bundles.manifest import ResponseGeneratorRole
 from tests.support import models
 from tests.support.packaging import ROOT, read_manifest, read_project, read_requirement, read_version
 from tests.support.shared import make_once, shared_root

@@ -32,7 +32,7 @@ from groundwire.recipes.compact.multitask_model import (
 )
 from groundwire.recipes.compact.public_pairs import SETS, LabelledPair, PublicPairs
 from groundwire.recipes.synthesis.structured_edits import EditedSpan
-from groundwire.runtime.manifest import Template, TokenClassifierRole
+from groundwire.runtime.bundles.manifest import Template, TokenClassifierRole
 from tests.support.training_sets import write_gzipped, write_jsonl
 
 SCHEDULE = Schedule(steps=3, batch=6, seed=2, autocast="off")

@@ -38,7 +38,7 @@ from groundwire.recipes.nph.critic import (
     score_outcomes,
 )
 from groundwire.recipes.nph.templates import GraphDialogue
-from groundwire.runtime.manifest import TokenClassifierRole
+from groundwire.runtime.bundles.manifest import TokenClassifierRole
 from groundwire.runtime.triples import Triple
 from tests.support import graph_sets
 

@@ -234,8 +234,8 @@ def test_messages_go_along_both_directions() -> None:
 
 
 def _opened(folder: Path) -> evaluate.Retriever:
-    from groundwire.runtime.bundle import Bundle
-    from groundwire.runtime.manifest import RetrieverRole
+    from groundwire.runtime.bundles.bundle import Bundle
+    from groundwire.runtime.bundles.manifest import RetrieverRole
     from groundwire.runtime.ort.session import DeviceProfile
 
     bundle = Bundle.open(folder)

@@ -14,7 +14,7 @@ from groundwire.recipes.common import backbone, restore
 from groundwire.recipes.common.loop import Schedule
 from groundwire.recipes.compact.lm import build_language_model
 from groundwire.recipes.compact.qg import build_question_generator, choose_layers, train_question_generator
-from groundwire.runtime.manifest import Template
+from groundwire.runtime.bundles.manifest import Template
 from tests.support.training_commands import run
 
 

@@ -13,9 +13,9 @@ from groundwire.export import RoleOptions, export_role
 from groundwire.recipes.cli import app
 from groundwire.recipes.common import backbone
 from groundwire.recipes.compact import bundle, shortlist
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import QuestionGeneratorRole
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import QuestionGeneratorRole
 from tests.support import models
 from tests.support.training_sets import QUESTIONS, finished
 from tests.support.usage import usage_error

@@ -18,8 +18,8 @@ from transformers import (
 )
 
 from groundwire.engine.schema.options import Q2Options
+from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.calls import BeamSearch, Greedy, TextSpan
-from groundwire.runtime.manifest import Template
 from groundwire.runtime.models.span_finder import SpanFinder
 
 from .text_match import clean, fold_accents, token_f1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from groundwire.engine import Engine
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome

@@ -10,7 +10,7 @@ from groundwire.engine.core.plan import Plan, make_plan
 from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import ScoringSettings
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
 
 from .fakes import world
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-from groundwire.runtime.bundle import open_bundles
+from groundwire.runtime.bundles.bundle import open_bundles
 from groundwire.runtime.kserve.names import name_model
 
 Reply = tuple[int, dict[str, str], bytes]

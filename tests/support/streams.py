@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
 from groundwire.runtime.calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome, RoleInfo

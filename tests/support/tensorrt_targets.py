@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import EncoderRole, ShapePlan, Target
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EncoderRole, ShapePlan, Target
 
 PLAN = ShapePlan((32, 64, 512), 32768, 512, 16)
 

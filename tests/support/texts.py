@@ -10,8 +10,8 @@ from functools import cache
 
 from tokenizers import Tokenizer
 
-from groundwire.runtime.tokenization import Window
-from groundwire.runtime.unread import find_scripts, find_unread
+from groundwire.runtime.texts.tokenization import Window
+from groundwire.runtime.texts.unread import find_scripts, find_unread
 
 TEXT = """\
 Bob Ross was an American painter who created and hosted The Joy of Painting on public television from 1983 to 1994.

@@ -12,7 +12,7 @@ from groundwire.engine import MetricResult, Request, Score, Verdict
 from groundwire.engine.schema.explanations import UnsupportedSpan
 from groundwire.engine.schema.results import Timings
 from groundwire.monitor.observations import Observation, Observations
-from groundwire.runtime.calibration import Calibration, HeldOut, OrderStatistics
+from groundwire.runtime.bundles.calibration import Calibration, HeldOut, OrderStatistics
 
 from .evaluation import CALIBRATION
 

@@ -11,7 +11,7 @@ from groundwire.engine.schema.results import Timings
 from groundwire.engine.verdict.criteria import bind_criteria
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.score import build_score
-from groundwire.runtime.calibration import Calibration, ProfileName
+from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 
 
 def bind(results: Iterable[MetricResult]) -> tuple[BoundResult, ...]:

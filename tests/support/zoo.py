@@ -18,8 +18,8 @@ from transformers import (
 )
 
 from groundwire.export import RoleOptions, export_role
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.manifest import Template
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.models.classifier import Classifier, TokenClassifier
 from groundwire.runtime.models.embedder import Embedder
 from groundwire.runtime.models.extractive_qa import ExtractiveQA

@@ -10,7 +10,7 @@ import pytest
 
 import groundwire
 from deploy import links, requires_models, tree, wheels
-from groundwire.runtime.bundle import SHIPPED
+from groundwire.runtime.bundles.bundle import SHIPPED
 from tests.support.packaging import (
     BUNDLES,
     IN_CHECKOUT,

@@ -24,7 +24,7 @@ from groundwire.engine.schema.validation import make_request
 from groundwire.engine.text.sentences import Sentence
 from groundwire.engine.verdict.decision import STOPPED
 from groundwire.engine.verdict.fusion import name_metric
-from groundwire.runtime.calibration import Fusion
+from groundwire.runtime.bundles.calibration import Fusion
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
 from .choosing import ScoredDraft, choose_drafts, is_better

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from groundwire.runtime.decode import decode_json
+from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
 MAX_LINE = 1 << 20

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 from transformers import AutoModelForCausalLM
 
-from groundwire.runtime.manifest import LanguageModelRole, Template
+from groundwire.runtime.bundles.manifest import LanguageModelRole, Template
 
 from ...checkpoint import Checkpoint, load_pretrained
 from ...options import RoleOptions

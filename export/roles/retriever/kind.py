@@ -9,8 +9,8 @@ from safetensors import SafetensorError
 from transformers import AutoTokenizer
 
 from groundwire.runtime import _native
+from groundwire.runtime.bundles.manifest import RetrieverRole, Template
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import RetrieverRole, Template
 
 from ... import tokens
 from ...checkpoint import Checkpoint

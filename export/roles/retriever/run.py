@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
+from groundwire.runtime.bundles.manifest import RetrieverRole
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import Array, DeviceProfile
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 
 from ...session import Arrays, CpuSession
 from .graphs import modules

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from groundwire.runtime.bundles.manifest import Parity
 from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.errors import ExportError, GroundwireError
-from groundwire.runtime.manifest import Parity
 from groundwire.runtime.models.retriever import Retriever
-from groundwire.runtime.parity import ModelOutputs
+from groundwire.runtime.parity.parity import ModelOutputs
 
 from ...checkpoint import Checkpoint
 from ...retrieval_calls import calls

@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from bench.gpu.counting import count_qa_tokens, read_children_seconds
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ExtractiveQARole
 from groundwire.runtime.capture.encoder import CapturedEncoder
-from groundwire.runtime.manifest import ExtractiveQARole
 from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 from tests.support.host_cuda import use_host_memory
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from groundwire.engine import Engine, InvalidRequest, Options
 from groundwire.engine.schema.options import BertScoreOptions, Q2Options
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
 DEADLINES_MS = (100.0, 400.0)

@@ -19,10 +19,10 @@ from groundwire.evaluate.adaptation.bundles import adapt_bundle
 from groundwire.evaluate.adaptation.report import AdaptationReport
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.export import RoleOptions, Title, export_bundle
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.certify import certify
+from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.device import Device
+from groundwire.runtime.parity.certify import certify
 from tests.support import models
 
 ROLE = "detector.a"

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from groundwire.cli import app
 from groundwire.engine import Engine, LoadOptions
-from groundwire.runtime.bundle import Bundle, embedded, locate
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.bundle import Bundle, embedded, locate
+from groundwire.runtime.bundles.calibration import Calibration
 from tests.support.usage import usage_error
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")

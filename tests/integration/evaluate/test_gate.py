@@ -14,8 +14,8 @@ import pytest
 from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
 from groundwire.evaluate.statistics.analysis import analyse
-from groundwire.runtime.bundle import embedded, open_bundles
-from groundwire.runtime.calibration import join_calibrations
+from groundwire.runtime.bundles.bundle import embedded, open_bundles
+from groundwire.runtime.bundles.calibration import join_calibrations
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout holds no trained bundle yet")
 

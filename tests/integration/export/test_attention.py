@@ -15,7 +15,7 @@ from groundwire.export.passes.head import initializer
 from groundwire.export.passes.inputs import fuse_inputs
 from groundwire.export.roles.encoder import build_encoder_graph
 from groundwire.export.session import CpuSession
-from groundwire.runtime.manifest import EncoderRole
+from groundwire.runtime.bundles.manifest import EncoderRole
 from tests.support import models
 
 FAMILIES = {"bert": models.extractive_qa, "albert": models.extractive_qa, "roberta": models.classifier}

@@ -14,8 +14,8 @@ from groundwire.engine import Engine
 from groundwire.engine.schema.explanations import DetectorExplanation
 from groundwire.export import RoleOptions, export_role, labels, preset
 from groundwire.export.roles.registry import find_kind
+from groundwire.runtime.bundles.manifest import ClassifierRole, TokenClassifierRole
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import ClassifierRole, TokenClassifierRole
 from tests.support import models
 
 Folder = Callable[[str, str], Path]

@@ -31,9 +31,9 @@ from groundwire.export.roles.registry import KINDS, find_kind
 from groundwire.export.session import CpuSession
 from groundwire.export.texts import EXAMPLES
 from groundwire.export.verify.embedder import compare_tokens
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EmbedderRole, Template
 from groundwire.runtime.errors import ExportError, ParityError
-from groundwire.runtime.manifest import EmbedderRole, Template
 from groundwire.runtime.models.embedder import unit
 from tests.support import models
 from tests.support.commands import command, invoke_export

@@ -17,9 +17,9 @@ from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.passes import fold_transposes
 from groundwire.export.roles.generation import build_fused_step, split_model
 from groundwire.export.verify.generation import start_id
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import QuestionGeneratorRole
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import QuestionGeneratorRole
 from tests.support import models
 from tests.support.graphs import FusedStepper, Loader, Stepper, batch_of, graphs
 from tests.support.shared import make_once, shared_root

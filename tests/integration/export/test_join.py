@@ -13,11 +13,11 @@ from transformers import AutoModelForSequenceClassification, AutoModelForTokenCl
 from groundwire.engine import Engine
 from groundwire.export.options import RoleOptions
 from groundwire.export.pipeline import export_bundle, export_role
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ClassifierRole, Template, TokenClassifierRole
 from groundwire.runtime.calls import Classify, ClassifyTokens
 from groundwire.runtime.errors import BundleError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import ClassifierRole, Template, TokenClassifierRole
 from groundwire.runtime.models.loading import load_group
 from groundwire.runtime.ort.session import Session
 from tests.support import models

@@ -19,8 +19,8 @@ from groundwire.export.passes import fold_transposes, head, list_quantizable, qu
 from groundwire.export.roles import language_model
 from groundwire.export.roles.registry import KINDS
 from groundwire.export.session import CpuSession
+from groundwire.runtime.bundles.manifest import LanguageModelRole, Template
 from groundwire.runtime.errors import ExportError, ParityError
-from groundwire.runtime.manifest import LanguageModelRole, Template
 from tests.support import models
 from tests.support.graphs import Loader
 from tests.support.processor import exact_products

@@ -14,8 +14,8 @@ import pytest
 from groundwire.export.linear_head import add_to_head, expose_features
 from groundwire.export.options import RoleOptions
 from groundwire.export.pipeline import export_bundle
+from groundwire.runtime.bundles.manifest import ClassifierRole
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import ClassifierRole
 from tests.support.models import classifier, embedder
 from tests.support.shared import shared_root
 from tests.support.zoo import Zoo

@@ -16,10 +16,10 @@ from transformers import BertConfig, BertModel
 
 from groundwire.export import Gate, RoleOptions, Title, export_bundle, export_role, store
 from groundwire.export.roles.registry import KINDS
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
 from tests.support import models
 from tests.support.commands import command, invoke_export
 from tests.support.processor import exact_products

@@ -17,8 +17,8 @@ from groundwire.export.roles.registry import KINDS
 from groundwire.export.session import Arrays, CpuSession
 from groundwire.export.verify.outcome import SessionOpener
 from groundwire.export.verify.sensitivity import SWITCHES, add_switches, rank_by_sensitivity
+from groundwire.runtime.bundles.manifest import Parity, Template
 from groundwire.runtime.errors import ParityError
-from groundwire.runtime.manifest import Parity, Template
 from tests.support.graphs import Loader, inputs
 
 

@@ -22,7 +22,7 @@ from groundwire.export.roles.registry import KINDS
 from groundwire.export.session import Arrays, CpuSession
 from groundwire.export.verify.outcome import SessionOpener
 from groundwire.export.verify.ranges import HALF_LIMIT, measure_magnitudes
-from groundwire.runtime.manifest import Parity, Ranges, Template
+from groundwire.runtime.bundles.manifest import Parity, Ranges, Template
 from tests.support.graphs import Loader, inputs
 
 PAIR = Template("{premise}", "{hypothesis}")

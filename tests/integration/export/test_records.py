@@ -13,8 +13,8 @@ from groundwire.export.roles.names import ROLES
 from groundwire.export.roles.registry import find_kind
 from groundwire.export.texts import EXAMPLES
 from groundwire.export.verify.examples import fill_template
+from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import Template
 from tests.support import models
 
 

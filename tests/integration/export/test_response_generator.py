@@ -17,9 +17,9 @@ from groundwire.export.passes import fold_transposes, to_half
 from groundwire.export.roles import generation
 from groundwire.export.roles.registry import KINDS, find_kind
 from groundwire.export.session import CpuSession
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ResponseGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import ResponseGeneratorRole, Template
 from tests.support import models
 from tests.support.usage import usage_error
 

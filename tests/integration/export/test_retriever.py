@@ -13,8 +13,8 @@ from groundwire.export import RoleOptions, export_role
 from groundwire.export.passes.int8 import list_quantizable
 from groundwire.export.retrieval_calls import calls
 from groundwire.export.roles.retriever import EntityRetriever, build_retriever_graphs
+from groundwire.runtime.bundles.manifest import RetrieverRole
 from groundwire.runtime.errors import ExportError, ParityError
-from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models.masked_input import check_retrieve
 from groundwire.runtime.models.retriever import Retriever
 from groundwire.runtime.ort.session import DeviceProfile

@@ -17,7 +17,8 @@ from groundwire.export.passes.shortlist import shorten_head
 from groundwire.export.pipeline import shorten_role
 from groundwire.export.roles import generation
 from groundwire.export.verify.generation import start_id
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import QuestionGeneratorRole
 from groundwire.runtime.calls import (
     BeamSampling,
     BeamSearch,
@@ -29,7 +30,6 @@ from groundwire.runtime.calls import (
 )
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import QuestionGeneratorRole
 from tests.support import models
 from tests.support.graphs import Array, Loader, Stepper, batch_of, graphs
 from tests.support.processor import exact_products

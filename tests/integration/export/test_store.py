@@ -13,9 +13,9 @@ import pytest
 
 from groundwire.export import store
 from groundwire.export.store import RoleFiles, Title, write
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.manifest import ExtractiveQARole, SpansRole
 from groundwire.runtime.errors import ExportError
-from groundwire.runtime.manifest import ExtractiveQARole, SpansRole
 from tests.support.evaluation import CALIBRATION
 from tests.support.roles import make_role
 

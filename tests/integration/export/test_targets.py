@@ -26,15 +26,15 @@ from groundwire.export.passes.operators import OPERATORS, adapt_operators, find_
 from groundwire.export.session import CpuSession
 from groundwire.export.targets import make_plan
 from groundwire.runtime import _native
-from groundwire.runtime.bundle import Bundle
-from groundwire.runtime.certify import certify
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EncoderRole, Ranges, ShapePlan, Target
 from groundwire.runtime.errors import BundleError, ExportError
-from groundwire.runtime.manifest import EncoderRole, Ranges, ShapePlan, Target
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import Array, DeviceProfile
+from groundwire.runtime.parity.certify import certify
 from groundwire.runtime.tensorrt.records import list_shapes
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.texts.tokenization import Window
 from tests.support import models
 from tests.support.commands import command, invoke_export
 from tests.support.evaluation import CALIBRATION

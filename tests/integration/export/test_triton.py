@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.export.triton import MAX_ROWS, write_config, write_repository
-from groundwire.runtime.bundle import Bundle, embedded
+from groundwire.runtime.bundles.bundle import Bundle, embedded
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.specs import read_graph_spec

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Options
 from groundwire.engine.core.signature import signature
-from groundwire.runtime.bundle import MANIFEST, MAX_MANIFEST_BYTES, Bundle, sha256
+from groundwire.runtime.bundles.bundle import MANIFEST, MAX_MANIFEST_BYTES, Bundle, sha256
+from groundwire.runtime.bundles.manifest import SpansRole
 from groundwire.runtime.calls import Answer, Answered, Classify, role_of
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import BundleError, DeviceError, EngineClosed, InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime, identify
-from groundwire.runtime.manifest import SpansRole
 from groundwire.runtime.ort import device as device_module
 from groundwire.runtime.ort.device import PROVIDERS, Device, DeviceKind, choose_device
 from groundwire.runtime.ort.processor import int8_kernel

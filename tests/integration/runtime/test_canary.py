@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import MANIFEST, Bundle, embedded
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle, embedded
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.local import LocalRuntime

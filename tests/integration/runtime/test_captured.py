@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ClassifierRole, QuestionGeneratorRole
 from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, GenerateQuestions, Greedy, Sampling
 from groundwire.runtime.capture import decoder as captured_decoder
 from groundwire.runtime.capture.decoder import CapturedSteps
 from groundwire.runtime.capture.encoder import CapturedEncoder
 from groundwire.runtime.capture.question import CapturedQuestionDecoder
 from groundwire.runtime.kserve.specs import read_graph_spec
-from groundwire.runtime.manifest import ClassifierRole, QuestionGeneratorRole
 from groundwire.runtime.models.question_generator import PlainDecoder, QuestionGenerator
 from groundwire.runtime.ort.forward import forward
 from groundwire.runtime.ort.session import DeviceProfile, Graph, Session
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 from tests.support.host_cuda import use_host_memory
 
 TEXT = (

@@ -10,18 +10,18 @@ import pytest
 
 from groundwire.export import RoleOptions, export_role
 from groundwire.export.roles.generation import contrast
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ResponseGeneratorRole
 from groundwire.runtime.calls import BeamSearch, Decoding, Generate, GeneratedSequence, Greedy, Sampling
 from groundwire.runtime.capture import decoder as captured_decoder
 from groundwire.runtime.capture.decoder import CapturedSteps
 from groundwire.runtime.capture.response import CapturedResponseDecoder
 from groundwire.runtime.decoding.step_graph import load_decoder
 from groundwire.runtime.decoding.whole_search import search_vocabulary
-from groundwire.runtime.manifest import ResponseGeneratorRole
 from groundwire.runtime.models import response_generator
 from groundwire.runtime.models.response_generator import ResponseGenerator
 from groundwire.runtime.ort.remote import open_graph
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 from tests.support.host_cuda import rewrite_graphs, use_host_memory
 from tests.support.zoo import PROFILE, Zoo
 

@@ -10,7 +10,8 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import LanguageModelRole
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.capture import scorer as captured_scorer
 from groundwire.runtime.capture import scoring_shapes
@@ -19,10 +20,9 @@ from groundwire.runtime.capture.scorer import CapturedScorer
 from groundwire.runtime.capture.scoring_shapes import EMPTY
 from groundwire.runtime.capture.shapes import BatchShape
 from groundwire.runtime.errors import ModelError
-from groundwire.runtime.manifest import LanguageModelRole
 from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 from tests.support import host_cuda
 from tests.support.zoo import Zoo
 

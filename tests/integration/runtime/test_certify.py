@@ -17,13 +17,13 @@ import torch
 from typer.testing import CliRunner
 
 from groundwire.cli.bundle import app, certify_roles
-from groundwire.runtime import certify as certify_module
-from groundwire.runtime.bundle import Bundle, sha256
-from groundwire.runtime.certify import certify
+from groundwire.runtime.bundles.bundle import Bundle, sha256
+from groundwire.runtime.bundles.manifest import EncoderRole, FileEntry
 from groundwire.runtime.errors import BundleError, DeviceError
-from groundwire.runtime.manifest import EncoderRole, FileEntry
 from groundwire.runtime.ort.device import Device
-from groundwire.runtime.reference import ReferenceLogits
+from groundwire.runtime.parity import certify as certify_module
+from groundwire.runtime.parity.certify import certify
+from groundwire.runtime.parity.reference import ReferenceLogits
 from tests.support.zoo import Zoo
 
 CPU = Device("cpu")

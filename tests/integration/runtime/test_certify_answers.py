@@ -16,18 +16,18 @@ from typer.testing import CliRunner
 
 from groundwire.cli.bundle import app
 from groundwire.export import RoleOptions, answers, export_role
-from groundwire.runtime.bundle import RECORDED, Bundle, sha256
+from groundwire.runtime.bundles.bundle import RECORDED, Bundle, sha256
+from groundwire.runtime.bundles.manifest import FileEntry
 from groundwire.runtime.capture.decoder import CapturedSteps
 from groundwire.runtime.capture.graph import CapturedGraph
 from groundwire.runtime.capture.shapes import BatchShape
-from groundwire.runtime.certify import Certified, certify, certify_answers, cycle_sizes, record_answers
 from groundwire.runtime.errors import BundleError
-from groundwire.runtime.manifest import FileEntry
 from groundwire.runtime.models import graphs, language_model, question_generator, response_generator
 from groundwire.runtime.models.graphs import place_role
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.runtime.recorded import read_answers, write_answers
+from groundwire.runtime.parity.certify import Certified, certify, certify_answers, cycle_sizes, record_answers
+from groundwire.runtime.parity.recorded import read_answers, write_answers
 from tests.support import models
 from tests.support.host_cuda import use_host_memory
 from tests.support.shared import make_once, shared_root

@@ -15,10 +15,10 @@ from groundwire.export import RoleOptions, export_role, store
 from groundwire.export.passes import head, quantize
 from groundwire.export.passes.chunked_head import split_head
 from groundwire.export.store import RoleFiles, Title
-from groundwire.runtime.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.manifest import Head, LanguageModelRole
 from groundwire.runtime.calls import ScoreText, TextScored
 from groundwire.runtime.errors import BundleError
-from groundwire.runtime.manifest import Head, LanguageModelRole
 from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.ort import chunked_head
 from groundwire.runtime.ort.chunked_head import ChunkedHead, MappedTable, combine_parts

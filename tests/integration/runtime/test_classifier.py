@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import ClassifierRole, Template
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.errors import BundleError, TooLong
-from groundwire.runtime.manifest import ClassifierRole, Template
 from groundwire.runtime.models.classifier import Classifier
 from groundwire.runtime.ort.forward import softmax
-from groundwire.runtime.tokenization import TextEncoder, Window
+from groundwire.runtime.texts.tokenization import TextEncoder, Window
 from tests.support import models
 from tests.support.zoo import LABELS, PROFILE, Zoo
 

@@ -9,7 +9,7 @@ import onnx.parser
 import onnxruntime as ort
 import pytest
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.calls import role_of
 from groundwire.runtime.errors import GroundwireError
 from groundwire.runtime.local import LocalRuntime

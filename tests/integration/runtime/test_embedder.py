@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EmbedderRole
 from groundwire.runtime.calls import CountTokens, Embed, Embedded, Read, TokenCounts, role_of
 from groundwire.runtime.errors import ModelError, TooLong
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import EmbedderRole
 from groundwire.runtime.models.embedder import BLOCK_COLUMNS, Embedder, best_matches, unit
 from groundwire.runtime.protocol import RoleInfo
-from groundwire.runtime.tokenization import OwnedWindow, TextEncoder
+from groundwire.runtime.texts.tokenization import OwnedWindow, TextEncoder
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 

@@ -12,7 +12,7 @@ import torch
 from groundwire.runtime.calls import Answer, Answered, AnswerRule, Read
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.models.extractive_qa import MAX_ANSWER_TOKENS, ExtractiveQA
-from groundwire.runtime.tokenization import TextEncoder, Window
+from groundwire.runtime.texts.tokenization import TextEncoder, Window
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 

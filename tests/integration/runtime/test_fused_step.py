@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from groundwire.export import RoleOptions, export_role
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import QuestionGeneratorRole
 from groundwire.runtime.calls import BeamSampling, BeamSearch, Decoding, GenerateQuestions, Greedy, Sampling
 from groundwire.runtime.capture import decoder as captured_decoder
 from groundwire.runtime.capture.question import CapturedQuestionDecoder
 from groundwire.runtime.decoding import fused_step
 from groundwire.runtime.decoding.beam_cache import BeamCache, StepRecord, pad_beams
-from groundwire.runtime.manifest import QuestionGeneratorRole
 from groundwire.runtime.models.graphs import place_role
 from groundwire.runtime.models.question_generator import PlainDecoder, QuestionGenerator
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 from tests.support import models
 from tests.support.host_cuda import use_host_memory
 from tests.support.shared import make_once, shared_root

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
-from groundwire.runtime import hub
-from groundwire.runtime.bundle import MANIFEST, RECORDED, Bundle
+from groundwire.runtime.bundles import hub
+from groundwire.runtime.bundles.bundle import MANIFEST, RECORDED, Bundle
 from groundwire.runtime.errors import BundleError
 from groundwire.runtime.local import LocalRuntime
 

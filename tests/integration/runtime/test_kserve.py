@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from groundwire.engine import Endpoint, Engine, InvalidRequest, LoadOptions, ModelError, ServerError, ServerUnavailable
-from groundwire.runtime.bundle import Bundle, embedded, locate
+from groundwire.runtime.bundles.bundle import Bundle, embedded, locate
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.server import Server
 from groundwire.runtime.kserve.specs import read_graph_spec

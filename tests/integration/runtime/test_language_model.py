@@ -13,14 +13,14 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from groundwire.runtime.bundles.manifest import LanguageModelRole
 from groundwire.runtime.calls import MeasureTexts, ScoreText, TextLengths, TextScored
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, ModelError, TooLong
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import LanguageModelRole
 from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.models.session_scorer import MAX_PADDED_TOKENS, SessionScorer
 from groundwire.runtime.ort.session import DeviceProfile, Session
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer
 
-from groundwire.runtime import tokenization
 from groundwire.runtime.errors import TooLong, Unreadable
-from groundwire.runtime.slices import OVERLAP, SLICE
-from groundwire.runtime.tokenization import TextEncoder, Window
+from groundwire.runtime.texts import tokenization
+from groundwire.runtime.texts.slices import OVERLAP, SLICE
+from groundwire.runtime.texts.tokenization import TextEncoder, Window
 from tests.support import models
 from tests.support.texts import read_whole
 

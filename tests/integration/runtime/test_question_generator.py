@@ -14,7 +14,7 @@ from transformers import GenerationConfig
 from groundwire.runtime.calls import BeamSearch, Decoding, GeneratedQuestion, GenerateQuestions, Greedy, Sampling
 from groundwire.runtime.errors import InvalidRequest, TooLong
 from groundwire.runtime.models.question_generator import QuestionGenerator
-from groundwire.runtime.tokenization import TextEncoder, Window
+from groundwire.runtime.texts.tokenization import TextEncoder, Window
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 

@@ -20,15 +20,15 @@ from groundwire.recipes.reader.feed import FILL
 from groundwire.recipes.reader.loss import compute_head_logits
 from groundwire.recipes.reader.model import SENTENCE_HEAD, Reader
 from groundwire.recipes.reader.rows import HISTORY_MARK, AnswerRow, encode_answer
-from groundwire.runtime import bundle
-from groundwire.runtime.bundle import Bundle, open_bundles
+from groundwire.runtime.bundles import bundle
+from groundwire.runtime.bundles.bundle import Bundle, open_bundles
+from groundwire.runtime.bundles.manifest import ReaderHead, ReaderRole
 from groundwire.runtime.calls import AnswerRead, ReadAnswer
-from groundwire.runtime.certify import certify
 from groundwire.runtime.errors import ExportError, InvalidRequest, TooLong, Unreadable
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import ReaderHead, ReaderRole
 from groundwire.runtime.models.reader import choose_supporting
 from groundwire.runtime.ort.device import Device
+from groundwire.runtime.parity.certify import certify
 from tests.support.readers import make_decided
 from tests.support.roles import make_role
 

@@ -9,17 +9,17 @@ import msgspec
 import pytest
 
 from groundwire.export import RoleOptions, export_role
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import RetrieverRole
 from groundwire.runtime.calls import Candidate, Retrieve
 from groundwire.runtime.capture.encoder import CapturedEncoder
 from groundwire.runtime.errors import GroundwireError, InvalidRequest, TooLong
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import RetrieverRole
 from groundwire.runtime.models import retriever as module
 from groundwire.runtime.models.masked_input import build_masked_input
 from groundwire.runtime.models.retriever import RankedMentions, Retriever
 from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.runtime.tokenization import TextEncoder
+from groundwire.runtime.texts.tokenization import TextEncoder
 from groundwire.runtime.triples import Triple
 from tests.support import retrievers
 from tests.support.host_cuda import use_host_memory

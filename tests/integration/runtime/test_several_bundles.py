@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import MANIFEST, Bundle, open_bundles
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle, open_bundles
 from groundwire.runtime.calls import Answer, Answered, Classified, Classify
 from groundwire.runtime.errors import BundleError, InvalidRequest
 from groundwire.runtime.local import LocalRuntime, merge_roles

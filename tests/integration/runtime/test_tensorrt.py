@@ -16,17 +16,17 @@ from typer.testing import CliRunner
 
 from groundwire.cli.bundle import app
 from groundwire.export import RoleOptions, export_bundle
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import EncoderRole, Target
 from groundwire.runtime.calls import Answer, Classify
-from groundwire.runtime.certify import certify
 from groundwire.runtime.compilation import compile_bundle
 from groundwire.runtime.errors import BundleError, DeviceError, GroundwireError, ModelError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.manifest import EncoderRole, Target
 from groundwire.runtime.models.graphs import load_graph, place_role
 from groundwire.runtime.ort import device as device_module
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.session import DeviceProfile
+from groundwire.runtime.parity.certify import certify
 from groundwire.runtime.tensorrt import engine as engine_module
 from groundwire.runtime.tensorrt import library
 from groundwire.runtime.tensorrt.engine import TensorRTEngine

@@ -15,10 +15,10 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import Replace
 from transformers import PreTrainedTokenizerFast
 
-from groundwire.runtime import tokenization
+from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.errors import BundleError, TooLong
-from groundwire.runtime.manifest import Template
-from groundwire.runtime.tokenization import TextEncoder, Window, flatten
+from groundwire.runtime.texts import tokenization
+from groundwire.runtime.texts.tokenization import TextEncoder, Window, flatten
 from tests.support import models
 from tests.support.texts import unlike_characters
 

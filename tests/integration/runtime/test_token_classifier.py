@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from groundwire.runtime.bundles.manifest import Template, TokenClassifierRole
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens, Read
 from groundwire.runtime.errors import BundleError, ModelError, TooLong
-from groundwire.runtime.manifest import Template, TokenClassifierRole
 from groundwire.runtime.models.classifier import TokenClassifier
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.texts.tokenization import Window
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 

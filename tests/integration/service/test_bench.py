@@ -10,7 +10,7 @@ import pytest
 from bench import serving, soak_http
 from bench.support.common import WrongAnswer
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
 

@@ -9,7 +9,7 @@ import pytest
 
 from groundwire import service
 from groundwire.engine import Engine
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from groundwire.service.application import OPERATIONS
 from groundwire.service.openapi import read_examples
 

@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.engine import Engine
 from groundwire.repair import KnowledgeGraph
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from tests.support.offline import ROOT
 from tests.support.service import connect
 

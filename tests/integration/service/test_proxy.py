@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from tests.support.chat_server import ChatServer, listen
 from tests.support.server import SECONDS, Server, start_server
 

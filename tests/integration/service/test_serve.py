@@ -21,7 +21,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from groundwire.engine import Engine, Score
-from groundwire.runtime.bundle import embedded
+from groundwire.runtime.bundles.bundle import embedded
 from groundwire.runtime.version import VERSION
 from tests.support.offline import ROOT
 from tests.support.server import SECONDS, Server, start_server

@@ -23,7 +23,7 @@ from groundwire.evaluate.statistics.compare import RunComparison
 from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
 from groundwire.monitor.records import Estimate
 from groundwire.monitor.shift import describe_distributions
-from groundwire.runtime.calibration import Calibration, ProfileName
+from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
 from tests.support.usage import usage_error

@@ -21,8 +21,8 @@ from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.evaluate.report.traffic import render_traffic
 from groundwire.monitor.records import TrafficReport
 from groundwire.monitor.summary import Reference, build_report
-from groundwire.runtime.bundle import embedded
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.bundle import embedded
+from groundwire.runtime.bundles.calibration import Calibration
 from tests.support.browser import BROWSER, observe_page
 from tests.support.fakes import world
 from tests.support.report_results import TEXT

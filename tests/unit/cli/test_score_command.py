@@ -21,8 +21,8 @@ from typer.testing import CliRunner, Result
 
 from groundwire.cli import app, main
 from groundwire.engine import Engine, LoadOptions, ModelError, Score
-from groundwire.runtime import bundle
-from groundwire.runtime.calibration import Feature, HeldOut, OrderStatistics
+from groundwire.runtime.bundles import bundle
+from groundwire.runtime.bundles.calibration import Feature, HeldOut, OrderStatistics
 from groundwire.runtime.errors import BundleError, OutputError
 from tests.support.broken_folds import break_folds
 from tests.support.evaluation import CALIBRATION

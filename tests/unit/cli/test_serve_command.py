@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from groundwire.cli.serve import serve
 from groundwire.engine import BundleError, GroundwireError, InvalidRequest
-from groundwire.runtime.bundle import locate
+from groundwire.runtime.bundles.bundle import locate
 from groundwire.service import server
 from groundwire.service.settings import NOT_OPTIONS, Settings, list_hints
 

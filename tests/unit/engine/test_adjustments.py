@@ -32,7 +32,7 @@ from groundwire.engine.verdict.adjustments import (
 )
 from groundwire.engine.verdict.criteria import Rule, bind_criteria
 from groundwire.engine.verdict.fusion import logit
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
 from tests.support.verdicts import bind
 
 FUSION = Fusion(

@@ -7,7 +7,7 @@ import pytest
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, MetricResult, Options
 from groundwire.engine.verdict.fusion import choose_fusion
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, HeldOut, OrderStatistics, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, HeldOut, OrderStatistics, Profile
 from tests.support.fakes import world
 from tests.support.verdicts import decide
 

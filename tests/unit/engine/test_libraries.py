@@ -22,7 +22,7 @@ from groundwire.engine.schema.options import LexicalOptions
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
-from groundwire.runtime.unread import is_blank
+from groundwire.runtime.texts.unread import is_blank
 from tests.support.texts import sentences
 
 NAMES = ("bleu", "rouge_l", "meteor")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from groundwire.engine import InvalidRequest
 from groundwire.engine.verdict.fusion import is_consistent
 from groundwire.engine.verdict.operating_point import find_threshold, measure_power, smallest_level
-from groundwire.runtime.calibration import HeldOut, OrderStatistics
+from groundwire.runtime.bundles.calibration import HeldOut, OrderStatistics
 
 
 def record(values: list[float], count: int | None = None) -> OrderStatistics:

@@ -15,10 +15,10 @@ from groundwire.engine.metrics.overlap import split_words
 from groundwire.engine.schema.explanations import OverlapExplanation
 from groundwire.engine.schema.results import Request
 from groundwire.engine.text.words import words
-from groundwire.runtime import linear_tokenizer
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
-from groundwire.runtime.unread import is_blank
+from groundwire.runtime.texts import linear_tokenizer
+from groundwire.runtime.texts.unread import is_blank
 from tests.reference import overlap as reference
 from tests.support.texts import sentences
 

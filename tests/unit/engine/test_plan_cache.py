@@ -13,7 +13,7 @@ from groundwire.engine import Engine, InvalidRequest, Options
 from groundwire.engine.core.core import MAX_PLANS
 from groundwire.engine.metrics import METRICS, register
 from groundwire.engine.schema.options import Q2Options
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.fake import FakeRuntime
 from tests.support.fakes import ROLES, world
 from tests.support.streams import CALIBRATION

@@ -14,11 +14,11 @@ from groundwire.engine.schema.options import NliOptions
 from groundwire.engine.text.reading import WINDOW_SIZE, count_pieces, read_response
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.verdict.fusion import choose_fusion, features, features_of_part
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile, Scale, join_calibrations
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile, Scale, join_calibrations
+from groundwire.runtime.bundles.manifest import ReaderHead
 from groundwire.runtime.calls import AnswerRead, Classified, ClassifiedToken, Classify, Read, ReadAnswer
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.fake import FakeRuntime
-from groundwire.runtime.manifest import ReaderHead
 from groundwire.runtime.protocol import RoleInfo
 from tests.support.verdicts import bind
 

@@ -19,7 +19,7 @@ from groundwire.engine.text.terms import states_policy, states_terms
 from groundwire.engine.verdict.adjustments import find_refutation
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import features_of_part
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
 from tests.support.fakes import world
 
 FUSION = Fusion(

@@ -11,7 +11,7 @@ from spacy.pipeline import Sentencizer
 
 from groundwire.engine.text import words as words_module
 from groundwire.engine.text.sentences import Sentence, SentenceReader, sentences
-from groundwire.runtime.linear_tokenizer import LONGEST_PART
+from groundwire.runtime.texts.linear_tokenizer import LONGEST_PART
 from tests.support.streams import CUTS, TEXTS, cut
 
 

@@ -17,7 +17,7 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.verdict.criteria import Rule, bind_criteria
 from groundwire.engine.verdict.decision import fuse_sentence
-from groundwire.runtime.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
 from tests.support.verdicts import fold
 
 CALIBRATION = Calibration(

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from groundwire.engine.text import words as words_module
 from groundwire.engine.text.sentences import read_sentences, sentences
 from groundwire.engine.text.words import read_words
-from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK, LONGEST_PART, LinearTokenizer
+from groundwire.runtime.texts.linear_tokenizer import LONGEST_CHUNK, LONGEST_PART, LinearTokenizer
 from tests.support.texts import TEXT
 
 

@@ -20,7 +20,7 @@ from groundwire.engine.verdict.fusion import (
     normalized,
     sigmoid,
 )
-from groundwire.runtime.calibration import MAX_LOGIT, Calibration, Feature, Fusion, Profile, Scale
+from groundwire.runtime.bundles.calibration import MAX_LOGIT, Calibration, Feature, Fusion, Profile, Scale
 from groundwire.runtime.errors import BundleError
 from tests.support.fakes import world
 from tests.support.verdicts import bind, decide, fold

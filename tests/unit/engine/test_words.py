@@ -11,7 +11,7 @@ from groundwire.engine import Engine
 from groundwire.engine.text.sentences import sentences
 from groundwire.engine.text.words import SHORT, _recent, _tokenizer, words
 from groundwire.runtime.fake import FakeRuntime
-from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
+from groundwire.runtime.texts.linear_tokenizer import LONGEST_CHUNK
 from tests.support.texts import TEXT, unlike_characters
 
 CHARACTERS = unlike_characters()

@@ -21,7 +21,7 @@ from groundwire.evaluate.statistics.analysis import Development, analyse, select
 from groundwire.evaluate.statistics.results import SCHEMA, ErrorThreshold, Results, SetFigures
 from groundwire.monitor.prevalence import share
 from groundwire.monitor.records import Estimate
-from groundwire.runtime.calibration import Feature
+from groundwire.runtime.bundles.calibration import Feature
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import CALIBRATION, make_example, score

@@ -17,7 +17,7 @@ from groundwire.evaluate.calibration.operating_points import (
     keep_order_statistics,
     make_profile,
 )
-from groundwire.runtime.calibration import HeldOut, OrderStatistics
+from groundwire.runtime.bundles.calibration import HeldOut, OrderStatistics
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.verdicts import decide
 

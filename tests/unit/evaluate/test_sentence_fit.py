@@ -23,7 +23,7 @@ from groundwire.engine.verdict.fusion import features
 from groundwire.evaluate.calibration.features import list_sentences
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, select_model
 from groundwire.evaluate.calibration.operating_points import fit_calibration
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from tests.support.verdicts import bind
 
 SENTENCE = "Honey is sweet."

@@ -14,7 +14,7 @@ from groundwire.evaluate.statistics.analysis import analyse
 from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
 from groundwire.monitor.records import Shift
 from groundwire.monitor.shift import compare_responses, describe_distributions, describe_texts, find_band, measure_shift
-from groundwire.runtime.calibration import Calibration, Distribution
+from groundwire.runtime.bundles.calibration import Calibration, Distribution
 from tests.support.evaluation import CALIBRATION, make_example, score
 
 

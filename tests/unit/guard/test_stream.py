@@ -32,11 +32,11 @@ from groundwire.guard.core import _COUNTED, ALONE_INCONSISTENT, StreamCore, Word
 from groundwire.guard.records import Event
 from groundwire.guard.stream import ResponseStream
 from groundwire.repair import KnowledgeGraph
-from groundwire.runtime.calibration import Feature
+from groundwire.runtime.bundles.calibration import Feature
 from groundwire.runtime.calls import ClassifiedToken, ClassifiedTokens, Read
 from groundwire.runtime.errors import GroundwireError, ModelError, TooLong
 from groundwire.runtime.protocol import Outcome
-from groundwire.runtime.unread import is_blank
+from groundwire.runtime.texts.unread import is_blank
 from tests.support import graph_world
 from tests.support.correcting import make_engine as make_correcting_engine
 from tests.support.streams import CALIBRATION, CUTS, KNOWLEDGE, METRICS, ROLES, TEXTS, cut, cut_units, text_of, world

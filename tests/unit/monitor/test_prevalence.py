@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from groundwire.monitor.prevalence import ErrorRates, correct_share, count_errors, share
-from groundwire.runtime.calibration import Calibration, HeldOut, OrderStatistics
+from groundwire.runtime.bundles.calibration import Calibration, HeldOut, OrderStatistics
 from tests.support.evaluation import CALIBRATION
 
 

@@ -19,7 +19,7 @@ from groundwire.monitor.records import TrafficReport
 from groundwire.monitor.shift import describe_distributions
 from groundwire.monitor.summary import Reference, build_report
 from groundwire.monitor.systems import compare_systems
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from tests.support.evaluation import CALIBRATION
 from tests.support.traffic import EXACT, make_rows, make_score, observe
 

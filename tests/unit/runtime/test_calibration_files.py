@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.runtime.calibration import (
+from groundwire.runtime.bundles.calibration import (
     Calibration,
     Distribution,
     Feature,

@@ -7,7 +7,7 @@ import pytest
 
 from groundwire.runtime.calls import Answer, Answered
 from groundwire.runtime.models.extractive_qa import PassageWindow, WindowAnswer, _find_broken, choose_answer
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.texts.tokenization import Window
 
 QUESTION, PASSAGE = "which river?", "the Danube flows"
 WINDOW = Window(

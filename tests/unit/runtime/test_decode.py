@@ -12,8 +12,8 @@ from groundwire.engine.schema.results import Request
 from groundwire.evaluate.datasets.source import ExampleError, Source
 from groundwire.evaluate.statistics.results import Results
 from groundwire.repair.kg.files import read_jsonl, read_opendialkg_csv
-from groundwire.runtime.bundle import MANIFEST, Bundle
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import BundleError, InvalidRequest
 
 DEEP = b"[" * 100_000

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.runtime import bundle
-from groundwire.runtime.bundle import SHIPPED, embedded, locate
+from groundwire.runtime.bundles import bundle
+from groundwire.runtime.bundles.bundle import SHIPPED, embedded, locate
 from groundwire.runtime.errors import BundleError
 
 Install = Callable[[str, str], Path]
@@ -99,5 +99,5 @@ def test_the_package_of_a_bundle_that_is_not_installed_is_named(
 
 
 def test_the_checkout_of_this_test_has_its_own_bundles() -> None:
-    root = Path(bundle.__file__).resolve().parent.parent
+    root = Path(bundle.__file__).resolve().parents[2]
     assert locate("compact") == root / "bundles" / "compact"

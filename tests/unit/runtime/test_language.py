@@ -9,7 +9,7 @@ import pytest
 from groundwire.engine.schema.results import MetricResult
 from groundwire.engine.schema.validation import make_request
 from groundwire.engine.verdict.score import warn_of_language
-from groundwire.runtime.unread import ENGLISH, MAX_CHARACTERS, OTHERS, looks_foreign
+from groundwire.runtime.texts.unread import ENGLISH, MAX_CHARACTERS, OTHERS, looks_foreign
 from tests.support.offline import ROOT
 from tests.support.verdicts import fold
 

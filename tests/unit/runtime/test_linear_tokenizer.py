@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
-from groundwire.runtime import linear_tokenizer
-from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK, LONGEST_PART, LinearTokenizer, cut_chunks, cut_parts
+from groundwire.runtime.texts import linear_tokenizer
+from groundwire.runtime.texts.linear_tokenizer import (
+    LONGEST_CHUNK,
+    LONGEST_PART,
+    LinearTokenizer,
+    cut_chunks,
+    cut_parts,
+)
 from tests.support.texts import TEXT
 
 ASCII = [chr(code) for code in range(128)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import spacy
 
-from groundwire.runtime import linear_tokenizer
-from groundwire.runtime.linear_tokenizer import LongZone
+from groundwire.runtime.texts import linear_tokenizer
+from groundwire.runtime.texts.linear_tokenizer import LongZone
 
 
 def test_words_are_kept_over_texts_and_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

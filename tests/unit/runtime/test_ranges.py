@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundwire.runtime.bundle import embedded, locate
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.bundle import embedded, locate
+from groundwire.runtime.bundles.calibration import Calibration
+from groundwire.runtime.bundles.manifest import ClassifierRole, Manifest, Template
 from groundwire.runtime.errors import BundleError, InvalidRequest
-from groundwire.runtime.manifest import ClassifierRole, Manifest, Template
 from groundwire.runtime.upgrade import upgrade_manifest
 from tests.support.evaluation import CALIBRATION
 

@@ -13,7 +13,7 @@ from groundwire.runtime.calls import (
     Read,
 )
 from groundwire.runtime.errors import ModelError
-from groundwire.runtime.recorded import RoleAnswers
+from groundwire.runtime.parity.recorded import RoleAnswers
 
 
 def make_questions(**scores: float) -> tuple[GeneratedQuestion, ...]:

@@ -21,7 +21,7 @@ from groundwire.runtime.capture.scoring_shapes import (
 )
 from groundwire.runtime.capture.shapes import BatchShape
 from groundwire.runtime.decoding.scoring import ScoringInput
-from groundwire.runtime.tokenization import Window
+from groundwire.runtime.texts.tokenization import Window
 
 COMPACT, BLOOM = (1024, 30_522, 40_000), (2048, 250_880, 2700)
 """Window, vocabulary, and tokens whose keys and values are kept."""

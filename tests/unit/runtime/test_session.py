@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundwire.runtime.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.errors import BundleError, DeviceError, ModelError
 from groundwire.runtime.models import loading
 from groundwire.runtime.ort.device import DeviceKind

@@ -18,11 +18,11 @@ from spacy.language import Language
 from spacy.tokens import Doc, Token
 from thinc.api import Linear, Model, Shim, chain
 
-from groundwire.runtime import linear_tokenizer
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import BundleError, InvalidRequest
-from groundwire.runtime.linear_tokenizer import LONGEST_CHUNK
 from groundwire.runtime.models.span_finder import SpanFinder, refuse_shims, universal_noun_chunks
+from groundwire.runtime.texts import linear_tokenizer
+from groundwire.runtime.texts.linear_tokenizer import LONGEST_CHUNK
 from tests.reference import noun_chunks as reference
 from tests.support.span_pipelines import PARSED, SCHEMES, parsed, train_tiny
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from groundwire.runtime.errors import TooLong, Unreadable
-from groundwire.runtime.tokenization import TextEncoder
-from groundwire.runtime.unread import (
+from groundwire.runtime.texts.tokenization import TextEncoder
+from groundwire.runtime.texts.unread import (
     LETTERS_OF_A_SCRIPT,
     MAX_UNREAD,
     NOTHING_UNREAD,

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
+from groundwire.runtime.bundles.manifest import Manifest
 from groundwire.runtime.errors import BundleError
-from groundwire.runtime.manifest import Manifest
 from groundwire.runtime.upgrade import SCHEMA, upgrade_calibration, upgrade_manifest
 
 POINT = {"threshold": 0.5, "false_alarms": 0.2, "misses": 0.1}  # terms: literal

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from groundwire.monitor.prevalence import ErrorRates, correct_share, share
-from groundwire.runtime.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.service.monitoring import RECENT, Monitoring
 from tests.support.traffic import EXACT, make_score
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
+from ..errors import BundleError
 from .decode import decode_json
-from .errors import BundleError
 
 PREFIX = "hf://"
 MANIFEST = "bundle.json"

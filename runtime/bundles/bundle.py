@@ -14,13 +14,13 @@ from pathlib import Path
 
 import msgspec
 
+from ..errors import BundleError
+from ..upgrade import SCHEMA, upgrade_manifest
 from . import hub
 from .calibration import Calibration
 from .decode import decode_json
-from .errors import BundleError
 from .external_data import find_external_files
 from .manifest import Canary, FileEntry, Manifest
-from .upgrade import SCHEMA, upgrade_manifest
 
 MANIFEST, RECORDED = hub.MANIFEST, hub.RECORDED
 MAX_MANIFEST_BYTES = 1 << 24
@@ -29,7 +29,7 @@ _DOCUMENT = re.compile(r"(README|LICENSE|NOTICE)[^/]*|[^/]*\.(md|txt)|report\.js
 """Files that need not be listed: texts for people, and TensorRT's engines, which are built here for one GPU."""
 ENTRY_POINTS = "groundwire.bundles"
 """A package brings a bundle by an entry point of this group: the bundle's name, and the dotted path of its folder."""
-CHECKOUT = Path(__file__).resolve().parent.parent / "bundles"
+CHECKOUT = Path(__file__).resolve().parents[2] / "bundles"
 """The bundles of a checkout, which are taken before the bundles of packages; an installation has no such folder."""
 SHIPPED = ("compact", "reader", "nph", "generator")
 """The bundles that ship with Groundwire, each in a package of its own: ``groundwire-compact`` and so on."""
@@ -51,7 +51,7 @@ class Bundle:
     @classmethod
     def open(cls, where: str | Path) -> Bundle:
         """Read the manifest of the bundle at ``where``: a directory, the name of an embedded bundle, or
-        ``hf://org/name@revision``, which is downloaded once (``runtime/hub.py``).
+        ``hf://org/name@revision``, which is downloaded once (``runtime/bundles/hub.py``).
 
         Raises BundleError when there is none, when it is damaged or of a newer schema, or when a file is missing, lies
         outside the directory, or has another size than the manifest says. ``verify`` compares the digests too.

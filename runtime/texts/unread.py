@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .calls import Read
-from .errors import Unreadable
+from ..calls import Read
+from ..errors import Unreadable
 
 _UNMARKED = frozenset("MZ")
 """Unicode categories: marks, which need a letter to stand on (variation selectors are some), and separators."""

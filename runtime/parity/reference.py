@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import BundleError
-from .tokenization import Window
+from ..errors import BundleError
+from ..texts.tokenization import Window
 
 _LENGTHS, _IDS, _TYPES, _OUTPUT, _PER_TOKEN = "lengths", "input_ids", "token_type_ids", "output.", "per_token"
 

@@ -15,9 +15,9 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from ..errors import BundleError, InvalidRequest
+from ..upgrade import SCHEMA, upgrade_calibration
 from .decode import decode_json
-from .errors import BundleError, InvalidRequest
-from .upgrade import SCHEMA, upgrade_calibration
 
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ProfileName: TypeAlias = Literal["balanced", "strict", "lenient"]

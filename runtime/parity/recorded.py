@@ -15,8 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from .bundle import RECORDED, Bundle
-from .calls import (
+from ..bundles.bundle import RECORDED, Bundle
+from ..bundles.manifest import Parity
+from ..calls import (
     ClassifiedTokens,
     ClassifyTokens,
     Embed,
@@ -29,9 +30,8 @@ from .calls import (
     ScoreText,
     TextScored,
 )
-from .errors import BundleError, GroundwireError
-from .manifest import Parity
-from .protocol import Outcome
+from ..errors import BundleError, GroundwireError
+from ..protocol import Outcome
 
 RecordedCall: TypeAlias = GenerateQuestions | Generate | ScoreText | Embed | Retrieve | ClassifyTokens
 KINDS: dict[str, type[RecordedCall]] = {

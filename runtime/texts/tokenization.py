@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from . import _native
-from .errors import BundleError, TooLong
-from .manifest import Template
+from .. import _native
+from ..bundles.manifest import Template
+from ..errors import BundleError, TooLong
 from .slices import SLICE, LongTexts, TextPart, Tokens
 from .unread import NOTHING_UNREAD, Unread, find_scripts, find_unread
 

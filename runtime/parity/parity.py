@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from .manifest import ClassifierRole, ExtractiveQARole, Parity, Precision, ReaderRole, ReferenceRole
+from ..bundles.manifest import ClassifierRole, ExtractiveQARole, Parity, Precision, ReaderRole, ReferenceRole
 
 Compared: TypeAlias = Literal["spans", "label", "token_labels", "heads"]
 """What an encoder decides: an answer's span, the label of a text, the label of each token, or by each of several heads

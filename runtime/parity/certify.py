@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bundle import Bundle
-from .capture.encoder import CapturedEncoder
-from .errors import ModelError
-from .manifest import EncoderRole, ExtractiveQARole, Parity, ReaderRole, ReferenceRole, Role, SpansRole
-from .models.graphs import find_output, load_encoder, load_graph, place_role
-from .models.loading import load_group
-from .ort.device import Device
-from .ort.forward import forward
-from .ort.session import DeviceProfile, Graph
+from ..bundles.bundle import Bundle
+from ..bundles.manifest import EncoderRole, ExtractiveQARole, Parity, ReaderRole, ReferenceRole, Role, SpansRole
+from ..capture.encoder import CapturedEncoder
+from ..errors import ModelError
+from ..models.graphs import find_output, load_encoder, load_graph, place_role
+from ..models.loading import load_group
+from ..ort.device import Device
+from ..ort.forward import forward
+from ..ort.session import DeviceProfile, Graph
+from ..protocol import Outcome
+from ..texts.tokenization import Window
 from .parity import Gate, collect_outputs, compared_outputs
-from .protocol import Outcome
 from .recorded import (
     RecordedCall,
     RoleAnswers,
@@ -33,7 +34,6 @@ from .recorded import (
     read_sequences,
 )
 from .reference import ReferenceLogits
-from .tokenization import Window
 
 COPIES = 5
 """How often each text is in the largest batches that are compared: an odd number, so that other rows have it."""

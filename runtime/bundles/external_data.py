@@ -10,7 +10,7 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
-from .errors import BundleError
+from ..errors import BundleError
 from .protobuf import Buffer, iterate_fields
 
 _NESTED: dict[str, dict[int, str]] = {
