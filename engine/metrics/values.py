@@ -2,14 +2,12 @@
 
 A model of a few million parameters does not see that 1968 is not 1978. Here both texts are read for quantities with
 units, money, percentages, ordinals, dates, ages and durations, times and names; each is brought to a normal form and
-compared (docs/metrics/values.md). The history is read only for what a value belongs to ("When does the show begin?").
+compared (docs/metrics/values.md). Of the history only numbers and words of computations are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from msgspec.structs import replace
 
 from groundwire.runtime.errors import TooLong
 
@@ -20,15 +18,13 @@ from ..schema.results import MetricResult, Request
 from ..text.sentences import sentences
 from ..text.words import check_words
 from ..values.comparing import normalize
-from ..values.items import find_misplaced
 from ..values.outcomes import CheckedValue
-from ..values.roles import Exchanged, find_exchanged
 from ..values.support import check_in_steps
 from ..values.tokens import TOKEN
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .evidence import open_knowledge
 
-NAMES = frozenset({"name", "person", "place", "organisation", "nationality", "relation"})
+NAMES = frozenset({"name", "person", "place", "organisation", "nationality"})
 """Kinds of values that a text may have without stating anything: "Thanks, Ann!"."""
 MAX_WORDS = 100_000
 """Words, numbers and punctuation marks of response and knowledge, which plain Python reads in a second."""
@@ -60,7 +56,7 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
         texts = [request.knowledge[part.passage][part.start : part.end] for part in parts]
         checked = tuple(_move(check, parts) for check in (yield from _check(request, texts)))
         message, coverage = selected.explain("values"), selected.share
-    stated = give_back(request, tuple(_state(request, check) for check in checked))
+    stated = tuple(_state(request, check) for check in checked)
     if not stated:
         nothing = "The response states no number, date or name that can be checked."
         return MetricResult("values", "nothing_to_verify", message=nothing)
@@ -88,32 +84,6 @@ def _move(check: CheckedValue, parts: Sequence[PassageRange]) -> CheckedValue:
     part = parts[where.passage]
     start, end = part.start + where.start, part.start + where.end
     return check._replace(evidence=where._replace(passage=part.passage, start=start, end=end))
-
-
-def give_back(request: Request, stated: tuple[StatedValue, ...]) -> tuple[StatedValue, ...]:
-    """The values; a value that the knowledge has of something else is contradicted by what it has there.
-
-    Its clause (``roles``) and the key of its line or row (``items``) say to what it belongs.
-    """
-    supported = any(value.outcome == "supported" for value in stated)
-    exchanged = find_exchanged(request.response, request.knowledge, request.history) if supported else []
-    misplaced = list(find_misplaced(request.response, request.knowledge)) if stated else []
-    given_back = []
-    for value in stated:
-        reasons = [item for item in exchanged if value.outcome == "supported" and _is_about(value, item)]
-        reasons += [item for item in misplaced if value.outcome in ("supported", "absent") and _is_about(value, item)]
-        given_back.append(_contradict(request, value, reasons[0]) if reasons else value)
-    return tuple(given_back)
-
-
-def _is_about(value: StatedValue, item: Exchanged) -> bool:
-    return value.start < item.end and item.start < value.end
-
-
-def _contradict(request: Request, value: StatedValue, item: Exchanged) -> StatedValue:
-    there = PassageRange(item.passage, item.known_start, item.known_end)
-    says = request.knowledge[item.passage][item.known_start : item.known_end]
-    return replace(value, outcome="contradicted", knowledge_says=says, evidence=there)
 
 
 def _state(request: Request, check: CheckedValue) -> StatedValue:

@@ -313,16 +313,14 @@ class PmiExplanation(Record, frozen=True, tag="pmi"):
 ValueKind: TypeAlias = Literal[
     "number", "quantity", "money", "percentage", "ordinal", "date", "duration", "age", "time", "weekday",
     "phone", "email", "url", "version", "postcode", "identifier",
-    "name", "person", "place", "organisation", "nationality", "relation", "quotation",
+    "name", "person", "place", "organisation", "nationality",
 ]  # fmt: skip
-"""What a value is. No title and no word in a ``name`` says what it names. A ``relation`` says about two names what the
-knowledge says with the two exchanged. A ``quotation`` that the knowledge has
-with other words states these."""
+"""What a value is. No title and no word in a ``name`` says what it names."""
 ValueOutcome: TypeAlias = Literal["supported", "derived", "contradicted", "absent"]
 
 
 class StatedValue(Record, frozen=True):
-    """A number, date or name of the response, or what it says of two names: ``text == response[start:end]``."""
+    """A number, date or name of the response: ``text == response[start:end]``."""
 
     kind: ValueKind
     text: str

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from ..schema.explanations import ValueKind
 from .codes import SHORT_PHONE, parse_version
-from .records import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Quotation, Statement
+from .records import Clock, Content, Date, Days, ExactCode, Hedge, Measure
 from .units import AMBIGUOUS
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
@@ -39,8 +39,6 @@ def compare(ours: Content, theirs: Content) -> Relation | None:
         return _compare_clocks(ours, theirs)
     if isinstance(ours, Days) and isinstance(theirs, Days):
         return _compare_sets(ours.days, theirs.days)
-    if isinstance(ours, Quotation) and isinstance(theirs, Quotation):
-        return "supports" if ours.words == theirs.words else "differs"
     # A number that may be a year, and a year.
     if isinstance(ours, Date) and isinstance(theirs, Measure):
         ours, theirs = theirs, ours
@@ -319,6 +317,4 @@ def normalize(content: Content) -> str:
         return " ".join(_DAY_NAMES[day] for day in sorted(content.days))
     if isinstance(content, ExactCode):
         return f"{content.label} {_SIGNS[content.hedge]}{content.key}".lstrip()
-    if isinstance(content, Statement):
-        return " ".join([*content.left, content.verb, *content.right])
     return " ".join(content.words)

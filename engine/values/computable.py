@@ -22,16 +22,6 @@ MAX_TERMS = 8
 _DEGREES = frozenset({"degree", "temperature"})
 
 
-def may_be_factor(value: Value, other: Measure) -> bool:
-    """Whether a number beside a value may be multiplied or added to give it: "two", of "two tickets are £9".
-
-    The ends of a range are none, and an amount of time is one of amounts that are not.
-    """
-    if other.span is not None or other.measure == "rank" or not isinstance(value.content, Measure):
-        return False
-    return other.measure in ("count", "share", value.content.measure) or value.content.measure in MONEY
-
-
 def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], listed: Sequence[Value] = ()) -> bool:
     """Whether an amount may be computed from two or three numbers, one of them not of the knowledge.
 

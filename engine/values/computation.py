@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
 
-from .computable import may_be_factor, may_follow
-from .computing_words import BOUNDS, CHANGES, COMPUTING, FACTORS, RESTS, SERVINGS, keep_computing
+from .computable import may_follow
+from .computing_words import BOUNDS, CHANGES, COMPUTING, FACTORS, RESTS, SERVINGS
 from .derived import derive
 from .knowledge import RESPONSE, Location
 from .operands import MAX_OPERANDS, Operand
@@ -27,18 +27,6 @@ class Computation:
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-
-    def may_give(self, value: Value, passages: Set[int]) -> bool:
-        """Whether the response says that a value is computed, or has a number with which it may be.
-
-        So may a passage: "doubled to £34m, the rest".
-        """
-        words = keep_computing(value, self._list_words(value, passages))
-        asked = [item.value for item in self._sides.said if item.sentence_key[1] == -1]
-        return bool(words) or any(
-            isinstance(other.content, Measure) and may_be_factor(value, other.content)
-            for other in (*self._sides.counterparts.list_beside(value), *asked)
-        )
 
     def derive(self, check: CheckedValue) -> CheckedValue:
         """A value that the knowledge does not have as derived, if it follows from numbers of the knowledge."""

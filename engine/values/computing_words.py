@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from .records import Content, Measure, Value
+from .records import Content, Measure
 from .tokens import read_table
 from .units import MONEY
 
@@ -61,12 +61,6 @@ PASSING = frozenset(
 """Words with which a time follows from another and a duration."""
 AGAIN = frozenset({"again", "open", "opens", "reopen", "reopens", "after", "next", "starts", "resumes"})
 """Words with which a date follows the last day of a period."""
-
-
-def keep_computing(value: Value, words: Set[str]) -> Set[str]:
-    """The words, of the sentence of a value, that say that it is computed; "refund" of amounts of money only."""
-    naming = COMPUTING | FACTORS.keys() | CHANGES.keys() | RESTS | {"each", "again"}
-    return leave_out_others(value.content, words & naming)
 
 
 def leave_out_others(content: Content, words: Set[str]) -> Set[str]:

@@ -20,7 +20,6 @@ from .hours import read_hours
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
 from .records import Content, Date, Measure, Name, Value
-from .statements import ReadStatement, list_mentions, read_statements
 from .tokens import Token, read_table, text_at
 from .units import CURRENCY_SIGNS
 
@@ -261,28 +260,6 @@ class Knowledge:
         ]
 
     @cached_property
-    def statements(self) -> list[tuple[ReadStatement, Location]]:
-        """What is said of two names, and where."""
-        return [
-            (read, Location(passage, read.start, read.end, read.sentence))
-            for passage, (tokens, names) in enumerate(zip(self._passages, self._named, strict=True))
-            for read in read_statements(tokens, list_mentions(tokens, names))
-        ]
-
-    def find_sentence(self, key: SentenceKey) -> tuple[int, int]:
-        """The characters of a sentence."""
-        return self._bounds[key[0]][key[1]]
-
-    @cached_property
-    def _bounds(self) -> list[dict[int, tuple[int, int]]]:
-        return [find_bounds(tokens) for tokens in self._passages]
-
-    def name_together(self, left: Sequence[str], right: Sequence[str]) -> set[SentenceKey]:
-        """The sentences that have a word of either name."""
-        sides = [{key for word in words for key in self._index[0].get(word, {})} for words in (left, right)]
-        return sides[0] & sides[1]
-
-    @cached_property
     def content(self) -> dict[SentenceKey, Set[str]]:
         """Stems of the content words of each sentence."""
         return {
@@ -323,15 +300,6 @@ class Knowledge:
     def _look_up(self, word: str) -> Mapping[SentenceKey, Token]:
         words = self._index[0]
         return words.get(word) or words.get(word.removesuffix("s")) or words.get(f"{word}s") or {}
-
-
-def find_bounds(tokens: Sequence[Token]) -> dict[int, tuple[int, int]]:
-    """The characters of each sentence, by its number."""
-    bounds: dict[int, tuple[int, int]] = {}
-    for token in tokens:
-        start, _ = bounds.get(token.sentence, (token.start, token.end))
-        bounds[token.sentence] = (start, token.end)
-    return bounds
 
 
 def _index_words(

@@ -40,7 +40,8 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
         return _check_clock(sides, value, value.content)
     supporting: list[tuple[Location, Value]] = []
     differing: list[tuple[Location, Value]] = []
-    compatible = counts_others = False
+    compatible: list[Location] = []
+    counts_others = False
     for location, theirs in sides.knowledge.values:
         relation = relate(value, theirs)
         if relation is None:
@@ -51,7 +52,8 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
             counts_others |= alike is False
         elif relation == "compatible":
             # A limit of something else allows nothing: "orders above £40" and "delivery costs £5".
-            compatible |= alike is not False and (not is_limit(theirs) or sides.share(value, location))
+            if alike is not False and (not is_limit(theirs) or sides.share(value, location)):
+                compatible.append(location)
         elif (
             value.kind == theirs.kind
             and alike
@@ -73,7 +75,9 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
     others = [] if bare else differing
     if not role and (value.kind in _CALLED or (isinstance(value.content, ExactCode) and len(others) == 1)):
         role = others  # a number that one calls is right or wrong, whatever else is said
-    if role and not compatible and not _is_exception(sides, value):
+    closest = max((sides.count_shared(value, location) for location, _ in role), default=0)
+    is_allowed = any(sides.count_shared(value, location) >= closest for location in compatible)
+    if role and not is_allowed and not _is_exception(sides, value):
         return CheckedValue(value, "contradicted", _choose_alike(sides, value, role))
     if value.kind == "ordinal":
         # "It was first made in Mexico" ranks nothing, but supports "the first".
@@ -135,9 +139,7 @@ def _check_clock(sides: Sides, value: Value, clock: Clock) -> CheckedValue:
 
 
 def _choose_alike(sides: Sides, value: Value, items: Sequence[tuple[Location, Value]]) -> Location:
-    """The location whose clause, then whose sentence, shares the most words with a value's."""
-    if len(items) > 1:
-        items, _ = sides.counterparts.find(value, items)
+    """The location whose sentence shares the most words with a value's."""
     return sides.choose(value, [location for location, _ in items])
 
 

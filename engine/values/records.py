@@ -95,24 +95,7 @@ class Name(NamedTuple):
     """All of its words in lower case, where "of" or the like is between them, as in titles of works."""
 
 
-class Statement(NamedTuple):
-    """A statement about two names whose order matters: who beat whom, which is older than which."""
-
-    left: tuple[str, ...]
-    """Words of the name that beats, or is older."""
-    verb: str
-    right: tuple[str, ...]
-    heads: tuple[str, str] = ("", "")
-    """Stems of the nouns after both names ("French cuisine"); empty for none."""
-
-
-class Quotation(NamedTuple):
-    """The words of a quotation, in lower case."""
-
-    words: tuple[str, ...]
-
-
-Content: TypeAlias = Measure | Date | Clock | Days | ExactCode | Name | Statement | Quotation
+Content: TypeAlias = Measure | Date | Clock | Days | ExactCode | Name
 
 
 class Value(NamedTuple):

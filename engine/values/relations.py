@@ -31,18 +31,6 @@ def _is_numbered(number: Value, code: Value) -> bool:
     return code.kind in ("identifier", "version") and key == f"{content.amount:g}"
 
 
-def is_rival(ours: Value, theirs: Value) -> bool:
-    """Whether two values are of one kind, so that one could stand where the other does."""
-    mine, other = ours.content, theirs.content
-    if isinstance(mine, Measure) and isinstance(other, Measure):
-        if "count" in (mine.measure, other.measure):
-            return mine.measure == other.measure and bool(mine.nouns & other.nouns)
-        return compare(mine, other) is not None
-    if isinstance(mine, Name) or isinstance(other, Name):
-        return isinstance(mine, Name) and isinstance(other, Name)
-    return type(mine) is type(other)
-
-
 def count_alike(ours: Value, theirs: Value) -> bool | None:
     """Whether two numbers count the same thing; None when one of them, or neither, says what it counts.
 
@@ -84,12 +72,6 @@ def is_inside(ours: Clock, theirs: Clock) -> bool:
     first, last = theirs.span
     times = (ours.minutes,) if ours.half_known else (ours.minutes, (ours.minutes + 720) % 1440)
     return any(first <= time <= last if first <= last else time >= first or time <= last for time in times)
-
-
-def differ_in_unit(ours: Value, theirs: Value) -> bool:
-    """Whether two amounts are written in other units: 14 days, and three years."""
-    mine, other = ours.content, theirs.content
-    return isinstance(mine, Measure) and isinstance(other, Measure) and mine.factor != other.factor
 
 
 def is_limit(value: Value) -> bool:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property, partial
 
-from .counterparts import Counterparts
 from .dates import ZONE
 from .knowledge import HISTORY, Knowledge, Location, SentenceKey, find_values, list_content
 from .numbers import stem
@@ -50,7 +49,6 @@ class Sides:
         """The last numbers of the history."""
         self.asked = {token.lower for token in tokenize(asked)}
         """The words of the last turn."""
-        self.counterparts = Counterparts(response, tokens, passages, knowledge, asked)
         self._shared: dict[tuple[int, SentenceKey], int] = {}
 
     def is_said(self, value: Value) -> bool:

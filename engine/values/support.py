@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from groundwire.runtime.errors import TooLong
 
 from ..scheduling.steps import Steps
 from .computation import Computation
-from .equations import MAY_COMPUTE, Equation, read_equations
-from .knowledge import Knowledge, Location, find_values
-from .mismatches import find_mismatch
+from .knowledge import Knowledge, find_values
 from .names import split_by_case
 from .outcomes import CheckedValue, check_value
-from .quotes import find_quotations, find_quoted
-from .records import Clock, Date, Measure, Name, Value
+from .records import Measure, Name, Value
 from .sides import Sides
-from .statements import ReadStatement, exchanges, find_mentioned, may_state, read_statements
 from .tokens import NEGATIONS, Token, iterate_tokens
 
 MAX_COMPARISONS = 500_000
@@ -59,12 +55,10 @@ def check_in_steps(
     capitalised, lower = split_by_case([token for part in (tokens, *passage_tokens) for token in part])
     values = find_values(tokens, capitalised, lower)
     knowledge = Knowledge(passage_tokens, capitalised, lower)
-    stated = _list_statements(tokens, knowledge)
-    quotations = find_quotations(response, tokens)
-    if not values and not stated and not quotations:
+    if not values:
         return ()
     size = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
-    if max(len(values), len(stated)) * size > MAX_COMPARISONS:
+    if len(values) * size > MAX_COMPARISONS:
         raise TooLong(
             f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
             f"knowledge {size:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
@@ -76,11 +70,9 @@ def check_in_steps(
     sides = Sides(response, passages, tokens, values, knowledge, history)
     computation = Computation(sides)
     checked: list[CheckedValue] = []
-    equations = list(read_equations(response)) if MAY_COMPUTE.search(response) else []
     compared = 0
     for value in values:
-        computed = any(item.start <= value.start and value.end <= item.end for item in equations)
-        check = _decide(sides, computation, value, computed=computed)
+        check = computation.leave_alone(computation.derive(check_value(sides, value)))
         if check is not None and (
             check.outcome in ("supported", "derived")
             or _is_checkable(check.value, negations.get(value.sentence, ()), knowledge)
@@ -90,27 +82,7 @@ def check_in_steps(
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
-    checked = list(_leave_factors(response, checked))
-    if equations:
-        checked = list(_check_equations(checked, equations))
-    exchanged = (_check_statement(read, knowledge) for read in stated)
-    checked += [check for check in exchanged if check is not None]
-    checked += _check_quotations(response, quotations, passages)
-    return tuple(sorted(checked, key=lambda check: (check.value.start, check.value.end)))
-
-
-def _decide(sides: Sides, computation: Computation, value: Value, *, computed: bool) -> CheckedValue | None:
-    """What the knowledge says about a value, or how it is ``derived``; None for a number that may be computed.
-
-    An amount that is not ``computed`` in writing is contradicted by the clause that says what its own says.
-    """
-    check = check_value(sides, value)
-    derived = computation.derive(check)
-    is_moment = isinstance(value.content, Date | Clock) and derived.outcome == "derived"
-    other = None if computed or is_moment else find_mismatch(sides, computation, check)
-    if other is not None:
-        return CheckedValue(value, "contradicted", other)
-    return derived if computed else computation.leave_alone(derived)
+    return tuple(_leave_factors(response, checked))
 
 
 def _is_checkable(value: Value, negations: Sequence[int], knowledge: Knowledge) -> bool:
@@ -139,55 +111,6 @@ def _leave_factors(response: str, checked: Sequence[CheckedValue]) -> Iterator[C
         text = response[check.value.start : check.value.end]
         if not (check.outcome == "absent" and is_count and (check.value.sentence, text) in parts):
             yield check
-
-
-def _check_equations(checked: Iterable[CheckedValue], equations: Sequence[Equation]) -> Iterator[CheckedValue]:
-    """The values, with the results of written computations as these decide; factors that the knowledge lacks go."""
-    for check in checked:
-        start, end = check.value.start, check.value.end
-        item = next((item for item in equations if item.start <= start and end <= item.end), None)
-        if item is None or not isinstance(check.value.content, Measure):
-            yield check
-        elif start < item.result_end and item.result_start < end:
-            if not item.holds:
-                yield CheckedValue(check.value, "contradicted", None, item.says)
-            else:
-                yield check if check.outcome == "supported" else CheckedValue(check.value, "derived", None, item.says)
-        elif check.outcome in ("supported", "derived") or check.value.content.measure != "count":
-            yield check
-
-
-def _check_quotations(response: str, quotations: Sequence[Value], passages: Sequence[str]) -> Iterator[CheckedValue]:
-    """Quotations that the knowledge has, and the changed words of others; the rest may only be mentioned."""
-    for value, quoted in zip(quotations, find_quoted(response, quotations, passages), strict=True):
-        if quoted is None:
-            continue
-        location = Location(quoted.passage, quoted.start, quoted.end, 0)
-        if quoted.changed is None:
-            yield CheckedValue(value, "supported", location)
-        else:
-            start, end = quoted.changed
-            yield CheckedValue(value._replace(start=start, end=end), "contradicted", location)
-
-
-def _list_statements(tokens: Sequence[Token], knowledge: Knowledge) -> list[ReadStatement]:
-    """What the response says of two names, where the knowledge makes such statements too."""
-    if not may_state(tokens):
-        return []
-    names = [name for read, _ in knowledge.statements for name in (read.statement.left, read.statement.right)]
-    return list(read_statements(tokens, find_mentioned(tokens, names)))
-
-
-def _check_statement(ours: ReadStatement, knowledge: Knowledge) -> CheckedValue | None:
-    """The statement as a contradicted value if the knowledge has it with the sides exchanged, else None."""
-    for theirs, location in knowledge.statements:
-        one_event = ours.qualifiers <= theirs.words and theirs.is_single
-        if one_event and exchanges(ours.statement, theirs.statement):
-            together = knowledge.name_together(theirs.statement.left, theirs.statement.right)
-            if together == {location.key}:
-                value = Value("relation", ours.start, ours.end, ours.sentence, ours.statement)
-                return CheckedValue(value, "contradicted", location)
-    return None
 
 
 def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]]]]:

@@ -1,4 +1,4 @@
-"""Fits unsupported spans to what a reader would underline: a value, a noun phrase, a negated or an exchanged word.
+"""Fits unsupported spans to what a reader would underline: a value, a noun phrase, a negated word.
 
 The evidence about single words ends where a model's tokens or a question's span do, so that "7" of "7 pm" is marked,
 or "can" alone. Here a mark that cuts a value is extended to the whole of it, and a negation or an adverb of degree
@@ -23,7 +23,6 @@ from ..text.words import WORD
 from ..values.knowledge import find_values
 from ..values.names import fold_name
 from ..values.numbers import stem
-from ..values.statements import may_state
 from ..values.tokens import NEGATIONS, read_table, tokenize
 
 TELLING = frozenset(
@@ -188,17 +187,7 @@ def _fit(
     amounts: Sequence[tuple[int, int]],
     vague: Set[str],
 ) -> Iterator[UnsupportedSpan]:
-    """A span with whole values and without light words at its ends; the names of an exchange; or nothing."""
-    relation = next((value for value in values if value.kind == "relation" and _overlap(span, value)), None)
-    if relation is not None:
-        sides = {*relation.normalized.split()}
-        run = [
-            word
-            for word in words
-            if _overlap(word, relation) and fold_name(word.text) in sides and not may_state(tokenize(word.text))
-        ]
-        yield from _list_runs(response, span, run)
-        return
+    """A span with whole values and without light words at its ends, or nothing."""
     start, end = span.start, span.end
     for first, last in amounts:
         if first < end and start < last and (last - first) > 1:
@@ -254,7 +243,7 @@ def _split(
 
 def _explain(mark: UnsupportedSpan, contradicted: Sequence[StatedValue]) -> UnsupportedSpan:
     """The mark with what the knowledge says of the value in it: an answer of a model may be of another kind."""
-    value = next((item for item in contradicted if item.kind != "relation" and _overlap(mark, item)), None)
+    value = next((item for item in contradicted if _overlap(mark, item)), None)
     if value is None or not value.knowledge_says or not mark.knowledge_says:
         return mark
     return replace(mark, knowledge_says=value.knowledge_says)
@@ -288,20 +277,6 @@ def _complete(response: str, mark: UnsupportedSpan, words: Sequence[_Word]) -> U
     if index is None or index > BRIDGED or SEPARATOR.search(response, mark.end, following[index].start):
         return mark
     return _cut(response, mark, mark.start, following[index].end)
-
-
-def _list_runs(response: str, span: UnsupportedSpan, words: Sequence[_Word]) -> Iterator[UnsupportedSpan]:
-    """One mark for words with only spaces between them."""
-    start = end = -1
-    for word in words:
-        if end >= 0 and not response[end : word.start].strip():
-            end = word.end
-            continue
-        if end >= 0:
-            yield _cut(response, span, start, end)
-        start, end = word.start, word.end
-    if end >= 0:
-        yield _cut(response, span, start, end)
 
 
 def _bridge(

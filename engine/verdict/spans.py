@@ -234,8 +234,6 @@ VALUE_TYPES: dict[ValueKind, SpanType] = {
     "place": "entity",
     "organisation": "entity",
     "nationality": "entity",
-    "relation": "relation",
-    "quotation": "relation",
 }
 """Types of values; other kinds are numbers."""
 ENTITY_TYPES: dict[str, SpanType] = {

@@ -28,7 +28,6 @@ from groundwire.engine.values.comparing import compare
 from groundwire.engine.values.dates import MONTHS
 from groundwire.engine.values.numbers import stem
 from groundwire.engine.values.records import Date, Measure, Name
-from groundwire.engine.values.roles import belongs
 from groundwire.engine.values.units import UNITS
 
 from ..records import EditSource
@@ -103,8 +102,7 @@ def propose(
     )
     nearest = sources.find_nearest(sentence.text)
     values = list(list_values(score, sentence))
-    exchanged = [value for value in values if value.kind == "relation"]
-    supported = [value for value in values if value.outcome == "supported" and not _overlaps(value, exchanged)]
+    supported = [value for value in values if value.outcome == "supported"]
     proposals = [
         *_propose_values(doubted, values, sources),
         *_propose_answers(doubted, score, sources),
@@ -189,10 +187,31 @@ def _may_replace(doubted: _Doubted, proposal: Proposal, sources: Sources) -> boo
         return False
     if _has_value(doubted.response, theirs, ours):
         return False
-    known_range = (theirs.start + source.start, theirs.end + source.start)
     if isinstance(mine, Date) and _says_otherwise(doubted, ours, source, theirs):
         return False
-    return belongs(doubted.response, (ours.start, ours.end), sources.passages, source.passage, known_range)
+    return _says_alike(doubted.response, ours, sources, source, theirs)
+
+
+def _says_alike(response: str, ours: TypedValue, sources: Sources, source: SourceSentence, theirs: TypedValue) -> bool:
+    """Whether the clauses of two values share more words than the clause of any other value that is like them has.
+
+    If the knowledge has no other, one word of its sentence is enough.
+    """
+    clause = find_clause(response, ours.start, ours.end)
+    heads = list_heads(response[clause.start : ours.start], response[ours.end : clause.end])
+    rivals = [
+        (sentence, part)
+        for sentence in sources.list_sentences()
+        for part in sentence.parts
+        if are_alike(ours, part) and compare(theirs.value.content, part.value.content) == "differs"
+    ]
+    if not rivals:
+        return not heads.isdisjoint(list_heads(source.text))
+    shared = len(heads & list_heads(find_clause(source.text, theirs.start, theirs.end).text))
+    return shared > 0 and all(
+        shared > len(heads & list_heads(find_clause(sentence.text, part.start, part.end).text))
+        for sentence, part in rivals
+    )
 
 
 def _says_otherwise(doubted: _Doubted, ours: TypedValue, source: SourceSentence, theirs: TypedValue) -> bool:
@@ -256,9 +275,6 @@ def _propose_values(doubted: _Doubted, values: Iterable[StatedValue], sources: S
         if value.outcome != "contradicted" or value.evidence is None or source is None:
             continue
         bounds = (value.evidence.start - source.start, value.evidence.end - source.start)
-        if value.kind == "relation":
-            yield _fit(doubted.response, (value.start, value.end), source, bounds, "value", VALUE)
-            continue
         ours, theirs = _choose_part(doubted.parts, value.start, value.end), _choose_part(source.parts, *bounds)
         if ours is None or theirs is None or not are_alike(ours, theirs):
             continue

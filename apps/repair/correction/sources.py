@@ -91,6 +91,10 @@ class Sources:
         counted = [item for item in count_shared_in(self._sentences, text) if item.shared]
         return [self._get(candidate) for candidate in rank_by_overlap(counted)[:NEAREST]]
 
+    def list_sentences(self) -> list[SourceSentence]:
+        """The sentences of the knowledge, up to ``MAX_SENTENCES``."""
+        return [self._get(candidate) for candidate in self._sentences]
+
     def find_around(self, evidence: PassageRange) -> SourceSentence | None:
         """The sentence that has these characters; None if no single one has them, or they are not in the knowledge."""
         if not evidence.start < evidence.end:
