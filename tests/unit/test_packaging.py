@@ -83,6 +83,7 @@ def test_every_package_is_in_one_of_the_wheels() -> None:
     assert {
         "groundwire/py.typed",
         "groundwire/metrics.py",
+        "groundwire/testing.py",
         "groundwire/__main__.py",
         "groundwire/evaluate/report/templates/report.html",
         "groundwire/export/texts.tsv",
