@@ -22,6 +22,7 @@ import typer
 from groundwire.engine import MetricResult, Options, Request
 from groundwire.engine.metrics import METRICS
 from groundwire.engine.schema.explanations import ValuesExplanation
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.evaluate.datasets import read_dataset
 from groundwire.recipes.written.pairs import WrittenPairs
 from groundwire.recipes.written.rows import iterate_rows
@@ -170,7 +171,7 @@ def measure(texts: str, dialogues: list[Dialogue]) -> Row:
 
 def compute(name: str, request: Request) -> MetricResult:
     """The result of a metric without calls, as the scheduler would have it."""
-    steps = METRICS[name].compute(request, Options(), _no_role)
+    steps = METRICS[name].compute(ReadRequest.of(request), Options(), _no_role)
     try:
         while True:
             common.check(not next(steps), f"{name} asks a model.")

@@ -14,12 +14,12 @@ from groundwire.engine.scheduling.jobs import explain_defect
 from groundwire.engine.schema.results import (
     Citation,
     MetricResult,
-    Request,
     Score,
     SentenceVerdict,
     UnsupportedSpan,
     Verdict,
 )
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.sentences import Sentence
 from groundwire.engine.verdict.decision import STOPPED, decide_alone, decide_without_knowledge
 from groundwire.engine.verdict.score import list_citations, mark_spans
@@ -52,7 +52,7 @@ class Check(NamedTuple):
         )
 
 
-def check_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -> Check:
+def check_alone(request: ReadRequest, results: Sequence[MetricResult], plan: Plan) -> Check:
     """What the ``results`` of a response that was scored by itself say about it as a sentence of another.
 
     If one of the metrics was stopped, or a defect ends the fold, the check has no verdict.
@@ -64,14 +64,14 @@ def check_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -
         return Check("failed", verdict)
 
 
-def _fold_alone(request: Request, results: Sequence[MetricResult], plan: Plan) -> Check:
+def _fold_alone(request: ReadRequest, results: Sequence[MetricResult], plan: Plan) -> Check:
     bound = plan.criteria.bind(results)
     if request.knowledge:
-        decided = decide_alone(request.response, bound, plan.criteria)
+        decided = decide_alone(request, bound, plan.criteria)
     else:
-        _, decided = decide_without_knowledge(request.response, bound, plan.criteria)
+        _, decided = decide_without_knowledge(request, bound, plan.criteria)
     worst = min(decided, key=_rank).verdict
-    spans = mark_spans(request.response, request.knowledge, bound, decided)
+    spans = mark_spans(request, bound, decided)
     return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(bound, decided))
 
 

@@ -25,6 +25,7 @@ from groundwire.engine.core.plan import Plan
 from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
 from groundwire.engine.schema.results import MetricResult, Request, Score
 from groundwire.engine.schema.validation import make_response
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.sentences import Sentence, SentenceReader, sentences
 from groundwire.runtime.errors import EngineClosed, InvalidRequest, Overloaded, StreamClosed
 from groundwire.runtime.texts.unread import is_blank
@@ -109,7 +110,7 @@ class StreamCore:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """A stream of the response to ``request``, whose own response does not matter; ``clock`` gives seconds."""
-        self._request = request
+        self._request = ReadRequest.of(request)
         self._plan = plan
         self._policy = policy
         self._start = start
@@ -184,7 +185,7 @@ class StreamCore:
         if self._half:
             self._half = ""
             raise InvalidRequest("The text ended inside a surrogate pair; the half of it is left out.")
-        whole = msgspec.structs.replace(self._request, response=make_response(self.text, self._plan.options))
+        whole = self._request.ask(make_response(self.text, self._plan.options))
         yield from self._check_waiting()
         score = yield from self._score(whole)
         left = sentences(self.text)[self._checked :]
@@ -338,7 +339,7 @@ class StreamCore:
             # An empty turn: only the first sentence answers the last turn of the history.
             answers = not self.text[: held.sentence.start].strip()
             history = self._request.history if answers else (*self._request.history, "")
-            request = msgspec.structs.replace(self._request, response=held.sentence.text, history=history)
+            request = self._request.ask(held.sentence.text, history)
             held.pending = self._start_request(request, self._fed[0][1])
         return held
 
@@ -427,7 +428,7 @@ class StreamCore:
             self._check_open()
             if text is None:
                 return None
-            request = msgspec.structs.replace(self._request, response=make_response(text, self._plan.options))
+            request = self._request.ask(make_response(text, self._plan.options))
             check = yield from self._check(self._start_request(request, since))
             if self._may_leave(check):
                 return text, check

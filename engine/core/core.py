@@ -27,6 +27,7 @@ from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Status, Timings, Verdict
 from ..schema.statistics import EngineStatistics
+from ..text.requests import ReadRequest, read_together
 from ..text.words import words
 from ..verdict.score import build_score
 from .pending import Pending, Procedure
@@ -124,11 +125,11 @@ class Core:
             Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
             EngineClosed: The engine is closed.
         """
-        tasks = [task for request in requests for task in self._make_tasks(request, plan)]
+        tasks = [task for request in read_together(requests) for task in self._make_tasks(request, plan)]
         size = count_tokens(requests, plan)
         return self.run(tasks, plan.options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
 
-    def _make_tasks(self, request: Request, plan: Plan) -> Iterator[Steps[MetricResult]]:
+    def _make_tasks(self, request: ReadRequest, plan: Plan) -> Iterator[Steps[MetricResult]]:
         """The generators of a plan's metrics, in order."""
         options, names = plan.complete, []
         if isinstance(self.runtime, ProcessRuntime):
@@ -205,6 +206,7 @@ class Core:
             size, tasks = count_tokens([request], plan), [_take_result(call, 0)]
             whole = self.run(tasks, plan.options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
             return self.drive(_take_score(request, plan, whole), on_threads=False)
+        request = ReadRequest.of(request)
         job = self.start([request], plan, deadline_ms, is_bulk=is_bulk, is_bounded=is_bounded)
         return self.drive(_fold(request, plan, job), on_threads=False)
 
@@ -212,7 +214,8 @@ class Core:
         self, requests: Sequence[Request], plan: Plan, deadline_ms: float | None = None
     ) -> Pending[tuple[Score, ...]]:
         """Start several requests as one job, which is accepted or refused as a whole; the result is their scores."""
-        return self.drive(_fold_all(requests, plan, self.start(requests, plan, deadline_ms)), on_threads=False)
+        read = read_together(requests)
+        return self.drive(_fold_all(read, plan, self.start(read, plan, deadline_ms)), on_threads=False)
 
     def observe_batches(self, observe: ObserveBatch | None) -> None:
         """Call a function after every batch, on the scheduler's thread; it has to return at once.
@@ -330,7 +333,7 @@ def fold_results(request: Request, results: Sequence[MetricResult], timings: Tim
     its verdict ``unknown``, and the metrics keep their results.
     """
     try:
-        return build_score(request, results, timings, plan.criteria, plan.signature)
+        return build_score(ReadRequest.of(request), results, timings, plan.criteria, plan.signature)
     except Exception as error:
         return make_unscored("failed", explain_defect(FOLD, error).message, plan, results, timings)
 

@@ -15,7 +15,8 @@ from groundwire.runtime.protocol import RoleInfo
 from ..scheduling.steps import Steps
 from ..schema.explanations import Reason, UnsupportedSpan
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
+from ..text.requests import ReadRequest
 
 Group: TypeAlias = Literal["all", "paper", "fast"]
 GROUPS: dict[Group, str] = {
@@ -128,7 +129,7 @@ class Metric:
     """As tables print it."""
     description: str
     """What it measures, in half a sentence without a full stop."""
-    compute: Callable[[Request, Options, RoleInfos], Steps[MetricResult]]
+    compute: Callable[[ReadRequest, Options, RoleInfos], Steps[MetricResult]]
     roles: frozenset[str] = frozenset()
     """Bundle roles it needs."""
     use_spare_time: Callable[[Options], Options] = keep_options

@@ -24,8 +24,9 @@ from groundwire.runtime.models.embedder import best_matches
 from ..scheduling.steps import Steps
 from ..schema.explanations import BertScoreExplanation, MatchedWord
 from ..schema.options import BertScoreOptions, Options
-from ..schema.results import MetricResult, Request
-from ..text.reading import ReadText, join_readings, read_response
+from ..schema.results import MetricResult
+from ..text.reading import ReadText
+from ..text.requests import ReadRequest
 from ..text.words import words
 from .base import Metric, MetricNumber, RoleInfos, within
 from .evidence import open_knowledge
@@ -36,16 +37,16 @@ Triple: TypeAlias = tuple[float, float, float]
 Numbers: TypeAlias = NDArray[np.float32]
 
 
-def bertscore(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def bertscore(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """F1 of greedy matching: a cosine, -1 to 1, or after rescaling 1 for equal texts and about 0 for unrelated ones.
 
     A response without a token that weighs anything has nothing to verify.
     """
     settings = options.bertscore
     baseline = role_info(ROLE).baseline if settings.baseline == "role" else check_baseline(settings)
-    whole = join_readings(request.response, read_response(request.response))
+    whole = request.whole
     response = whole.text.strip()  # as the package does
-    evidence = yield from open_knowledge(request.knowledge)
+    evidence = yield from open_knowledge(request)
     passages = [prepare_text(passage, settings) for passage in evidence.select_all(whole)]
     calls: list[Call] = [Embed(response), *map(Embed, passages)]
     if settings.idf_documents:

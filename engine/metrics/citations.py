@@ -17,7 +17,8 @@ from groundwire.runtime.calls import Classified, Classify, Embed, Embedded
 from ..scheduling.steps import Steps
 from ..schema.explanations import CitationCandidate, CitationsExplanation, CitedSentence, PassageRange
 from ..schema.options import BertScoreOptions, CitationOptions, Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
+from ..text.requests import ReadRequest
 from ..text.retrieval import PassageSentence, content_words
 from ..text.sentences import Sentence, read_sentences
 from ..text.words import WORD, check_words
@@ -52,7 +53,7 @@ class Nearby(NamedTuple):
 
 
 def citations(
-    request: Request, options: Options, role_info: RoleInfos, model: SupportModel = EMBEDDED
+    request: ReadRequest, options: Options, role_info: RoleInfos, model: SupportModel = EMBEDDED
 ) -> Steps[MetricResult]:
     """The share, 0–1, of the response's sentences for which a sentence of the knowledge is cited.
 
@@ -119,7 +120,7 @@ def _weigh_words(content: Set[str], counts: Mapping[str, int]) -> dict[str, floa
 
 
 def _find_nearest(
-    request: Request,
+    request: ReadRequest,
     claims: Sequence[Sentence],
     knowledge_sentences: Sequence[KnowledgeSentence],
     response: Embedded,

@@ -16,9 +16,10 @@ from groundwire.runtime.errors import TooLong, Unreadable
 from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan, VerifiabilityExplanation
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
-from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_answer
-from ..text.sentences import Sentence, sentences
+from ..schema.results import MetricResult
+from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading
+from ..text.requests import ReadRequest
+from ..text.sentences import Sentence
 from ..text.words import find_overlaps
 from .base import Details, Metric, MetricNumber, RoleInfos, within
 
@@ -32,18 +33,18 @@ CODE = "code"
 """The label of code, which no model of verifiability reads."""
 
 
-def find_claims(request: Request, options: Options) -> Steps[tuple[Sentence, ...]]:
+def find_claims(request: ReadRequest, options: Options) -> Steps[tuple[Sentence, ...]]:
     """The sentences that the factual metrics check: all, or with ``Options.claim_filter`` the verifiable ones."""
-    all_sentences = sentences(request.response)
+    all_sentences = request.sentences
     if options.claim_filter == "none":
         return all_sentences
     spans = yield from rate_verifiability(request)
     return tuple(sentence for sentence, span in zip(all_sentences, spans, strict=True) if span.supported >= VERIFIABLE)
 
 
-def rate_verifiability(request: Request) -> Steps[tuple[ClassifiedSpan, ...]]:
+def rate_verifiability(request: ReadRequest) -> Steps[tuple[ClassifiedSpan, ...]]:
     """Whether each sentence of the response can be verified; code states nothing that a model reads."""
-    readings = read_answer(request.response, request.history)
+    readings = request.answer
     prose = [reading for reading in readings if not reading.code]
     answers = yield from ask_in_parts(prose, lambda part: Classify(VERIFIABILITY, (), part.text))
     best = iter([max(of_reading, key=lambda answer: answer.supported or 0.0) for of_reading in answers])
@@ -55,23 +56,17 @@ def rate_verifiability(request: Request) -> Steps[tuple[ClassifiedSpan, ...]]:
     )
 
 
-def read_claims(request: Request, claims: Sequence[Sentence]) -> list[ReadText]:
+def read_claims(request: ReadRequest, claims: Sequence[Sentence]) -> list[ReadText]:
     """What models read of these sentences, one by one; code is left out."""
     wanted = {(claim.start, claim.end) for claim in claims}
-    return [
-        reading
-        for reading in read_answer(request.response, request.history)
-        if (reading.start, reading.end) in wanted and not reading.code
-    ]
+    return [reading for reading in request.answer if (reading.start, reading.end) in wanted and not reading.code]
 
 
-def join_claims(request: Request, claims: Sequence[Sentence]) -> ReadText:
+def join_claims(request: ReadRequest, claims: Sequence[Sentence]) -> ReadText:
     """What models read of these sentences together; the response itself when they are all it has."""
     wanted = {(claim.start, claim.end) for claim in claims}
-    readings = [
-        reading for reading in read_answer(request.response, request.history) if (reading.start, reading.end) in wanted
-    ]
-    return join_readings(request.response, readings)
+    readings = [reading for reading in request.answer if (reading.start, reading.end) in wanted]
+    return request.join(readings)
 
 
 def ask_in_parts(readings: Sequence[ReadText], ask: Callable[[ReadText], Call]) -> Steps[list[list[Any]]]:
@@ -134,7 +129,7 @@ def classified_span(bounds: tuple[int, int], answer: Classified, supported: floa
     return ClassifiedSpan(*bounds, answer.label, answer.probabilities, share or 0.0)
 
 
-def unsupported_span(request: Request, span: ClassifiedSpan, reason: Reason, metric: str) -> UnsupportedSpan:
+def unsupported_span(request: ReadRequest, span: ClassifiedSpan, reason: Reason, metric: str) -> UnsupportedSpan:
     """A classified range as a span of the response that is not supported."""
     return UnsupportedSpan(request.response[span.start : span.end], span.start, span.end, reason, "", metric)
 
@@ -155,7 +150,7 @@ def describe_spans(spans: Iterable[ClassifiedSpan]) -> Details:
     return Details(("characters", "label", "supported"), rows)
 
 
-def verifiability(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def verifiability(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, of the response's most verifiable sentence: below 0.5 there is nothing to check."""
     spans = yield from rate_verifiability(request)
     return MetricResult(

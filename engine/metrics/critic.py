@@ -16,7 +16,8 @@ from groundwire.runtime.triples import SEPARATOR, Triple, linearise
 from ..scheduling.steps import Steps
 from ..schema.explanations import CriticExplanation, UnsupportedSpan
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
+from ..text.requests import ReadRequest
 from ..text.words import flag_tokens
 from .base import Metric, RoleInfos, WordEvidence
 from .mentions import find_mentions
@@ -35,7 +36,7 @@ def critic_call(triples: Sequence[Triple], history: Sequence[str], response: str
     return ClassifyTokens(ROLE, (SEPARATOR.join(filter(None, (linearise(triples), *history[-TURNS:]))),), response)
 
 
-def critic(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def critic(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, that no word of the response is hallucinated; the knowledge as text is not read."""
     if not request.triples:
         return MetricResult(

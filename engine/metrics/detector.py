@@ -7,7 +7,7 @@ mean "consistent", and whether the whole response or each sentence is classified
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 
 from groundwire.runtime.calls import Classify
@@ -15,7 +15,8 @@ from groundwire.runtime.calls import Classify
 from ..scheduling.steps import Steps
 from ..schema.explanations import DetectorExplanation
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
+from ..text.requests import ReadRequest
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, within
 from .claims import (
@@ -33,18 +34,16 @@ from .claims import (
 from .evidence import open_knowledge
 
 PREFIX = "detector."
-KEPT_METRICS = 64
-"""Metrics of detectors that are kept, by their names."""
 
 
-def detector(request: Request, options: Options, role_info: RoleInfos, role: str) -> Steps[MetricResult]:
+def detector(request: ReadRequest, options: Options, role_info: RoleInfos, role: str) -> Steps[MetricResult]:
     """The probability, 0–1, that the response (or its worst sentence) is consistent with the knowledge."""
     settings, info = options.detector, role_info(role)
     unit = settings.unit or info.unit
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify(role)
-    evidence = yield from open_knowledge(request.knowledge, NEAR)
+    evidence = yield from open_knowledge(request, NEAR)
     response = [join_claims(request, claims)._replace(start=claims[0].start, end=claims[-1].end)]
     sentences = read_claims(request, claims) or response
     main = sentences if unit == "sentence" else response
@@ -79,7 +78,6 @@ def is_detector(name: str) -> bool:
     return name.startswith(PREFIX) and len(name) > len(PREFIX) and name != VERIFIABILITY
 
 
-@lru_cache(KEPT_METRICS)
 def detector_metric(role: str) -> Metric:
     """The metric of a detector's role, ``detector.NAME``: every bundle names its own."""
     return Metric(

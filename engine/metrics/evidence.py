@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
-
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange
 from ..text.reading import WINDOW_SIZE, ReadText, cut_reading
+from ..text.requests import ReadRequest
 from ..text.retrieval import FAR, KnowledgeIndex, Reach
 from ..text.sentences import sentences
-
-INDICES = 4
-"""Indices of long knowledge that are kept for the other metrics of the request."""
 
 
 class SelectedKnowledge:
@@ -89,17 +84,12 @@ class SelectedKnowledge:
         )
 
 
-def open_knowledge(knowledge: Sequence[str], reach: Reach = FAR) -> Steps[SelectedKnowledge]:
+def open_knowledge(request: ReadRequest, reach: Reach = FAR) -> Steps[SelectedKnowledge]:
     """The knowledge of a request, indexed if it is longer than what is read whole."""
-    knowledge = tuple(knowledge)
+    knowledge = request.knowledge
     if sum(map(len, knowledge)) <= reach.whole:
         return SelectedKnowledge(knowledge, None, reach)
-    index = _find_index(knowledge)
+    index = request.read_knowledge.index
     for _ in index.read():
         yield []  # others have a turn, and a request that was stopped ends here
     return SelectedKnowledge(knowledge, index, reach)
-
-
-@lru_cache(INDICES)
-def _find_index(knowledge: tuple[str, ...]) -> KnowledgeIndex:
-    return KnowledgeIndex(knowledge)

@@ -13,8 +13,9 @@ from groundwire.runtime.triples import linearise
 from ..scheduling.steps import Steps
 from ..schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSpan
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
 from ..text.normalization import format_document
+from ..text.requests import ReadRequest
 from ..text.words import words
 from .base import Details, Metric, RoleInfos, WordEvidence
 from .claims import find_claims, nothing_to_verify
@@ -25,7 +26,7 @@ SUPPORTED = 0.5
 """A phrase whose answer scores below this is reported as unsupported."""
 
 
-def feqa(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def feqa(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The mean token F1, 0–1, of the knowledge's answers with the phrases that the questions ask for."""
     settings = options.feqa
     decoding = settings.decoding or options.q2.decoding
@@ -56,7 +57,7 @@ def feqa(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metr
     )
 
 
-def select_passages(request: Request) -> tuple[str, ...]:
+def select_passages(request: ReadRequest) -> tuple[str, ...]:
     """What the questions are answered from: for a request with triples, any text that it has as knowledge, and the
     paper's document of history and triples; otherwise its knowledge."""
     if not request.triples:

@@ -17,7 +17,8 @@ from groundwire.runtime.errors import InvalidRequest, TooLong
 
 from ..scheduling.steps import Steps
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
+from ..text.requests import ReadRequest
 from ..text.words import check_words, words
 from .base import Metric, RoleInfos, without_calls
 
@@ -34,7 +35,7 @@ KEPT_LETTERS = 40
 """Letters of such a word at most."""
 
 
-def bleu(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def bleu(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """BLEU of the response with the knowledge as its reference, **0 to 100**, as sacrebleu and the papers print it.
 
     sacrebleu's ``corpus_bleu`` with its defaults; the knowledge is lower-cased, the response is not (authors' code of
@@ -51,7 +52,7 @@ def bleu(request: Request, options: Options, role_info: RoleInfos) -> Steps[Metr
     return without_calls(result)
 
 
-def rouge_l(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def rouge_l(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """F-measure, 0–1, of the longest common subsequence of words, by Google's rouge-score.
 
     Words are runs of the letters a to z and digits, lower-cased and, with ``LexicalOptions.rouge_stemmer``, stemmed. A
@@ -81,7 +82,7 @@ def count_rouge_words(text: str) -> int:
     return sum(1 for _ in _ROUGE_WORD.finditer(text.lower()))
 
 
-def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def meteor(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """METEOR, 0–1, by nltk, over spaCy's English tokens, punctuation included.
 
     Exact words, then stems, then with ``LexicalOptions.meteor_synonyms`` synonyms are matched; without synonyms values
@@ -93,7 +94,7 @@ def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
 
     def result() -> MetricResult:
         check_words((request.response, *request.knowledge), MAX_WORDS, "METEOR")
-        ours = [word.text for word in words(request.response)]
+        ours = [word.text for word in request.words]
         if not ours:
             return _nothing("meteor")
         theirs = [word.text for word in words(reference(request))]
@@ -102,7 +103,7 @@ def meteor(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     return without_calls(result)
 
 
-def reference(request: Request) -> str:
+def reference(request: ReadRequest) -> str:
     """The passages as one text."""
     return " ".join(request.knowledge)
 

@@ -15,8 +15,9 @@ from groundwire.runtime.calls import Classified, Classify
 from ..scheduling.steps import Steps
 from ..schema.explanations import NliExplanation
 from ..schema.options import NliOptions, Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
 from ..text.reading import ReadText
+from ..text.requests import ReadRequest
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, within
 from .claims import (
@@ -37,14 +38,14 @@ LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 """What a label is worth (§5.1 of the paper, and the authors' code)."""
 
 
-def nli(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def nli(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """Classify the response against the knowledge: 0–1, and each sentence for the explanation."""
     settings = options.nli
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify("nli")
     whole = join_claims(request, claims)
-    evidence = yield from open_knowledge(request.knowledge, NEAR)
+    evidence = yield from open_knowledge(request, NEAR)
     parts = read_claims(request, claims) if settings.sentences is not False and settings.direction != "backward" else []
     parts = parts if len(claims) > 1 else []
 

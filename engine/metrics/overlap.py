@@ -12,7 +12,6 @@ import string
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from functools import partial
-from itertools import chain
 from typing import Literal, NamedTuple
 
 from groundwire.runtime.texts.linear_tokenizer import cut_parts
@@ -20,9 +19,9 @@ from groundwire.runtime.texts.linear_tokenizer import cut_parts
 from ..scheduling.steps import Steps
 from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
-from ..text.reading import is_plain, join_readings, read_response
-from ..text.words import SHORT, Word, check_words, find_overlaps, read_words, words
+from ..schema.results import MetricResult
+from ..text.requests import ReadRequest
+from ..text.words import Word, check_words, find_overlaps
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
 
 MAX_WORDS = 250_000
@@ -34,7 +33,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def overlap(
-    request: Request, options: Options, role_info: RoleInfos, name: Literal["overlap", "overlap_precision"]
+    request: ReadRequest, options: Options, role_info: RoleInfos, name: Literal["overlap", "overlap_precision"]
 ) -> Steps[MetricResult]:
     """Bag-of-words F1 of the content words, or the share of the response's that the knowledge has; both 0–1.
 
@@ -46,24 +45,24 @@ def overlap(
     beyond ``MAX_WORDS`` are ``truncated``.
     """
     check_words((request.response, *request.knowledge), MAX_WORDS, "Word overlap")
-    content = [word for word in words(request.response) if word.content]
+    content = list(request.content)
     knowledge_words: list[str] = []
-    for count, word in enumerate(chain.from_iterable(map(find_words, request.knowledge)), 1):
+    for count, word in enumerate(request.read_knowledge.read_words(), 1):
         if word.content:
             knowledge_words.append(word.lower)
         if count % WORDS_AT_ONCE == 0:
             yield []  # others have a turn, and a request that was stopped ends here
-    content = list(leave_marks_out(request.response, content, frozenset(knowledge_words)))
+    content = list(leave_marks_out(request, content, frozenset(knowledge_words)))
     if not content:
         return _nothing(name, "content words (words other than stop words and punctuation)")
     return _compare_content(name, content, knowledge_words)
 
 
-def leave_marks_out(response: str, content: Sequence[Word], knowledge_words: Set[str]) -> Sequence[Word]:
+def leave_marks_out(request: ReadRequest, content: Sequence[Word], knowledge_words: Set[str]) -> Sequence[Word]:
     """The words, except words of code, list markers and link targets that the knowledge lacks."""
-    if is_plain(response):
+    if request.is_plain:
         return content
-    runs = join_readings(response, read_response(response)).runs
+    runs = request.whole.runs
     ranges = [ReadRange(source, source + length) for _, source, length in runs]
     overlaps = find_overlaps([(word.start, word.end) for word in content], sorted(ranges))
     return [word for word, of_word in zip(content, overlaps, strict=True) if of_word or word.lower in knowledge_words]
@@ -76,12 +75,7 @@ class ReadRange(NamedTuple):
     end: int
 
 
-def find_words(passage: str) -> Iterable[Word]:
-    """The words of a passage; the words of a short passage are kept for the other metrics of the request."""
-    return words(passage) if len(passage) <= SHORT else read_words(passage)
-
-
-def unigram_f1(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def unigram_f1(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """Bag-of-words F1, 0–1, of the words that ``split_words`` gives: function words count, articles do not.
 
     A response without words has nothing to verify.

@@ -27,7 +27,8 @@ from groundwire.runtime.texts.unread import is_blank
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, PmiExplanation, PmiToken, UnsupportedSpan
 from ..schema.options import Options, PmiOptions
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
+from ..text.requests import ReadRequest
 from ..text.retrieval import PassageSentence, RelevantSentence, count_shared_words, rank_by_overlap
 from ..text.words import WORD
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence
@@ -47,7 +48,7 @@ class Prompts(NamedTuple):
     """The response."""
 
 
-def pmi(request: Request, options: Options, role_info: RoleInfos, name: Name = "pmi") -> Steps[MetricResult]:
+def pmi(request: ReadRequest, options: Options, role_info: RoleInfos, name: Name = "pmi") -> Steps[MetricResult]:
     """The mean difference of the response's log-probabilities, in nats per token; above 0 the knowledge supports it."""
     settings = options.pmi
     turns = [turn for turn in request.history if not is_blank(turn)] if name == "pmi" else []
@@ -74,7 +75,7 @@ def score_response(prompts: Prompts, document: str) -> Steps[tuple[TextScored, T
 
 
 def score_with_excerpt(
-    request: Request, prompts: Prompts, settings: PmiOptions, error: TooLong
+    request: ReadRequest, prompts: Prompts, settings: PmiOptions, error: TooLong
 ) -> Steps[tuple[tuple[TextScored, TextScored], tuple[PassageRange, ...]]]:
     """``score_response`` with the most relevant sentences that fit the window, and what they leave out.
 
@@ -128,7 +129,7 @@ def fill_prompt(template: str, field: str, value: str) -> str:
 
 def compare_tokens(
     name: Name,
-    request: Request,
+    request: ReadRequest,
     settings: PmiOptions,
     text: str,
     with_document: TextScored,

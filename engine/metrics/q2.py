@@ -30,10 +30,11 @@ from groundwire.runtime.errors import TooLong, Unreadable
 from ..scheduling.steps import Steps
 from ..schema.explanations import Comparison, PassageRange, Q2Explanation, Reason, UnsupportedSpan
 from ..schema.options import Options, Q2Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
 from ..schema.validation import check_spans
 from ..text.normalization import answer_f1, match_answers
-from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, join_readings, read_response
+from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading
+from ..text.requests import ReadRequest
 from ..text.sentences import Sentence
 from .base import Cell, Details, Metric, MetricNumber, RoleInfos, WordEvidence
 from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
@@ -65,14 +66,14 @@ class SpanQuestion(NamedTuple):
 
 
 def q2(
-    request: Request, options: Options, role_info: RoleInfos, name: str = "q2", nli: bool = True
+    request: ReadRequest, options: Options, role_info: RoleInfos, name: str = "q2", nli: bool = True
 ) -> Steps[MetricResult]:
     """Score a request by Q²: the mean over valid questions of how well the knowledge's answers match, 0–1."""
     settings = options.q2
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify(name)
-    evidence = yield from open_knowledge(request.knowledge)
+    evidence = yield from open_knowledge(request)
     spans = yield from find_spans(request, settings.spans, claims)
     contexts, beams = yield from generate_questions(request, spans, settings.decoding)
     questions = yield from ask_response(contexts, spans, beams, settings)
@@ -92,19 +93,19 @@ def q2(
     return replace(result, message=evidence.message, coverage=evidence.share * (result.coverage or 0.0))
 
 
-def select_evidence(request: Request, evidence: SelectedKnowledge, question: SpanQuestion) -> tuple[str, ...]:
+def select_evidence(request: ReadRequest, evidence: SelectedKnowledge, question: SpanQuestion) -> tuple[str, ...]:
     """What a question is answered from: the knowledge, or what of it the question and its span's sentence are about."""
-    readings = read_response(request.response)
+    readings = request.readings
     sentence = next((item for item in readings if item.start <= question.span.start < item.end), readings[0])
     return evidence.select_for(f"{sentence.text}\n{question.text}")
 
 
 def find_spans(
-    request: Request, ranges: Sequence[tuple[int, int]] | None, claims: Sequence[Sentence]
+    request: ReadRequest, ranges: Sequence[tuple[int, int]] | None, claims: Sequence[Sentence]
 ) -> Steps[tuple[TextSpan, ...]]:
     """Named entities and noun phrases of the sentences to check, or the caller's own ranges."""
     if ranges is None:
-        whole = join_readings(request.response, read_response(request.response))
+        whole = request.whole
         (spans,) = yield [FindSpans(whole.text)]
         positions = ((span, whole.locate(span.start, span.end)) for span in spans)
         located = {
@@ -116,13 +117,13 @@ def find_spans(
 
 
 def generate_questions(
-    request: Request, spans: Sequence[TextSpan], decoding: Decoding
+    request: ReadRequest, spans: Sequence[TextSpan], decoding: Decoding
 ) -> Steps[tuple[list[str], list[tuple[GeneratedQuestion, ...]]]]:
     """The context of each span, and its questions, best first.
 
     The context is the response, or the window of its sentences with the span where the model cannot read it at once.
     """
-    whole = join_readings(request.response, read_response(request.response))
+    whole = request.whole
     size: int | None = None
     while True:
         parts = [whole] if size is None else cut_reading(whole, size)

@@ -17,8 +17,9 @@ from groundwire.runtime.errors import TooLong, Unreadable
 from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanation, ReadWindow, UnsupportedSpan
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
-from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts, read_response
+from ..schema.results import MetricResult
+from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts
+from ..text.requests import ReadRequest
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
@@ -59,19 +60,19 @@ class AnswerWindow(NamedTuple):
         return tuple((start, start + len(reading.text)) for start, reading in pairs)[self.first :]
 
 
-def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, that the response is consistent: by its least consistent window."""
     claims = yield from find_claims(request, options)
     if not claims:
         return nothing_to_verify("reader")
-    evidence = yield from open_knowledge(request.knowledge, NEAR)
+    evidence = yield from open_knowledge(request, NEAR)
     readings = read_claims(request, claims) or [join_claims(request, claims)]
     windows, answers = yield from _ask(request, readings, evidence)
     heads = role_info(ROLE).heads
     read = [_describe(window, answer, heads) for window, answer in zip(windows, answers, strict=True)]
     of_code = [
         ClassifiedSpan(reading.start, reading.end, CODE, {CODE: 1.0}, 0.0, 1.0)
-        for reading in read_response(request.response)
+        for reading in request.readings
         if reading.code
     ]
     spans = [span for _, of_window, _ in read for span in of_window]
@@ -92,7 +93,7 @@ def reader(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
 
 
 def _ask(
-    request: Request, readings: Sequence[ReadText], evidence: SelectedKnowledge
+    request: ReadRequest, readings: Sequence[ReadText], evidence: SelectedKnowledge
 ) -> Steps[tuple[list[AnswerWindow], list[AnswerRead]]]:
     """Ask about all windows, and about smaller ones where the model cannot read one."""
     size = WINDOW_SIZE
@@ -174,7 +175,7 @@ def _add_up(by_label: Mapping[str, float], labels: Sequence[str]) -> float:
     return min(1.0, sum(by_label[label] for label in labels))
 
 
-def _list_unsupported(request: Request, explanation: ReaderExplanation) -> Iterator[UnsupportedSpan]:
+def _list_unsupported(request: ReadRequest, explanation: ReaderExplanation) -> Iterator[UnsupportedSpan]:
     """The doubted words of doubted sentences; of a sentence without any, the word that is doubted most."""
     for sentence in explanation.sentences:
         tokens = within(explanation.tokens, sentence.start, sentence.end)

@@ -9,10 +9,10 @@ from groundwire.runtime.calls import ClassifyTokens
 from ..scheduling.steps import Steps
 from ..schema.explanations import FlaggedToken, TokenClassifierExplanation, UnsupportedSpan
 from ..schema.options import Options
-from ..schema.results import MetricResult, Request
+from ..schema.results import MetricResult
 from ..text.reading import ReadText
+from ..text.requests import ReadRequest
 from ..text.retrieval import NEAR
-from ..text.sentences import sentences
 from ..text.words import flag_tokens
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .claims import cut_to_fit, join_claims, least_coverage
@@ -21,10 +21,10 @@ from .evidence import open_knowledge
 ROLE = "token_classifier"
 
 
-def token_classifier(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def token_classifier(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The probability, 0–1, that the least supported token of the response is supported."""
-    evidence = yield from open_knowledge(request.knowledge, NEAR)
-    whole = join_claims(request, sentences(request.response))
+    evidence = yield from open_knowledge(request, NEAR)
+    whole = join_claims(request, request.sentences)
     (answers,) = yield from cut_to_fit(
         [whole], lambda parts: [ClassifyTokens(ROLE, evidence.select(part), part.text) for part in parts]
     )

@@ -15,7 +15,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.sentences import sentences
+from ..text.requests import ReadRequest
 from ..text.words import check_words
 from ..values.comparing import normalize
 from ..values.outcomes import CheckedValue
@@ -35,7 +35,7 @@ FEW_VALUES = 2
 342 of 7,281 wrong and 81 of 5,937 right labelled responses have a contradicted value in a sentence of at most two."""
 
 
-def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def values(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """The share, 0–1, of the response's values that the knowledge supports.
 
     A response that states no value which can be checked has nothing to verify. Of long knowledge with more than
@@ -46,10 +46,10 @@ def values(request: Request, options: Options, role_info: RoleInfos) -> Steps[Me
     try:
         checked = yield from _check(request, request.knowledge)
     except TooLong:
-        selected = yield from open_knowledge(request.knowledge)
+        selected = yield from open_knowledge(request)
         if not selected.is_excerpt:
             raise
-        for sentence in sentences(request.response):
+        for sentence in request.sentences:
             selected.select_for(sentence.text)
             yield []
         parts = selected.ranges

@@ -10,11 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from .sentences import LineReader, MarkdownLine, Sentence, sentences
-from .words import RECENT
 
 WINDOW_SIZE = 128
 """Size of a window in units (``count_pieces``): about 100 words, half of what the embedded models read at once."""
@@ -203,15 +201,15 @@ def read_response(response: str) -> tuple[ReadText, ...]:
     >>> [reading.text for reading in read_response("We open:\\n- on **Monday** at 9\\n- on Friday at 10")]
     ['We open: on Monday at 9', 'We open: on Friday at 10']
     """
-    return _read_recent(response)
+    return read_sentences_of(response, sentences(response))
 
 
-@lru_cache(RECENT)
-def _read_recent(response: str) -> tuple[ReadText, ...]:
+def read_sentences_of(response: str, parts: Sequence[Sentence]) -> tuple[ReadText, ...]:
+    """What models read of some sentences of a response (``read_response``)."""
     lines = list(_read_lines(response))
     starts = [line.start for line in lines]
     readings = []
-    for part in sentences(response):
+    for part in parts:
         first, last = (max(0, bisect_right(starts, offset) - 1) for offset in (part.start, part.end - 1))
         readings.append(_read(response, part, lines, first, last))
     return tuple(readings)
@@ -219,23 +217,25 @@ def _read_recent(response: str) -> tuple[ReadText, ...]:
 
 def is_plain(response: str) -> bool:
     """Whether models read a response as it is."""
-    return all(_is_verbatim(response, reading) for reading in read_response(response))
+    return all(is_verbatim(response, reading) for reading in read_response(response))
 
 
-def _is_verbatim(response: str, reading: ReadText) -> bool:
+def is_verbatim(response: str, reading: ReadText) -> bool:
+    """Whether a part of a response is read as it is."""
     return not reading.code and reading.text == response[reading.start : reading.end]
 
 
-def read_answer(response: str, history: Sequence[str]) -> tuple[ReadText, ...]:
+def follow_question(readings: Sequence[ReadText], history: Sequence[str]) -> tuple[ReadText, ...]:
     """What classifiers read of each sentence of a response: the first one after the question, where it needs it.
 
     A sentence needs it if it has at most ``ELLIPSIS`` words, or one more after a pronoun, yes or no, and the last turn
     of the history asks a question. Longer sentences that begin with a pronoun are not read better after the question.
 
-    >>> [reading.text for reading in read_answer("Yes, until 8. Do come!", ["Is the shop open today?"])]
+    >>> readings = read_response("Yes, until 8. Do come!")
+    >>> [reading.text for reading in follow_question(readings, ["Is the shop open today?"])]
     ['Is the shop open today? Yes, until 8.', 'Do come!']
     """
-    first, *others = read_response(response)
+    first, *others = readings
     if not history or first.code or len(first.text.split()) > ELLIPSIS + bool(_REFERS.match(first.text)):
         return (first, *others)
     questions = [sentence.text for sentence in sentences(history[-1]) if sentence.text.endswith("?")]
@@ -244,9 +244,9 @@ def read_answer(response: str, history: Sequence[str]) -> tuple[ReadText, ...]:
     return (first.follow(questions[-1]), *others)
 
 
-def join_readings(response: str, readings: Sequence[ReadText]) -> ReadText:
-    """The readings as one, without code; the response itself if they are all it has and read as it is."""
-    if len(readings) == len(sentences(response)) and all(_is_verbatim(response, reading) for reading in readings):
+def join_readings(response: str, readings: Sequence[ReadText], count: int) -> ReadText:
+    """The readings as one, without code; the response itself if they are its ``count`` sentences, read as they are."""
+    if len(readings) == count and all(is_verbatim(response, reading) for reading in readings):
         return ReadText(response, 0, len(response), ((0, 0, len(response)),))
     joined = _Text()
     for reading in [reading for reading in readings if not reading.code] or readings:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from .abbreviations import Abbreviation, find_abbreviation, goes_on
-from .words import RECENT, SHORT, read_tokens, settle_tokens
+from .words import read_tokens, settle_tokens
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -129,12 +129,12 @@ def sentences(text: str) -> tuple[Sentence, ...]:
         so
         every response has at least one.
     """
-    return _recent(text) if len(text) <= SHORT else tuple(_read(text))
+    return tuple(_read(text))
 
 
 def read_sentences(text: str) -> Iterator[Sentence]:
     """Yield what ``sentences`` returns, reading a long text as far as somebody asks."""
-    return iter(sentences(text)) if len(text) <= SHORT else _read(text)
+    return _read(text)
 
 
 def _read(text: str) -> Iterator[Sentence]:
@@ -145,11 +145,6 @@ def _read(text: str) -> Iterator[Sentence]:
             yield _strip(text, start, end)
     if not any_word:
         yield _strip(text, 0, len(text))
-
-
-@lru_cache(RECENT)
-def _recent(text: str) -> tuple[Sentence, ...]:
-    return tuple(_read(text))
 
 
 class SentenceReader:

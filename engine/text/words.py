@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from groundwire.runtime.calls import ClassifiedTokens
@@ -43,7 +43,7 @@ def words(text: str) -> tuple[Word, ...]:
     >>> [word.text for word in words("It isn't Dr. Dre's!") if word.content]
     ['Dr.', 'Dre']
     """
-    return _recent(text) if len(text) <= SHORT else _split(text)
+    return tuple(read_words(text))
 
 
 def read_words(text: str) -> Iterator[Word]:
@@ -92,13 +92,9 @@ def check_words(texts: Iterable[str], limit: int, title: str, pattern: re.Patter
 
 _COUNTED = re.compile(r"\w+|[^\w\s]")
 SHORT = 2_000
-"""Longest text, in characters, whose words and sentences are cached for the other metrics of the request."""
+"""Longest text, in characters, that is read in one go."""
 RECENT = 128
-"""Texts in the cache: at most about 15 MB of words."""
-
-
-def _split(text: str) -> tuple[Word, ...]:
-    return tuple(read_words(text))
+"""Texts whose values are kept for the other metrics of a request."""
 
 
 def _make_word(token: Token, offset: int) -> Word | None:
@@ -108,7 +104,6 @@ def _make_word(token: Token, offset: int) -> Word | None:
     return Word(token.text, start, start + len(token), token.lower_, not token.is_stop and not token.is_punct)
 
 
-_recent = lru_cache(RECENT)(_split)
 _lock = threading.Lock()
 
 

@@ -20,8 +20,9 @@ from ..metrics.nli import NLI
 from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, ValuesExplanation
 from ..schema.results import MetricResult, SentenceVerdict, Verdict
+from ..text.requests import ReadRequest
 from ..text.terms import abstains, asserts, states_terms
-from ..text.words import find_overlaps, words
+from ..text.words import find_overlaps
 from ..values.knowledge import find_values
 from ..values.tokens import NEGATIONS, iterate_tokens, tokenize
 from .criteria import Rule
@@ -60,14 +61,12 @@ class VerdictContext:
     rule: Rule
     silent: Verdict
     """The verdict on the text if it states nothing."""
-    response: str = ""
-    """The response that the text is, or is a sentence of."""
+    request: ReadRequest
+    """The request whose response the text is, or is a sentence of."""
     start: int = 0
     """Start of the text in the response, in characters."""
     is_sentence: bool = False
     """Whether the text is a sentence of the response, and not the response itself."""
-    has_knowledge: bool = True
-    """Whether the request has knowledge."""
     results: Sequence[BoundResult] = ()
     """Results of the metrics that the fusion asks for, about the whole response."""
     sentences: tuple[SentenceVerdict, ...] = ()
@@ -116,7 +115,7 @@ def state_nothing(verdict: Verdict, context: VerdictContext) -> Verdict:
 
 def support_nothing(verdict: Verdict, context: VerdictContext) -> Verdict:
     """Call what is stated without knowledge inconsistent."""
-    if context.has_knowledge or verdict.label != "unknown":
+    if context.request.knowledge or verdict.label != "unknown":
         return verdict
     return replace(verdict, label="inconsistent", probability=0.0, message=NO_KNOWLEDGE)
 
@@ -199,7 +198,7 @@ def states_nothing(context: VerdictContext) -> bool:
     """
     text, numbers = context.text, context.numbers
     is_chat = context.rule.is_chat(numbers)
-    if not context.has_knowledge:
+    if not context.request.knowledge:
         is_silent = is_chat or abstains(text)
         return is_silent and not states_terms(text, amounts=bool(find_values(tokenize(text))))
     if not is_chat or (context.is_sentence and find_refutation(numbers) is not None):
@@ -241,7 +240,7 @@ def find_confirmation(context: VerdictContext) -> float:
     spans = [span for metric, result in doubting for span in metric.list_spans(result)]
     doubts = [span for span in spans if span.start < end and start < span.end]
     confirmed = [value for value in _list_supported(values) if start <= value.start < end]
-    disputed, others = _split_doubts(context.response, doubts, confirmed)
+    disputed, others = _split_doubts(context.request, doubts, confirmed)
     return 0.0 if others else CONFIRMED_AND_DISPUTED if disputed else CONFIRMED
 
 
@@ -251,9 +250,9 @@ def _list_supported(result: MetricResult) -> list[StatedValue]:
     return [value for value in result.explanation.values if value.outcome in ("supported", "derived")]
 
 
-def _split_doubts(response: str, doubts: Sequence[HasRange], parts: Sequence[HasRange]) -> tuple[int, int]:
+def _split_doubts(request: ReadRequest, doubts: Sequence[HasRange], parts: Sequence[HasRange]) -> tuple[int, int]:
     """How many content words of ``doubts`` are in ``parts``, and how many are not."""
-    content = [word for word in words(response) if word.content] if doubts else []
+    content = request.content if doubts else ()
     bounds = [(word.start, word.end) for word in content]
     doubted = [bool(spans) for spans in find_overlaps(bounds, doubts)]
     inside = [bool(spans) for spans in find_overlaps(bounds, parts)]

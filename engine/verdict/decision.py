@@ -23,7 +23,8 @@ from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 from ..metrics import bind_results
 from ..metrics.base import BoundResult
 from ..schema.results import MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
-from ..text.sentences import Sentence, sentences
+from ..text.requests import ReadRequest
+from ..text.sentences import Sentence
 from .adjustments import ADJUSTMENTS, NOTHING_STATED, OF_RESPONSES, OF_SENTENCES, VerdictContext, adjust
 from .criteria import BoundFeature, Criteria, Rule, ask_for, bind_criteria
 from .fusion import features, features_of_part, sigmoid
@@ -34,11 +35,11 @@ Decision = tuple[Verdict, tuple[SentenceVerdict, ...]]
 """The verdicts on a response and on its sentences."""
 
 
-def decide_response(response: str, results: Sequence[BoundResult], criteria: Criteria) -> Decision:
+def decide_response(request: ReadRequest, results: Sequence[BoundResult], criteria: Criteria) -> Decision:
     """Decide about a response and its sentences.
 
     Args:
-        response: The text.
+        request: The response and its knowledge.
         results: The results of the metrics of ``criteria``, in their order.
         criteria: The fusion and the threshold.
 
@@ -47,7 +48,7 @@ def decide_response(response: str, results: Sequence[BoundResult], criteria: Cri
     """
     if criteria.rule is None:
         return criteria.basis, ()
-    fused, context = fuse_response(response, results, criteria.rule)
+    fused, context = fuse_response(request, results, criteria.rule)
     verdict = adjust(fused, context, ADJUSTMENTS)
     context = replace_context(context, sentences=_decide_sentences(verdict, context, results))
     verdict = adjust(verdict, context, OF_RESPONSES)
@@ -57,34 +58,38 @@ def decide_response(response: str, results: Sequence[BoundResult], criteria: Cri
     )
 
 
-def decide_alone(text: str, results: Sequence[BoundResult], criteria: Criteria) -> tuple[SentenceVerdict, ...]:
-    """Decide about a text that is a sentence of a longer response, by the results of metrics about it alone.
+def decide_alone(
+    request: ReadRequest, results: Sequence[BoundResult], criteria: Criteria
+) -> tuple[SentenceVerdict, ...]:
+    """Decide about a response that is a sentence of a longer one, by the results of metrics about it alone.
 
     The verdicts equal its verdicts in the response, where the metrics' numbers about a sentence do not depend on the
     others.
 
     Args:
-        text: The sentence.
+        request: The sentence as a response, and its knowledge.
         results: The results of the metrics of ``criteria`` about it.
         criteria: The fusion and the threshold.
 
     Returns:
         One sentence as a rule, and several where the text by itself is split otherwise.
     """
-    rule, basis, parts = criteria.rule, criteria.basis, sentences(text)
+    rule, basis, parts = criteria.rule, criteria.basis, request.sentences
     if rule is None or basis.threshold is None:
         return tuple(SentenceVerdict(*sentence, basis) for sentence in parts)
-    context = VerdictContext(text, {}, rule, basis, text, results=[results[index] for index in rule.read])
+    context = VerdictContext(
+        request.response, {}, rule, basis, request, results=[results[index] for index in rule.read]
+    )
     return tuple(_decide_sentence(sentence, basis, context, results) for sentence in parts)
 
 
-def decide_without_knowledge(response: str, results: Sequence[BoundResult], criteria: Criteria) -> Decision:
+def decide_without_knowledge(request: ReadRequest, results: Sequence[BoundResult], criteria: Criteria) -> Decision:
     """Decide about a response without knowledge, and about its sentences.
 
     A sentence that states nothing, an abstention above all, is ``unverifiable``; nothing supports any other.
 
     Args:
-        response: The text.
+        request: The response.
         results: The results of the metrics of ``criteria``; those that compare have none.
         criteria: The fusion and the threshold.
 
@@ -96,9 +101,9 @@ def decide_without_knowledge(response: str, results: Sequence[BoundResult], crit
         return basis, ()
     silent = replace(basis, label="unverifiable", message=NOTHING_STATED)
     decided = []
-    for sentence in sentences(response):
+    for sentence in request.sentences:
         numbers = features_of_part(results, sentence.start, sentence.end)
-        context = VerdictContext(sentence.text, numbers, rule, silent, response, sentence.start, has_knowledge=False)
+        context = VerdictContext(sentence.text, numbers, rule, silent, request, sentence.start)
         decided.append(SentenceVerdict(*sentence, adjust(basis, context, ADJUSTMENTS)))
     worst = min(decided, key=lambda part: part.verdict.label != "inconsistent")
     return worst.verdict, tuple(decided)
@@ -125,16 +130,17 @@ def decide_again(
     """
     bound = bind_results(results)
     criteria = bind_criteria([metric for metric, _ in bound], calibration, profile, max_false_positive_rate)
-    return decide_response(response, bound, criteria)
+    # The knowledge says only that there is some.
+    return decide_response(ReadRequest(response, ("",)), bound, criteria)
 
 
-def fuse_response(response: str, results: Sequence[BoundResult], rule: Rule) -> tuple[Verdict, VerdictContext]:
+def fuse_response(request: ReadRequest, results: Sequence[BoundResult], rule: Rule) -> tuple[Verdict, VerdictContext]:
     """Return what the fusion says of a response, and what the verdict is adjusted by."""
     numbers = features(results)
     fused = fuse(numbers, results, rule)
     silent = replace(fused, label="unverifiable", message=NOTHING_STATED) if fused.probability is not None else fused
     return fused, VerdictContext(
-        response, numbers, rule, silent, response, results=[results[index] for index in rule.read]
+        request.response, numbers, rule, silent, request, results=[results[index] for index in rule.read]
     )
 
 
@@ -221,7 +227,7 @@ def _decide_sentences(
     """The sentences of a response with their verdicts; none when the verdict on all its numbers is unknown."""
     if whole.label == "unknown":
         return ()
-    parts = sentences(context.response)
+    parts = context.request.sentences
     if len(parts) == 1:
         return (SentenceVerdict(*parts[0], whole),)
     return tuple(_decide_sentence(sentence, whole, context, results) for sentence in parts)
@@ -234,7 +240,7 @@ def _decide_sentence(
     numbers = features_of_part(results, start, end, in_response=rule.weights.reads_in_response)
     fused, silent = fuse_sentence(numbers, rule, whole)
     about = VerdictContext(
-        text, numbers, rule, silent, context.response, start, is_sentence=True, results=context.results
+        text, numbers, rule, silent, context.request, start, is_sentence=True, results=context.results
     )
     return SentenceVerdict(text, start, end, adjust(fused, about, ADJUSTMENTS))
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..metrics.base import BoundResult
 from ..schema.explanations import Reason, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..text.normalization import FUNCTION_WORDS
-from ..text.sentences import sentences
+from ..text.requests import ReadRequest
 from ..text.words import WORD
 from ..values.knowledge import find_values
 from ..values.names import fold_name
@@ -81,15 +81,15 @@ def is_negation(word: str) -> bool:
 
 
 def fit_marks(
-    response: str, spans: Sequence[UnsupportedSpan], results: Sequence[BoundResult], knowledge: Sequence[str] = ()
+    request: ReadRequest, spans: Sequence[UnsupportedSpan], results: Sequence[BoundResult]
 ) -> tuple[UnsupportedSpan, ...]:
     """The spans of a response, fitted; disjoint and in order.
 
     Args:
-        response: The text that is marked.
+        request: The response that is marked, and the knowledge: words that it denies are marked where the response
+            affirms them.
         spans: What ``fuse_spans`` finds in the sentences that are doubted.
         results: The results of all metrics.
-        knowledge: The passages; words that they deny are marked where the response affirms them.
 
     Returns:
         The marks.
@@ -103,11 +103,11 @@ def fit_marks(
         for value in result.explanation.values
     ]
     vague = {metric.name for metric, _ in results if metric.precision == 0}  # evidence about whole sentences
-    read = [_list_words(text) for text in knowledge]
+    response, read = request.response, [_list_words(text) for text in request.knowledge]
     known_stems = {stem(fold_name(text)) for text in {word.text for words in read for word in words}}
     denied = _list_denied(read)
     fitted: list[UnsupportedSpan] = []
-    for sentence in sentences(response):
+    for sentence in request.sentences:
         inside = [
             _end_with(response, span, sentence.end) for span in spans if sentence.start <= span.start < sentence.end
         ]

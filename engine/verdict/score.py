@@ -9,6 +9,7 @@ from groundwire.runtime.texts.unread import looks_foreign
 from ..metrics.base import BoundResult
 from ..schema.explanations import CitationsExplanation, PassageRange
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
+from ..text.requests import ReadRequest
 from .criteria import Criteria
 from .decision import add_spans, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import decide_metrics
@@ -57,7 +58,7 @@ FOREIGN = (
 
 
 def build_score(
-    request: Request, results: Sequence[MetricResult], timings: Timings, criteria: Criteria, signature: str
+    request: ReadRequest, results: Sequence[MetricResult], timings: Timings, criteria: Criteria, signature: str
 ) -> Score:
     """Fold the results of metrics into a score: the first gives value and status, all together verdicts and words.
 
@@ -73,8 +74,8 @@ def build_score(
     bound = decide_metrics(criteria.bind(results), criteria.scales)
     first = bound[0].result
     decide = decide_response if request.knowledge else decide_without_knowledge
-    verdict, decided = decide(request.response, bound, criteria)
-    spans = mark_spans(request.response, request.knowledge, bound, decided)
+    verdict, decided = decide(request, bound, criteria)
+    spans = mark_spans(request, bound, decided)
     coverages = [result.coverage for result in results if result.coverage is not None]
     return Score(
         status=first.status,
@@ -93,15 +94,15 @@ def build_score(
 
 
 def mark_spans(
-    text: str, knowledge: Sequence[str], results: Sequence[BoundResult], decided: Sequence[SentenceVerdict]
+    request: ReadRequest, results: Sequence[BoundResult], decided: Sequence[SentenceVerdict]
 ) -> tuple[UnsupportedSpan, ...]:
-    """The unsupported words of a text by the evidence of its results, in the sentences that are doubted."""
-    if not knowledge:
+    """The unsupported words of a response by the evidence of its results, in the sentences that are doubted."""
+    if not request.knowledge:
         doubted = [part for part in decided if part.verdict.label == "inconsistent"]
         silent = [UnsupportedSpan(part.text, part.start, part.end, "no_answer") for part in doubted]
-        return type_spans(text, silent, results)
-    spans = keep_doubted(fuse_spans(text, results), decided)
-    return type_spans(text, fit_marks(text, spans, results, knowledge), results)
+        return type_spans(request.response, silent, results)
+    spans = keep_doubted(fuse_spans(request, results), decided)
+    return type_spans(request.response, fit_marks(request, spans, results), results)
 
 
 MAX_LANGUAGE_TEXTS = 1_000

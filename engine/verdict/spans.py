@@ -38,6 +38,7 @@ from ..schema.explanations import (
     VerifiabilityExplanation,
 )
 from ..schema.results import MetricResult
+from ..text.requests import ReadRequest
 from ..text.words import WORD, find_overlaps, words
 from ..values.knowledge import find_values
 from ..values.tokens import NEGATIONS, read_table, tokenize
@@ -105,8 +106,9 @@ class MarkedWord(NamedTuple):
         return max((item.precision for item in self.evidence), default=0)
 
 
-def fuse_spans(response: str, results: Iterable[BoundResult]) -> tuple[UnsupportedSpan, ...]:
-    """Disjoint ranges of ``response``, in order, each with its strongest evidence and the metrics that agree."""
+def fuse_spans(request: ReadRequest, results: Iterable[BoundResult]) -> tuple[UnsupportedSpan, ...]:
+    """Disjoint ranges of the response, in order, each with its strongest evidence and the metrics that agree."""
+    response = request.response
     scored = [bound for bound in results if bound.result.status == "scored"]
     alone = len({metric.family for metric, _ in scored}) == 1
     evidence = sorted(
@@ -115,7 +117,7 @@ def fuse_spans(response: str, results: Iterable[BoundResult]) -> tuple[Unsupport
     )
     if not evidence:
         return ()
-    marked_words = _mark_words(response, evidence)
+    marked_words = _mark_words(request, evidence)
     marked = [word for word in marked_words if word.evidence and (alone or word.marked)]
     more_precise = [[word.start for word in marked if word.precision > level] for level in range(3)]
     remaining = [word for word in marked if not _has_neighbour(word, more_precise[word.precision])]
@@ -150,9 +152,9 @@ def _says_something(text: str) -> bool:
     return any(word.lower() not in SILENT for word in WORD.findall(text))
 
 
-def _mark_words(response: str, evidence: Sequence[Evidence]) -> list[MarkedWord]:
-    bounds = [match.span() for match in WORD.finditer(response)]
-    content = find_overlaps(bounds, [word for word in words(response) if word.content])
+def _mark_words(request: ReadRequest, evidence: Sequence[Evidence]) -> list[MarkedWord]:
+    bounds = [match.span() for match in WORD.finditer(request.response)]
+    content = find_overlaps(bounds, request.content)
     return [
         MarkedWord(start, end, bool(content_words), tuple(about_word))
         for (start, end), content_words, about_word in zip(

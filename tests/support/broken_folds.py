@@ -24,11 +24,11 @@ def build(request: Any, *others: Any) -> Score:
     return build_score(request, *others)
 
 
-def decide(response: str, *others: Any) -> Any:
+def decide(request: Any, *others: Any) -> Any:
     """As ``decide_alone``; a sentence that is ``BROKEN`` raises IndexError."""
-    if BROKEN in response:
+    if BROKEN in request.response:
         return [][0]
-    return decide_alone(response, *others)
+    return decide_alone(request, *others)
 
 
 def break_folds(patch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from groundwire.engine import MetricResult, Request, Score, Verdict
 from groundwire.engine.metrics import bind_results
 from groundwire.engine.metrics.base import BoundResult
 from groundwire.engine.schema.results import Timings
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.verdict.criteria import bind_criteria
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.score import build_score
@@ -33,4 +34,4 @@ def fold(request: Request, results: Iterable[MetricResult], calibration: Calibra
     """The score of a request with these results."""
     results = list(results)
     criteria = bind_criteria([metric for metric, _ in bind(results)], calibration, "balanced")
-    return build_score(request, results, Timings(0.0, {}), criteria, "signature")
+    return build_score(ReadRequest.of(request), results, Timings(0.0, {}), criteria, "signature")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from groundwire.engine.api import Engine
 from groundwire.engine.core.core import add_timings, fold_outcomes, fold_results
@@ -21,6 +21,7 @@ from groundwire.engine.schema.base import Count, Record, check_record
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request, Score, Timings, UnsupportedSpan
 from groundwire.engine.schema.validation import make_request
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.sentences import Sentence
 from groundwire.engine.verdict.decision import STOPPED
 from groundwire.engine.verdict.fusion import name_metric
@@ -130,10 +131,10 @@ class Corrector:
     ) -> Pending[Correction]:
         plan = self._core.plan(metrics, scoring)
         settings = CorrectOptions() if options is None else check_record(options, CorrectOptions)
-        request = make_request(response, knowledge, history, plan.options)
+        request = ReadRequest.of(make_request(response, knowledge, history, plan.options))
         return self._core.drive(self._correct(request, plan, settings))
 
-    def _correct(self, request: Request, plan: Plan, settings: CorrectOptions) -> Procedure[Correction]:
+    def _correct(self, request: ReadRequest, plan: Plan, settings: CorrectOptions) -> Procedure[Correction]:
         finished = yield self._core.start([request], plan)
         before = fold_outcomes(request, finished.outcomes, finished.timings, plan)
         work = Work(request, before, before.timings, f"{plan.signature}|correct:{_format(settings)}")
@@ -156,7 +157,7 @@ class Corrector:
 
     def _check(self, drafts: Sequence[Draft], work: Work, plan: Plan) -> Procedure[tuple[list[ScoredDraft], Work]]:
         """The drafts with their scores, and the work with the time that these took."""
-        requests = [replace(work.request, response=draft.response) for draft in drafts]
+        requests = [work.request.ask(draft.response) for draft in drafts]
         deadline_ms = plan.options.deadline_ms
         left_ms = None if deadline_ms is None else max(0.0, deadline_ms - work.timings.total_ms)
         finished: Finished[MetricResult] = yield self._core.start(requests, plan, left_ms, is_bounded=False)
@@ -182,7 +183,7 @@ class Corrector:
 class Work(NamedTuple):
     """What is known about a response that is corrected."""
 
-    request: Request
+    request: ReadRequest
     before: Score
     timings: Timings
     """Timings of all jobs so far."""

@@ -13,6 +13,7 @@ from groundwire.engine import MetricResult, Verdict
 from groundwire.engine.metrics import METRICS
 from groundwire.engine.schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from groundwire.engine.schema.results import SentenceVerdict
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.verdict.adjustments import (
     ADJUSTMENTS,
     NO_KNOWLEDGE,
@@ -56,6 +57,7 @@ def make_rule(*, whole: bool = False) -> Rule:
     return rule
 
 
+NOTHING_KNOWN = {"request": ReadRequest("x", ())}
 RULE, WHOLE_RULE = make_rule(), make_rule(whole=True)
 SILENT = Verdict("unverifiable", message=NOTHING_STATED)
 
@@ -67,7 +69,9 @@ def scored(probability: float | None, label: Any = None, **more: Any) -> Verdict
 
 
 def about(text: str = "It is so.", **more: Any) -> VerdictContext:
-    return VerdictContext(text, **{"numbers": {}, "rule": RULE, "silent": SILENT, "response": text, **more})
+    return VerdictContext(
+        text, **{"numbers": {}, "rule": RULE, "silent": SILENT, "request": ReadRequest(text, ("x",)), **more}
+    )
 
 
 def split(*verdicts: Verdict) -> tuple[SentenceVerdict, ...]:
@@ -103,9 +107,9 @@ def test_an_adjustment_with_nothing_to_say_leaves_the_verdict(adjustment: Any) -
         ("Ann, I think.", {"verifiability": 0.1, "values.disproved": 1.0}, {"is_sentence": True}, False),
         ("Ann, I think.", {"verifiability": 0.1, "values.disproved": 1.0}, {}, True),
         # Without knowledge, an abstention states nothing either, and values are read from the text.
-        ("I don't know.", {"verifiability": 0.9}, {"has_knowledge": False}, True),
+        ("I don't know.", {"verifiability": 0.9}, NOTHING_KNOWN, True),
         ("I don't know.", {"verifiability": 0.9}, {}, False),
-        ("It costs £5.", {"verifiability": 0.1}, {"has_knowledge": False}, False),
+        ("It costs £5.", {"verifiability": 0.1}, NOTHING_KNOWN, False),
     ],
 )
 def test_a_text_that_states_nothing_is_unverifiable(text: str, numbers: Any, more: Any, is_silent: bool) -> None:
@@ -124,7 +128,7 @@ def test_a_text_that_states_nothing_is_unverifiable(text: str, numbers: Any, mor
 def test_without_knowledge_nothing_supports_what_is_stated(
     verdict: Verdict, has_knowledge: bool, expected: Verdict
 ) -> None:
-    assert support_nothing(verdict, about(has_knowledge=has_knowledge)) == expected
+    assert support_nothing(verdict, about(request=ReadRequest("x", ("x",) if has_knowledge else ()))) == expected
 
 
 TEXT = "It is 20 m tall, and it was not sold."

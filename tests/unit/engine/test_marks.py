@@ -8,6 +8,7 @@ import pytest
 
 from groundwire.engine import MetricResult, UnsupportedSpan
 from groundwire.engine.schema.explanations import StatedValue, ValuesExplanation
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.verdict.marks import LIGHT, fit_marks, is_negation
 from tests.support.verdicts import bind
 
@@ -24,7 +25,7 @@ def fit(response: str, texts: list[str], knowledge: str = "", values: tuple[Stat
         MetricResult("token_classifier", "scored", 0.1),
         MetricResult("values", "scored", 0.1, explanation=ValuesExplanation(values)),
     ]
-    marks = fit_marks(response, spans, bind(results), [knowledge] if knowledge else [])
+    marks = fit_marks(ReadRequest(response, (knowledge,) if knowledge else ()), spans, bind(results))
     assert all(response[mark.start : mark.end] == mark.text for mark in marks)
     return [mark.text for mark in marks]
 
@@ -97,7 +98,7 @@ def test_words_one_by_one_are_divided_by_commas() -> None:
     response = "The jacket, provided it is new."
     spans = [UnsupportedSpan("jacket, provided", 4, 20, "not_in_knowledge", "", "overlap")]
     results = [MetricResult("overlap", "scored", 0.1), MetricResult("token_classifier", "scored", 0.1)]
-    assert [mark.text for mark in fit_marks(response, spans, bind(results))] == ["jacket", "provided"]
+    assert [mark.text for mark in fit_marks(ReadRequest(response, ()), spans, bind(results))] == ["jacket", "provided"]
 
 
 def test_a_supported_value_is_marked_only_where_nothing_else_is() -> None:
@@ -115,7 +116,7 @@ def test_a_mark_says_what_the_knowledge_has_of_its_value() -> None:
         MetricResult("q2", "scored", 0.1),
         MetricResult("values", "scored", 0.1, explanation=ValuesExplanation((value,))),
     ]
-    (mark,) = fit_marks(response, [span], bind(results))
+    (mark,) = fit_marks(ReadRequest(response, ()), [span], bind(results))
     assert (mark.text, mark.knowledge_says) == ("American", "French")
 
 
@@ -127,7 +128,7 @@ def test_an_invented_sentence_is_one_mark() -> None:
 def test_the_spans_of_a_metric_that_is_asked_alone_stay() -> None:
     span = UnsupportedSpan("can", 4, 7, "detected", "", "token_classifier")
     result = MetricResult("token_classifier", "scored", 0.1)
-    assert fit_marks("You can go.", [span], bind([result])) == (span,)
+    assert fit_marks(ReadRequest("You can go.", ()), [span], bind([result])) == (span,)
 
 
 def test_negations_are_no_light_words() -> None:
@@ -139,7 +140,7 @@ def test_a_comma_inside_a_value_divides_no_mark() -> None:
     start, end = response.index("on"), response.index(" in")
     span = UnsupportedSpan(response[start:end], start, end, "not_in_knowledge", "", "overlap_precision")
     results = [MetricResult(name, "scored", 0.1) for name in ("overlap_precision", "token_classifier")]
-    assert [mark.text for mark in fit_marks(response, [span], bind(results))] == ["March 12, 2020"]
+    assert [mark.text for mark in fit_marks(ReadRequest(response, ()), [span], bind(results))] == ["March 12, 2020"]
 
 
 def test_marks_that_cover_nearly_all_of_a_sentence_become_one() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, Request
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.terms import is_small_talk
 from groundwire.engine.verdict.adjustments import NO_KNOWLEDGE
 from groundwire.engine.verdict.criteria import bind_criteria
@@ -69,7 +70,9 @@ def test_triples_are_knowledge(engine: Engine) -> None:
 
 
 def test_without_a_calibration_there_is_no_verdict() -> None:
-    verdict, parts = decide_without_knowledge("Honey is sweet.", (), bind_criteria([], None, "balanced"))
+    verdict, parts = decide_without_knowledge(
+        ReadRequest("Honey is sweet.", ()), (), bind_criteria([], None, "balanced")
+    )
     assert (verdict.label, verdict.probability, parts) == ("unknown", None, ())
 
 

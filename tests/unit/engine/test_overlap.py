@@ -13,7 +13,7 @@ from groundwire.engine import Engine, MetricResult, Options, Score
 from groundwire.engine.metrics import METRICS, overlap
 from groundwire.engine.metrics.overlap import split_words
 from groundwire.engine.schema.explanations import OverlapExplanation
-from groundwire.engine.schema.results import Request
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
@@ -205,7 +205,7 @@ def test_long_knowledge_is_read_in_steps_between_which_a_request_may_be_stopped(
     monkeypatch.setattr(overlap, "WORDS_AT_ONCE", 1_000)
 
     def count_rounds(*knowledge: str) -> tuple[int, MetricResult]:
-        steps = METRICS[name].compute(Request(RESPONSE, knowledge), Options(), lambda role: RoleInfo())
+        steps = METRICS[name].compute(ReadRequest(RESPONSE, knowledge), Options(), lambda role: RoleInfo())
         rounds = 0
         while True:
             try:

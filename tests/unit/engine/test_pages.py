@@ -9,7 +9,7 @@ import pytest
 from groundwire.engine.metrics.values import METRICS
 from groundwire.engine.schema.explanations import StatedValue, ValuesExplanation
 from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Request
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.values.support import check_values
 
 DELIVERY = (
@@ -82,7 +82,7 @@ ANSWERS = [
 
 def check(response: str, knowledge: tuple[str, ...]) -> dict[str, str]:
     """The contradicted values of a response, each with what the knowledge says."""
-    steps = METRICS[0].compute(Request(response, knowledge), Options(), lambda role: pytest.fail(role))
+    steps = METRICS[0].compute(ReadRequest(response, knowledge), Options(), lambda role: pytest.fail(role))
     try:
         while True:
             next(steps)

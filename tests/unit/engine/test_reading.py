@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Engine, Score
 from groundwire.engine.schema.validation import format_record
-from groundwire.engine.text.reading import count_pieces, cut_reading, join_readings, read_answer, read_response
+from groundwire.engine.text.reading import count_pieces, cut_reading, follow_question, join_readings, read_response
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.text.sentences import SentenceReader, sentences
 from groundwire.runtime.calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
@@ -57,7 +58,7 @@ def test_code_is_not_read_but_prose_between_fences_is() -> None:
     ]
     hidden = read_response("```\nThe tower has a height of 500 metres.\n```")
     assert [(item.text, item.code) for item in hidden] == [("The tower has a height of 500 metres.", False)]
-    assert "print(" not in join_readings(CODE, read_response(CODE)).text
+    assert "print(" not in ReadRequest(CODE, ()).whole.text
 
 
 MARKED = st.lists(
@@ -76,7 +77,7 @@ MARKED = st.lists(
 def test_every_character_that_is_read_is_one_of_the_response(response: str) -> None:
     readings = read_response(response)
     assert [(item.start, item.end) for item in readings] == [(part.start, part.end) for part in sentences(response)]
-    joined = join_readings(response, readings)
+    joined = join_readings(response, readings, len(readings))
     for reading in (*readings, joined, *cut_reading(joined, 8)):
         for index, character in enumerate(reading.text):
             position = reading.locate(index, index + 1)
@@ -101,13 +102,13 @@ LIST_ITEM = re.compile(r" *3+\. ")
 
 @given(PLAIN.filter(lambda text: any(map(str.isalnum, text)) and not LIST_ITEM.match(text)))
 def test_plain_text_is_read_as_it_is(response: str) -> None:
-    whole = join_readings(response, read_response(response))
+    whole = ReadRequest(response, ()).whole
     assert (whole.text, whole.start, whole.end) == (response, 0, len(response))
 
 
 def test_windows_of_a_reading_are_its_sentences() -> None:
     response = "The Rhine is long, and it is old. " * 40
-    windows = cut_reading(join_readings(response, read_response(response)), 64)
+    windows = cut_reading(ReadRequest(response, ()).whole, 64)
     assert " ".join(window.text for window in windows) == response.strip()
     assert all(count_pieces(window.text) <= 64 for window in windows)
     assert all(response[window.start : window.end] == window.text for window in windows)
@@ -127,10 +128,10 @@ def test_windows_of_a_reading_are_its_sentences() -> None:
     ],
 )
 def test_the_question_is_read_before_an_answer_that_needs_it(response: str, turn: str, first: str) -> None:
-    reading = read_answer(response, [turn])[0]
+    reading = follow_question(read_response(response), [turn])[0]
     assert reading.text == first
     assert reading.locate(len(first) - 3, len(first)) == (len(response) - 3, len(response))
-    assert read_answer(response, [])[0].text == response
+    assert follow_question(read_response(response), [])[0].text == response
 
 
 def test_tool_results_are_lines_of_keys_and_values() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import MetricResult, UnsupportedSpan
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.words import words
 from groundwire.engine.verdict.spans import fuse_spans
 from tests.reference import span_fusion as reference
@@ -109,22 +110,24 @@ FIRST = "Elvis sang in “Paris, Texas” for $5,000."
     ],
 )
 def test_evidence_adds_up_word_by_word(results: list[MetricResult], expected: list[Any]) -> None:
-    assert [(span.text, span.reason, span.metrics) for span in fuse_spans(RESPONSE, bind(results))] == expected
+    assert [
+        (span.text, span.reason, span.metrics) for span in fuse_spans(ReadRequest(RESPONSE, ()), bind(results))
+    ] == expected
 
 
 def test_a_mark_has_what_weaker_evidence_about_the_same_words_says_of_the_knowledge() -> None:
     start = RESPONSE.index("$5,000")
     absent = UnsupportedSpan("$5,000", start, start + 6, "not_in_knowledge", "$4,000", "values")
     values = MetricResult("values", "scored", 0.5, unsupported=(absent,))
-    (mark,) = fuse_spans(RESPONSE, bind([make_result("q2", ("$5,000", "no_answer")), values]))
+    (mark,) = fuse_spans(ReadRequest(RESPONSE, ()), bind([make_result("q2", ("$5,000", "no_answer")), values]))
     assert (mark.reason, mark.metric, mark.knowledge_says) == ("no_answer", "q2", "$4,000")
-    (longer,) = fuse_spans(RESPONSE, bind([make_result("q2", ("for $5,000", "no_answer")), values]))
+    (longer,) = fuse_spans(ReadRequest(RESPONSE, ()), bind([make_result("q2", ("for $5,000", "no_answer")), values]))
     assert (longer.text, longer.knowledge_says) == ("for $5,000", "")
 
 
 def test_the_spans_of_a_failed_metric_are_ignored() -> None:
     failed = MetricResult("q2", "failed", message="x", unsupported=make_result("q2", ("20", "no_answer")).unsupported)
-    assert fuse_spans(RESPONSE, bind([failed])) == ()
+    assert fuse_spans(ReadRequest(RESPONSE, ()), bind([failed])) == ()
 
 
 METRICS = ("q2", "nli", "detector.x", "pmi", "feqa", "token_classifier")
@@ -140,7 +143,7 @@ def test_fused_spans_of_any_text_are_disjoint_ordered_and_inside_it(text: str, d
         reason: Any = REASONS.get(metric, "not_entailed")
         spans = tuple(UnsupportedSpan(text[a:b], a, b, reason, "", metric) for a, b in ranges if a < b)
         results.append(MetricResult(metric, "scored", 0.5, unsupported=spans))
-    fused = fuse_spans(text, bind(results))
+    fused = fuse_spans(ReadRequest(text, ()), bind(results))
     assert all(text[span.start : span.end] == span.text and span.text for span in fused)
     assert all(span.end <= following.start for span, following in pairwise(fused))
     assert all(span.metrics and span.metric in span.metrics for span in fused)
@@ -159,7 +162,7 @@ def test_fused_spans_are_those_of_the_reference(data: st.DataObject) -> None:
             for a, b in map(sorted, ranges)
         )
         results.append(MetricResult(metric, "scored", 0.5, unsupported=spans))
-    assert fuse_spans(text, bind(results)) == reference.fuse_spans(text, results)
+    assert fuse_spans(ReadRequest(text, ()), bind(results)) == reference.fuse_spans(text, results)
 
 
 def test_the_work_grows_linearly_with_words_and_evidence() -> None:
@@ -184,6 +187,6 @@ def test_the_work_grows_linearly_with_words_and_evidence() -> None:
             for metric in ("nli", "detector.x")
         ]
         words(text)  # the tokenizer has tests of its own
-        return count_steps(lambda: fuse_spans(text, bind(results)))
+        return count_steps(lambda: fuse_spans(ReadRequest(text, ()), bind(results)))
 
     assert count(40) < 2.5 * count(20)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Engine
 from groundwire.engine.text.sentences import sentences
-from groundwire.engine.text.words import SHORT, _recent, _tokenizer, words
+from groundwire.engine.text.words import SHORT, _tokenizer, words
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.texts.linear_tokenizer import LONGEST_CHUNK
 from tests.support.texts import TEXT, unlike_characters
@@ -28,7 +28,7 @@ def test_words_equal_those_of_spacy() -> None:
         assert [(word.text, word.start, word.lower, word.content) for word in words(text)] == expected
 
 
-@pytest.mark.parametrize("text", ["a" * 1000, "中" * 1000, "é" * SHORT * 2], ids=["ascii", "han", "uncached"])
+@pytest.mark.parametrize("text", ["a" * 1000, "中" * 1000, "é" * SHORT * 2], ids=["ascii", "han", "long"])
 def test_no_word_is_longer_than_a_piece(text: str) -> None:
     lengths = [len(word.text) for word in words(text)]
     assert sum(lengths) == len(text)
@@ -62,8 +62,7 @@ def test_offsets_are_right_around_every_character(start: int) -> None:
 
 
 def test_a_warm_engine_has_loaded_the_tokenizer() -> None:
-    for cache in (_tokenizer, _recent):
-        cache.cache_clear()
+    _tokenizer.cache_clear()
     with Engine(FakeRuntime({})) as engine:
         engine.warmup()
     assert _tokenizer.cache_info().currsize == 1

@@ -1,0 +1,116 @@
+"""A request whose texts are read once: its metrics, its verdict and its marks share what one of them has read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from ..schema.results import Request
+from .reading import ReadText, follow_question, is_verbatim, join_readings, read_sentences_of
+from .retrieval import KnowledgeIndex
+from .sentences import Sentence, sentences
+from .words import SHORT, Word, read_words, words
+
+
+class ReadKnowledge:
+    """Knowledge that is read once: by one request, or by all requests about it that are made together."""
+
+    def __init__(self, passages: tuple[str, ...]) -> None:
+        self.passages = passages
+        self._words: dict[int, tuple[Word, ...]] = {}
+
+    def read_words(self) -> Iterator[Word]:
+        """Yield the words of all passages, in order; long passages are read as far as somebody asks, each time."""
+        for index, passage in enumerate(self.passages):
+            if len(passage) > SHORT:
+                yield from read_words(passage)
+                continue
+            if index not in self._words:
+                self._words[index] = words(passage)
+            yield from self._words[index]
+
+    @cached_property
+    def index(self) -> KnowledgeIndex:
+        """What finds the parts of long knowledge that a text is about."""
+        return KnowledgeIndex(self.passages)
+
+
+class ReadRequest(Request, frozen=True, dict=True):
+    """A request, and what was read of its texts; it ends with the request.
+
+    A copy with another response (``ask``) shares what was read of the knowledge.
+    """
+
+    @classmethod
+    def of(cls, request: Request) -> ReadRequest:
+        """Return a request of which nothing was read yet, or the request itself if it is one that was read."""
+        if isinstance(request, ReadRequest):
+            return request
+        return cls(request.response, request.knowledge, request.history, request.triples)
+
+    def ask(self, response: str, history: Sequence[str] | None = None) -> ReadRequest:
+        """Return a request about another response to the same knowledge.
+
+        Args:
+            response: The response.
+            history: The utterances before it; None keeps those of this request.
+        """
+        asked = ReadRequest(response, self.knowledge, self.history if history is None else tuple(history), self.triples)
+        asked.__dict__["read_knowledge"] = self.read_knowledge
+        return asked
+
+    @cached_property
+    def read_knowledge(self) -> ReadKnowledge:
+        """The knowledge, and what was read of it."""
+        return ReadKnowledge(self.knowledge)
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """The words of the response."""
+        return words(self.response)
+
+    @cached_property
+    def content(self) -> tuple[Word, ...]:
+        """The words of the response without stop words and punctuation."""
+        return tuple(word for word in self.words if word.content)
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences of the response, at least one."""
+        return sentences(self.response)
+
+    @cached_property
+    def readings(self) -> tuple[ReadText, ...]:
+        """What models read of each sentence of the response (``read_response``)."""
+        return read_sentences_of(self.response, self.sentences)
+
+    @cached_property
+    def answer(self) -> tuple[ReadText, ...]:
+        """What classifiers read of each sentence: the first one after the question, where it needs it."""
+        return follow_question(self.readings, self.history)
+
+    @cached_property
+    def whole(self) -> ReadText:
+        """What models read of the response as a whole."""
+        return self.join(self.readings)
+
+    def join(self, readings: Sequence[ReadText]) -> ReadText:
+        """Return readings of sentences of the response as one; the response itself if they are all that it has."""
+        return join_readings(self.response, readings, len(self.sentences))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether models read the response as it is."""
+        return all(is_verbatim(self.response, reading) for reading in self.readings)
+
+
+def read_together(requests: Iterable[Request]) -> list[ReadRequest]:
+    """Return requests that share what is read of equal knowledge."""
+    by_knowledge: dict[tuple[str, ...], ReadRequest] = {}
+    together = []
+    for request in map(ReadRequest.of, requests):
+        first = by_knowledge.setdefault(request.knowledge, request)
+        if first is not request:
+            request.__dict__["read_knowledge"] = first.read_knowledge
+        together.append(request)
+    return together
