@@ -100,7 +100,7 @@ class Engine:
             An engine whose models are loaded. Close it, or use it as a context manager.
 
         Raises:
-            BundleError: A bundle is missing, damaged, of a newer schema or of another precision.
+            BundleError: A bundle is missing, damaged, of another schema or of another precision.
             DeviceError: The device is missing, or its libraries are.
             ModelError: A worker process ended while it loaded.
             InvalidRequest: An argument is out of range.

@@ -21,6 +21,7 @@ import msgspec
 import onnx_ir as ir
 
 from groundwire.runtime.bundles.bundle import MANIFEST, RECORDED, Bundle, sha256
+from groundwire.runtime.bundles.decode import SCHEMA
 from groundwire.runtime.bundles.manifest import (
     Canary,
     ClassifierRole,
@@ -35,7 +36,6 @@ from groundwire.runtime.bundles.manifest import (
 )
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.parity.recorded import read_answers, write_answers
-from groundwire.runtime.upgrade import SCHEMA
 from groundwire.runtime.version import VERSION
 
 from .passes.chunked_head import TABLE

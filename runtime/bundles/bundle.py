@@ -15,10 +15,9 @@ from pathlib import Path
 import msgspec
 
 from ..errors import BundleError
-from ..upgrade import SCHEMA, upgrade_manifest
 from . import hub
 from .calibration import Calibration
-from .decode import decode_json
+from .decode import decode_versioned
 from .external_data import find_external_files
 from .manifest import Canary, FileEntry, Manifest
 
@@ -37,10 +36,6 @@ COMPANIONS = {"compact": "reader"}
 """Bundles that load with another one where they are installed, by the name of the other."""
 
 
-class _Schema(msgspec.Struct):
-    schema: int
-
-
 class Bundle:
     """An opened bundle: its directory and its manifest."""
 
@@ -53,7 +48,7 @@ class Bundle:
         """Read the manifest of the bundle at ``where``: a directory, the name of an embedded bundle, or
         ``hf://org/name@revision``, which is downloaded once (``runtime/bundles/hub.py``).
 
-        Raises BundleError when there is none, when it is damaged or of a newer schema, or when a file is missing, lies
+        Raises BundleError when there is none, when it is damaged or of another schema, or when a file is missing, lies
         outside the directory, or has another size than the manifest says. ``verify`` compares the digests too.
         """
         directory = locate(where)
@@ -73,13 +68,7 @@ class Bundle:
         def say(reason: str) -> BundleError:
             return BundleError(f"{path} is damaged: {reason}. {_say_repair(directory)}")
 
-        schema = decode_json(raw, _Schema, say).schema
-        if schema > SCHEMA:
-            raise BundleError(
-                f"{path} has schema {schema}; this version of Groundwire reads up to {SCHEMA}. "
-                "Upgrade groundwire, or export the bundle again with this version."
-            )
-        manifest = decode_json(raw, Manifest, say, upgrade_manifest)
+        manifest = decode_versioned(raw, Manifest, path, say)
         bundle = cls(directory, manifest)
         for name, entry in manifest.files.items():
             if not bundle.file(name).is_file():

@@ -16,8 +16,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from ..errors import BundleError, InvalidRequest
-from ..upgrade import SCHEMA, upgrade_calibration
-from .decode import decode_json
+from .decode import SCHEMA, decode_versioned
 
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ProfileName: TypeAlias = Literal["balanced", "strict", "lenient"]
@@ -223,30 +222,24 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """Read a file that ``save`` wrote.
 
         Args:
-            path: The file, in this schema or an older one.
+            path: The file.
 
         Returns:
             The calibration.
 
         Raises:
-            BundleError: The file is missing, damaged, or of a newer schema.
+            BundleError: The file is missing, damaged, or of another schema.
         """
         try:
             raw = path.read_bytes()
         except OSError as error:
             raise BundleError(f"The calibration {path} cannot be read ({error.strerror}).") from error
-        calibration = decode_json(
+        return decode_versioned(
             raw,
             cls,
+            path,
             lambda reason: BundleError(f"{path} is no calibration: {reason}. Write one with Calibration.save."),
-            upgrade_calibration,
         )
-        if calibration.schema > SCHEMA:
-            raise BundleError(
-                f"{path} has schema {calibration.schema}; this version of Groundwire reads up to {SCHEMA}. "
-                "Upgrade groundwire, or calibrate again."
-            )
-        return calibration
 
     def save(self, path: Path) -> None:
         """Write the file that ``load`` reads.

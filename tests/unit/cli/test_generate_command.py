@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 from groundwire.cli import app
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.runtime.bundles import bundle
+from groundwire.runtime.bundles.decode import SCHEMA
 from groundwire.runtime.bundles.manifest import Manifest, ResponseGeneratorRole, Role
-from groundwire.runtime.upgrade import SCHEMA
 from tests.support.generation import make_engine
 from tests.support.usage import usage_error
 

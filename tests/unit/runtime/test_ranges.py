@@ -11,9 +11,9 @@ import pytest
 
 from groundwire.runtime.bundles.bundle import embedded, locate
 from groundwire.runtime.bundles.calibration import Calibration
+from groundwire.runtime.bundles.decode import SCHEMA
 from groundwire.runtime.bundles.manifest import ClassifierRole, Manifest, Template
 from groundwire.runtime.errors import BundleError, InvalidRequest
-from groundwire.runtime.upgrade import upgrade_manifest
 from tests.support.evaluation import CALIBRATION
 
 MODEL = {
@@ -154,7 +154,20 @@ def test_a_calibrations_numbers_are_bounded(tmp_path: Path, path: tuple[str | in
         Calibration.load(tmp_path / "calibration.json")
 
 
+@pytest.mark.parametrize("content", [[], "text", None, {"schema": SCHEMA}, {"schema": SCHEMA, "fusions": 3}, {}])
+def test_what_is_no_calibration_is_refused(content: Any, tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(BundleError, match="is no calibration"):
+        Calibration.load(tmp_path / "calibration.json")
+
+
+@pytest.mark.parametrize("schema", [SCHEMA - 1, SCHEMA + 1])
+def test_a_calibration_of_another_schema_is_refused(schema: int, tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_text(json.dumps({"schema": schema, "new": 1}), encoding="utf-8")
+    with pytest.raises(BundleError, match=f"has schema {schema}; this version of Groundwire reads {SCHEMA}"):
+        Calibration.load(tmp_path / "calibration.json")
+
+
 @pytest.mark.parametrize("name", embedded())
 def test_the_embedded_bundles_are_within_the_ranges(name: str) -> None:
-    decoded = msgspec.json.decode((locate(name) / "bundle.json").read_bytes())
-    msgspec.convert(upgrade_manifest(decoded), type=Manifest)
+    msgspec.json.decode((locate(name) / "bundle.json").read_bytes(), type=Manifest)
