@@ -66,7 +66,7 @@ _COUNTED = re.compile(r"\w{1,16}|[^\w\s]")
 class StartedCheck(NamedTuple):
     """A request about text of the stream, and its job."""
 
-    request: Request
+    request: ReadRequest
     job: ScoreJob
 
 
@@ -271,7 +271,7 @@ class StreamCore:
 
     # Checks.
 
-    def _start_request(self, request: Request, since: float | None) -> StartedCheck:
+    def _start_request(self, request: ReadRequest, since: float | None) -> StartedCheck:
         """Start a request about text that is held ``since`` then; it has the time of the options, or less."""
         deadline_ms = self._plan.options.deadline_ms
         left_ms = min((self._find_limit(since) - self._clock()) * 1000, inf if deadline_ms is None else deadline_ms)
@@ -348,7 +348,7 @@ class StreamCore:
         results = results_of(self._plan.metrics, finished.outcomes)
         return check_alone(pending.request, results, self._plan)
 
-    def _score(self, whole: Request) -> Procedure[Score]:
+    def _score(self, whole: ReadRequest) -> Procedure[Score]:
         pending = self._start_request(whole, None)
         self._drop_ahead()  # what both ask is asked once, and goes on
         finished = yield from self._wait_for(pending)

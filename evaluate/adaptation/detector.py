@@ -13,6 +13,7 @@ from groundwire.engine.metrics.detector import detector, is_detector
 from groundwire.engine.schema.explanations import DetectorExplanation
 from groundwire.engine.schema.options import Options
 from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.engine.text.requests import ReadRequest
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ClassifierRole
 from groundwire.runtime.calls import Classify
@@ -117,7 +118,7 @@ class DetectorAnswers:
         return windows
 
     def _start(self, request: Request):  # type: ignore[no-untyped-def]
-        return detector(request, Options(), lambda role: self._record.info, self._role)
+        return detector(ReadRequest.of(request), Options(), lambda role: self._record.info, self._role)
 
     def result(self, row: int, change: HeadChange | None = None) -> MetricResult:
         """The metric's result about a request, as the engine computes it of a head with this change."""
