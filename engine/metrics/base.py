@@ -6,8 +6,10 @@ the verdict, the marked words, tables and reports take what they say about a met
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from groundwire.runtime.protocol import RoleInfo
@@ -236,9 +238,20 @@ class BoundResult(NamedTuple):
     result: MetricResult
 
 
-def within(items: Iterable[Ranged], start: int, end: int) -> tuple[Ranged, ...]:
-    """Those of ``items`` that lie in the characters ``start`` to ``end``."""
-    return tuple(item for item in items if start <= item.start and item.end <= end)
+def within(items: Sequence[Ranged], start: int, end: int) -> tuple[Ranged, ...]:
+    """Those of ``items``, which are in the order of their starts, that lie in the characters ``start`` to ``end``."""
+    first = bisect_left(items, start, key=_find_start)
+    last = bisect_right(items, end, lo=first, key=_find_start)
+    return tuple(item for item in items[first:last] if item.end <= end)
+
+
+def starting_in(items: Sequence[Ranged], start: int, end: int) -> Sequence[Ranged]:
+    """Those of ``items``, which are in the order of their starts, that begin in the characters ``start`` to ``end``."""
+    first = bisect_left(items, start, key=_find_start)
+    return items[first : bisect_left(items, end, lo=first, key=_find_start)]
+
+
+_find_start = attrgetter("start")
 
 
 def skip(metric: Metric) -> Steps[MetricResult]:

@@ -102,7 +102,7 @@ def _features(explanation: DetectorExplanation) -> dict[str, float]:
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     if not isinstance(result.explanation, DetectorExplanation):
         return {}
-    inside = within((*result.explanation.sentences, *result.explanation.scored), start, end)
+    inside = within(result.explanation.sentences, start, end) or within(result.explanation.scored, start, end)
     return {"": inside[0].supported} if inside else {}
 
 

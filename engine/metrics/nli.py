@@ -114,7 +114,8 @@ def _features(explanation: NliExplanation) -> dict[str, float]:
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     if not isinstance(result.explanation, NliExplanation):
         return {}
-    inside = within((*result.explanation.sentences, result.explanation.response), start, end)
+    explanation = result.explanation
+    inside = within(explanation.sentences, start, end) or within((explanation.response,), start, end)
     return _features(NliExplanation(inside[0])) if inside else {}
 
 

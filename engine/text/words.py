@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from itertools import accumulate
+from math import inf
+from operator import attrgetter
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from groundwire.runtime.calls import ClassifiedTokens
 from groundwire.runtime.errors import TooLong
@@ -150,6 +154,38 @@ def find_overlaps(bounds: Iterable[tuple[int, int]], items: Sequence[Item]) -> I
             active.append(waiting.pop())
         active = sorted(index for index in active if start < items[index].end)
         yield [items[index] for index in active if items[index].start < end]
+
+
+class RangeIndex(Generic[Item]):
+    """Ranges of a text, of which those that overlap some characters are found without a look at all of them."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        """Take ranges in any order; they are kept in the order of their starts."""
+        self.items = sorted(items, key=attrgetter("start"))
+        self._starts = [item.start for item in self.items]
+        self._reach = list(accumulate((item.end for item in self.items), max))
+        """How far the ranges up to each of them go."""
+
+    def find_overlapping(self, start: int, end: int) -> Iterator[Item]:
+        """Yield the ranges that overlap the characters ``start`` to ``end``, in order.
+
+        >>> from groundwire.runtime.calls import TextSpan
+        >>> index = RangeIndex([TextSpan("b", 2, 3, ""), TextSpan("a b", 0, 3, ""), TextSpan("a", 0, 1, "")])
+        >>> [span.text for span in index.find_overlapping(1, 3)]
+        ['a b', 'b']
+        """
+        last = bisect_left(self._starts, end)
+        first = bisect_right(self._reach, start, hi=last)
+        return (self.items[index] for index in range(first, last) if start < self.items[index].end)
+
+    def overlaps(self, item: Range) -> bool:
+        """Return whether one of the ranges overlaps another range."""
+        return next(self.find_overlapping(item.start, item.end), None) is not None
+
+    def find_from(self, start: int, end: float = inf) -> Iterator[Item]:
+        """Yield the ranges that begin at the character ``start`` or later, and before ``end``, in order."""
+        first, last = bisect_left(self._starts, start), bisect_left(self._starts, end)
+        return (self.items[index] for index in range(first, last))
 
 
 def flag_tokens(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken, ...]:

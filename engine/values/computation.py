@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
+from operator import attrgetter
 
 from .computable import may_follow
 from .computing_words import BOUNDS, CHANGES, COMPUTING, FACTORS, RESTS, SERVINGS
@@ -122,7 +124,12 @@ class Computation:
 
     def _list_others(self, value: Value, sentences: Iterable[int]) -> list[Value]:
         """The other numbers of some sentences, in order, or the nearest to a value."""
-        others = [other for number in sentences for other in self._numbers.get(number, ()) if other != value]
+        others = [
+            other
+            for numbers in (self._numbers.get(number, ()) for number in sentences)
+            for other in _take_around(numbers, value.start)
+            if other != value
+        ]
         nearest = sorted(others, key=lambda other: abs(other.start - value.start))[:MAX_OPERANDS]
         return sorted(nearest, key=lambda other: other.start)
 
@@ -155,3 +162,9 @@ class Computation:
 
     def _is_known(self, value: Value) -> bool:
         return any(relate(value, theirs) == "supports" for _, theirs in self._sides.knowledge.values)
+
+
+def _take_around(values: Sequence[Value], start: int) -> Sequence[Value]:
+    """Of values in order those that may be among the ``MAX_OPERANDS`` nearest to a character."""
+    index = bisect_left(values, start, key=attrgetter("start"))
+    return values[max(0, index - MAX_OPERANDS) : index + MAX_OPERANDS + 1]

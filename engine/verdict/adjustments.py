@@ -15,14 +15,14 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from ..metrics.base import BoundResult, HasRange
+from ..metrics.base import BoundResult
 from ..metrics.nli import NLI
 from ..metrics.values import VALUES
-from ..schema.explanations import StatedValue, ValuesExplanation
-from ..schema.results import MetricResult, SentenceVerdict, Verdict
+from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
+from ..schema.results import SentenceVerdict, Verdict
 from ..text.requests import ReadRequest
 from ..text.terms import abstains, asserts, states_terms
-from ..text.words import find_overlaps
+from ..text.words import RangeIndex, Word
 from ..values.knowledge import find_values
 from ..values.tokens import NEGATIONS, iterate_tokens, tokenize
 from .criteria import Rule
@@ -50,6 +50,38 @@ CONTRADICTED = 0.9
 "Poor birds, though." (recipes/research/measured.md)."""
 
 
+class WordEvidence:
+    """What metrics say about the words of a response, by place: made once for all of its sentences."""
+
+    def __init__(self, request: ReadRequest, results: Sequence[BoundResult]) -> None:
+        """Take the results of metrics about the whole response."""
+        self._request = request
+        self._scored = [bound for bound in results if bound.result.value is not None]
+
+    @cached_property
+    def doubting(self) -> list[BoundResult]:
+        """The results that doubt words, but for the values'."""
+        return [bound for bound in self._scored if bound.metric.words is not None and bound.metric is not VALUES]
+
+    @cached_property
+    def supported(self) -> RangeIndex[StatedValue] | None:
+        """The supported values; None where values were not compared."""
+        explanation = next((result.explanation for metric, result in self._scored if metric is VALUES), None)
+        if not isinstance(explanation, ValuesExplanation):
+            return None
+        return RangeIndex(value for value in explanation.values if value.outcome in ("supported", "derived"))
+
+    @cached_property
+    def doubts(self) -> RangeIndex[UnsupportedSpan]:
+        """The parts of the response that these doubt."""
+        return RangeIndex(span for metric, result in self.doubting for span in metric.list_spans(result))
+
+    @cached_property
+    def content(self) -> RangeIndex[Word]:
+        """The content words of the response."""
+        return RangeIndex(self._request.content)
+
+
 @dataclass(frozen=True)
 class VerdictContext:
     """What a verdict on a text is adjusted by."""
@@ -67,8 +99,8 @@ class VerdictContext:
     """Start of the text in the response, in characters."""
     is_sentence: bool = False
     """Whether the text is a sentence of the response, and not the response itself."""
-    results: Sequence[BoundResult] = ()
-    """Results of the metrics that the fusion asks for, about the whole response."""
+    evidence: WordEvidence | None = None
+    """What the metrics that the fusion asks for say about the words of the response; None without knowledge."""
     sentences: tuple[SentenceVerdict, ...] = ()
     """The sentences of a response, as soon as they are decided; none where the response has no verdict."""
     whole: Verdict | None = None
@@ -232,34 +264,19 @@ def find_confirmation(context: VerdictContext) -> float:
     numbers, start, end = context.numbers, context.start, context.end
     if not numbers.get(AMOUNTS) or any(numbers.get(name) for name in DOUBTED):
         return 0.0
-    scored = [bound for bound in context.results if bound.result.value is not None]
-    values = next((result for metric, result in scored if metric is VALUES), None)
-    doubting = [bound for bound in scored if bound.metric.words is not None and bound.metric is not VALUES]
-    if values is None or not doubting or any(token.lower in NEGATIONS for token in iterate_tokens(context.text)):
+    evidence = context.evidence
+    if evidence is None or evidence.supported is None or not evidence.doubting:
         return 0.0
-    spans = [span for metric, result in doubting for span in metric.list_spans(result)]
-    doubts = [span for span in spans if span.start < end and start < span.end]
-    confirmed = [value for value in _list_supported(values) if start <= value.start < end]
-    disputed, others = _split_doubts(context.request, doubts, confirmed)
-    return 0.0 if others else CONFIRMED_AND_DISPUTED if disputed else CONFIRMED
-
-
-def _list_supported(result: MetricResult) -> list[StatedValue]:
-    if not isinstance(result.explanation, ValuesExplanation):
-        return []
-    return [value for value in result.explanation.values if value.outcome in ("supported", "derived")]
-
-
-def _split_doubts(request: ReadRequest, doubts: Sequence[HasRange], parts: Sequence[HasRange]) -> tuple[int, int]:
-    """How many content words of ``doubts`` are in ``parts``, and how many are not."""
-    content = request.content if doubts else ()
-    bounds = [(word.start, word.end) for word in content]
-    doubted = [bool(spans) for spans in find_overlaps(bounds, doubts)]
-    inside = [bool(spans) for spans in find_overlaps(bounds, parts)]
-    return (
-        sum(doubt and part for doubt, part in zip(doubted, inside, strict=True)),
-        sum(doubt and not part for doubt, part in zip(doubted, inside, strict=True)),
-    )
+    if any(token.lower in NEGATIONS for token in iterate_tokens(context.text)):
+        return 0.0
+    confirmed = RangeIndex(evidence.supported.find_from(start, end))
+    is_disputed = False
+    for doubt in evidence.doubts.find_overlapping(start, end):
+        for word in evidence.content.find_overlapping(doubt.start, doubt.end):
+            if not confirmed.overlaps(word):
+                return 0.0
+            is_disputed = True
+    return CONFIRMED_AND_DISPUTED if is_disputed else CONFIRMED
 
 
 def _move(verdict: Verdict, context: VerdictContext, name: str, probability: float) -> Verdict:

@@ -21,11 +21,11 @@ from msgspec.structs import replace
 from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 
 from ..metrics import bind_results
-from ..metrics.base import BoundResult
+from ..metrics.base import BoundResult, starting_in
 from ..schema.results import MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
 from ..text.requests import ReadRequest
 from ..text.sentences import Sentence
-from .adjustments import ADJUSTMENTS, NOTHING_STATED, OF_RESPONSES, OF_SENTENCES, VerdictContext, adjust
+from .adjustments import ADJUSTMENTS, NOTHING_STATED, OF_RESPONSES, OF_SENTENCES, VerdictContext, WordEvidence, adjust
 from .criteria import BoundFeature, Criteria, Rule, ask_for, bind_criteria
 from .fusion import features, features_of_part, sigmoid
 
@@ -77,9 +77,8 @@ def decide_alone(
     rule, basis, parts = criteria.rule, criteria.basis, request.sentences
     if rule is None or basis.threshold is None:
         return tuple(SentenceVerdict(*sentence, basis) for sentence in parts)
-    context = VerdictContext(
-        request.response, {}, rule, basis, request, results=[results[index] for index in rule.read]
-    )
+    evidence = WordEvidence(request, [results[index] for index in rule.read])
+    context = VerdictContext(request.response, {}, rule, basis, request, evidence=evidence)
     return tuple(_decide_sentence(sentence, basis, context, results) for sentence in parts)
 
 
@@ -139,9 +138,8 @@ def fuse_response(request: ReadRequest, results: Sequence[BoundResult], rule: Ru
     numbers = features(results)
     fused = fuse(numbers, results, rule)
     silent = replace(fused, label="unverifiable", message=NOTHING_STATED) if fused.probability is not None else fused
-    return fused, VerdictContext(
-        request.response, numbers, rule, silent, request, results=[results[index] for index in rule.read]
-    )
+    evidence = WordEvidence(request, [results[index] for index in rule.read])
+    return fused, VerdictContext(request.response, numbers, rule, silent, request, evidence=evidence)
 
 
 def fuse(numbers: Mapping[str, float], results: Sequence[BoundResult], rule: Rule) -> Verdict:
@@ -240,7 +238,7 @@ def _decide_sentence(
     numbers = features_of_part(results, start, end, in_response=rule.weights.reads_in_response)
     fused, silent = fuse_sentence(numbers, rule, whole)
     about = VerdictContext(
-        text, numbers, rule, silent, context.request, start, is_sentence=True, results=context.results
+        text, numbers, rule, silent, context.request, start, is_sentence=True, evidence=context.evidence
     )
     return SentenceVerdict(text, start, end, adjust(fused, about, ADJUSTMENTS))
 
@@ -280,17 +278,12 @@ def _explain_missing(missing: Sequence[str], asked: Sequence[MetricResult]) -> s
 
 
 def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVerdict]) -> tuple[UnsupportedSpan, ...]:
-    """The spans but for those in sentences that are consistent, or state nothing."""
-    trusted = [sentence for sentence in decided if sentence.verdict.label in ("consistent", "unverifiable")]
-    return tuple(span for span in spans if not any(sentence.start <= span.start < sentence.end for sentence in trusted))
+    """The spans, which are in order, but for those in sentences that are consistent, or state nothing."""
+    trusted = [part for part in decided if part.verdict.label in ("consistent", "unverifiable")]
+    dropped = {span.start for part in trusted for span in starting_in(spans, part.start, part.end)}
+    return tuple(span for span in spans if span.start not in dropped)
 
 
 def add_spans(decided: Sequence[SentenceVerdict], spans: Sequence[UnsupportedSpan]) -> tuple[SentenceVerdict, ...]:
-    """The sentences, each with the ``spans`` that begin in it."""
-    return tuple(
-        replace(
-            sentence,
-            unsupported=tuple(span for span in spans if sentence.start <= span.start < sentence.end),
-        )
-        for sentence in decided
-    )
+    """The sentences, each with those of ``spans``, which are in order, that begin in it."""
+    return tuple(replace(part, unsupported=tuple(starting_in(spans, part.start, part.end))) for part in decided)

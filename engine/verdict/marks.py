@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import islice
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ..metrics.base import BoundResult
+from ..metrics.base import BoundResult, starting_in, within
 from ..schema.explanations import Reason, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..text.normalization import FUNCTION_WORDS
 from ..text.requests import ReadRequest
-from ..text.words import WORD
+from ..text.sentences import Sentence
+from ..text.words import WORD, Range, RangeIndex
 from ..values.knowledge import find_values
 from ..values.names import fold_name
 from ..values.numbers import stem
@@ -61,6 +63,11 @@ MOSTLY = 0.75
 """Share of the content words of a sentence from which it is marked without gaps."""
 
 
+class _Amount(NamedTuple):
+    start: int
+    end: int
+
+
 class _Word(NamedTuple):
     text: str
     start: int
@@ -73,6 +80,28 @@ class _Word(NamedTuple):
     def shift(self, offset: int) -> _Word:
         """The same word, ``offset`` characters later."""
         return self._replace(start=self.start + offset, end=self.end + offset)
+
+
+class _Sentence:
+    """A sentence of the response and what it has, by place in the response."""
+
+    def __init__(self, response: str, sentence: Sentence, values: Sequence[StatedValue]) -> None:
+        self.response = response
+        # Of the sentence alone, as a stream reads it: a word of the response may go on beyond it ("end.Then").
+        self.words = RangeIndex(word.shift(sentence.start) for word in _list_words(sentence.text))
+        self.amounts = RangeIndex(
+            _Amount(value.start + sentence.start, value.end + sentence.start)
+            for value in find_values(tokenize(sentence.text))
+        )
+        self.contradicted = RangeIndex(value for value in values if value.outcome == "contradicted")
+        self.absent = RangeIndex(value for value in values if value.outcome == "absent")
+        self.supported = RangeIndex(value for value in values if value.outcome in ("supported", "derived"))
+        self.doubtful = RangeIndex(value for value in values if value.outcome != "supported")
+
+    def is_in_amount(self, word: _Word) -> bool:
+        """Whether a word is a part of a value."""
+        amounts = self.amounts.find_overlapping(word.start, word.end)
+        return any(amount.start <= word.start and word.end <= amount.end for amount in amounts)
 
 
 def is_negation(word: str) -> bool:
@@ -108,50 +137,36 @@ def fit_marks(
     denied = _list_denied(read)
     fitted: list[UnsupportedSpan] = []
     for sentence in request.sentences:
-        inside = [
-            _end_with(response, span, sentence.end) for span in spans if sentence.start <= span.start < sentence.end
-        ]
+        inside = [_end_with(response, span, sentence.end) for span in starting_in(spans, sentence.start, sentence.end)]
         if not inside:
             continue
-        # Of the sentence alone, as a stream reads it: a word of the response may go on beyond it ("end.Then").
-        words = [word.shift(sentence.start) for word in _list_words(sentence.text)]
-        amounts = [
-            (value.start + sentence.start, value.end + sentence.start) for value in find_values(tokenize(sentence.text))
-        ]
-        values = [value for value in stated if sentence.start <= value.start < sentence.end]
-        fitted += _fit_sentence(response, inside, words, values, amounts, known_stems, denied, vague)
+        values = starting_in(stated, sentence.start, sentence.end)
+        fitted += _fit_sentence(inside, _Sentence(response, sentence, values), known_stems, denied, vague)
     return tuple(fitted)
 
 
 def _fit_sentence(
-    response: str,
     spans: Sequence[UnsupportedSpan],
-    words: Sequence[_Word],
-    values: Sequence[StatedValue],
-    amounts: Sequence[tuple[int, int]],
+    sentence: _Sentence,
     known_stems: set[str],
     denied_words: Set[str],
     vague: Set[str],
 ) -> Iterator[UnsupportedSpan]:
-    denied = _find_denied(words, denied_words)
-    contradicted = [value for value in values if value.outcome == "contradicted"]
-    marks = [
-        mark
-        for span in _join(response, spans, contradicted)
-        for mark in _fit(response, span, words, values, amounts, vague)
-    ]
+    denied = _find_denied(sentence.words.items, denied_words)
+    contradicted = sentence.contradicted.items
+    has_value = sentence.doubtful.overlaps
+    marks = [mark for span in _join(spans, sentence) for mark in _fit(span, sentence, vague)]
     if denied is not None and not contradicted:
-        marks = [_cut(response, spans[0], denied.start, denied.end)]
+        marks = [_cut(sentence.response, spans[0], denied.start, denied.end)]
     if contradicted:
-        marks = [mark for mark in marks if _has_value(mark, values) or mark.metric not in vague] or marks
-        marks = [mark for mark in marks if _has_value(mark, values) or not _goes_on(response, mark, contradicted)]
-    supported = [value for value in values if value.outcome in ("supported", "derived")]
-    unknown = [mark for mark in marks if _has_value(mark, values) or not _is_known(mark, known_stems, supported)]
+        marks = [mark for mark in marks if has_value(mark) or mark.metric not in vague] or marks
+        marks = [mark for mark in marks if has_value(mark) or not _goes_on(mark, sentence)]
+    unknown = [mark for mark in marks if has_value(mark) or not _is_known(mark, known_stems, sentence)]
     marks = unknown or marks
     if not contradicted:
-        marks = _bridge(response, marks, words, amounts)
-    marks = [_trim(response, mark, words, values, known_stems) for mark in marks]
-    marks = [_complete(response, _explain(mark, contradicted), words) for mark in marks]
+        marks = _bridge(marks, sentence)
+    marks = [_trim(mark, sentence, known_stems) for mark in marks]
+    marks = [_complete(_explain(mark, sentence), sentence) for mark in marks]
     last = -1
     for mark in sorted(marks, key=lambda mark: (mark.start, -mark.end)):
         if mark.start >= last:
@@ -159,81 +174,73 @@ def _fit_sentence(
             last = mark.end
 
 
-def _join(
-    response: str, spans: Sequence[UnsupportedSpan], contradicted: Sequence[StatedValue]
-) -> Iterator[UnsupportedSpan]:
+def _join(spans: Sequence[UnsupportedSpan], sentence: _Sentence) -> Iterator[UnsupportedSpan]:
     """The spans, joined where only spaces separate them; a value that the knowledge contradicts stays by itself."""
-    joined: list[UnsupportedSpan] = []
+    response, is_contradicted = sentence.response, sentence.contradicted.overlaps
+    last: UnsupportedSpan | None = None
     for span in spans:
-        last = joined[-1] if joined else None
-        alone = any(value.start < span.end and span.start < value.end for value in contradicted)
-        if (
-            last is not None
-            and not alone
-            and not response[last.end : span.start].strip()
-            and not any(value.start < last.end and last.start < value.end for value in contradicted)
-        ):
-            joined[-1] = _cut(response, last, last.start, span.end)
+        if last is None:
+            last = span
+        elif response[last.end : span.start].strip() or is_contradicted(span) or is_contradicted(last):
+            yield last
+            last = span
         else:
-            joined.append(span)
-    yield from joined
+            last = _cut(response, last, last.start, span.end)
+    if last is not None:
+        yield last
 
 
-def _fit(
-    response: str,
-    span: UnsupportedSpan,
-    words: Sequence[_Word],
-    values: Sequence[StatedValue],
-    amounts: Sequence[tuple[int, int]],
-    vague: Set[str],
-) -> Iterator[UnsupportedSpan]:
+def _fit(span: UnsupportedSpan, sentence: _Sentence, vague: Set[str]) -> Iterator[UnsupportedSpan]:
     """A span with whole values and without light words at its ends, or nothing."""
+    response, words, amounts = sentence.response, sentence.words, sentence.amounts
     start, end = span.start, span.end
-    for first, last in amounts:
-        if first < end and start < last and (last - first) > 1:
-            start, end = min(start, first), max(end, last)
-    inside = [word for word in words if word.start < end and start < word.end]
+    for amount in amounts.find_overlapping(start, end):
+        if amount.end - amount.start > 1:
+            start, end = min(start, amount.start), max(end, amount.end)
+    inside = list(words.find_overlapping(start, end))
     is_divided = span.metric in vague or span.reason in BY_WORD
-    phrases = list(_split(response, inside, amounts, COMMA if is_divided else BREAK))
+    phrases = list(_split(inside, sentence, COMMA if is_divided else BREAK))
     if len(phrases) > 1:
         for phrase in phrases:
             part = _cut(response, span, max(start, phrase[0].start), min(end, phrase[-1].end))
-            yield from _fit(response, part, words, values, amounts, vague)
+            yield from _fit(part, sentence, vague)
         return
-    while inside and inside[0].light and not _in_value(inside[0], amounts):
-        inside = inside[1:]
-    while inside and inside[-1].light and not _in_value(inside[-1], amounts):
-        inside = inside[:-1]
-    if inside:
-        first, last = inside[0].start, inside[-1].end
-        for low, high in (*amounts, (span.start, span.end)):
-            if low < last and first < high:  # a sign or a quotation mark beside the first or last word
-                first = min(first, low) if not any(low <= word.start < first for word in words) else first
-                last = max(last, high) if not any(last < word.end <= high for word in words) else last
+    heavy = [index for index, word in enumerate(inside) if not word.light or sentence.is_in_amount(word)]
+    if heavy:
+        first, last = inside[heavy[0]].start, inside[heavy[-1]].end
+        sides: list[Range] = [*amounts.find_overlapping(first, last), span]
+        for side in sides:
+            if side.start < last and first < side.end:  # a sign or a quotation mark beside the first or last word
+                first = min(first, side.start) if not any(words.find_from(side.start, first)) else first
+                ends_later = any(word.end <= side.end for word in words.find_overlapping(last, side.end))
+                last = max(last, side.end) if not ends_later else last
         first, last = max(first, start), min(last, end)
         yield _cut(response, span, first, first + len(response[first:last].rstrip(":;,")))
         return
-    following = next((value for value in values if value.start >= span.end and value.outcome != "supported"), None)
-    if following is not None and all(word.light for word in words if span.end <= word.start < following.start):
+    following = next(sentence.doubtful.find_from(span.end), None)
+    if following is not None and all(word.light for word in words.find_from(span.end, following.start)):
         yield _cut(response, span, following.start, following.end)
 
 
-def _goes_on(response: str, mark: UnsupportedSpan, contradicted: Sequence[StatedValue]) -> bool:
+def _goes_on(mark: UnsupportedSpan, sentence: _Sentence) -> bool:
     """Whether a long mark is right beside a contradicted value, which then is why its words were doubted."""
-    sides = ((value.end, mark.start) if value.end <= mark.start else (mark.end, value.start) for value in contradicted)
-    beside = any(start <= end and not response[start:end].strip() for start, end in sides)
+    response, start, end = sentence.response, mark.start, mark.end
+    while start > 0 and response[start - 1].isspace():
+        start -= 1
+    while end < len(response) and response[end].isspace():
+        end += 1
+    near = sentence.contradicted.find_overlapping(start - 1, end + 1)
+    beside = any(start <= value.end <= mark.start or mark.end <= value.start <= end for value in near)
     return beside and len(_list_words(mark.text)) > BRIDGED
 
 
-def _split(
-    response: str, words: Sequence[_Word], amounts: Sequence[tuple[int, int]], separator: re.Pattern[str]
-) -> Iterator[list[_Word]]:
+def _split(words: Sequence[_Word], sentence: _Sentence, separator: re.Pattern[str]) -> Iterator[list[_Word]]:
     """The words as phrases that no separator divides; a value is not divided."""
     phrase: list[_Word] = []
     for word in words:
-        if phrase and separator.search(response, phrase[-1].end, word.start):
+        if phrase and separator.search(sentence.response, phrase[-1].end, word.start):
             gap = phrase[-1].end
-            if not any(start < gap < end for start, end in amounts):
+            if not any(sentence.amounts.find_overlapping(gap, gap)):
                 yield phrase
                 phrase = []
         phrase.append(word)
@@ -241,63 +248,61 @@ def _split(
         yield phrase
 
 
-def _explain(mark: UnsupportedSpan, contradicted: Sequence[StatedValue]) -> UnsupportedSpan:
+def _explain(mark: UnsupportedSpan, sentence: _Sentence) -> UnsupportedSpan:
     """The mark with what the knowledge says of the value in it: an answer of a model may be of another kind."""
-    value = next((item for item in contradicted if _overlap(mark, item)), None)
+    value = next(sentence.contradicted.find_overlapping(mark.start, mark.end), None)
     if value is None or not value.knowledge_says or not mark.knowledge_says:
         return mark
     return replace(mark, knowledge_says=value.knowledge_says)
 
 
-def _trim(
-    response: str, mark: UnsupportedSpan, words: Sequence[_Word], values: Sequence[StatedValue], known_stems: set[str]
-) -> UnsupportedSpan:
+def _trim(mark: UnsupportedSpan, sentence: _Sentence, known_stems: set[str]) -> UnsupportedSpan:
     """The mark; around a value that the knowledge does not have, without words at its ends that the knowledge has."""
-    inside = [word for word in words if _overlap(mark, word)]
-    unknown = [
-        (min([word.start, *(value.start for value in about)]), max([word.end, *(value.end for value in about)]))
-        for word in inside
-        if (about := [value for value in values if value.outcome == "absent" and _overlap(word, value)])
-        or is_negation(word.text)
-        or word.text in TELLING
-        or not (word.light or stem(fold_name(word.text)) in known_stems)
-    ]
-    if not unknown or not any(value.outcome == "absent" and _overlap(mark, value) for value in values):
+    if not sentence.absent.overlaps(mark):
         return mark
-    return _cut(response, mark, max(mark.start, unknown[0][0]), min(mark.end, unknown[-1][1]))
+    unknown = []
+    for word in sentence.words.find_overlapping(mark.start, mark.end):
+        about = list(sentence.absent.find_overlapping(word.start, word.end))
+        is_known = word.light or stem(fold_name(word.text)) in known_stems
+        if about or is_negation(word.text) or word.text in TELLING or not is_known:
+            parts: list[Range] = [word, *about]
+            unknown.append((min(part.start for part in parts), max(part.end for part in parts)))
+    if not unknown:
+        return mark
+    return _cut(sentence.response, mark, max(mark.start, unknown[0][0]), min(mark.end, unknown[-1][1]))
 
 
-def _complete(response: str, mark: UnsupportedSpan, words: Sequence[_Word]) -> UnsupportedSpan:
+def _complete(mark: UnsupportedSpan, sentence: _Sentence) -> UnsupportedSpan:
     """The mark; of a negation or an adverb of degree alone, with the word that it is about."""
-    inside = [word for word in words if _overlap(mark, word)]
+    response, inside = sentence.response, list(sentence.words.find_overlapping(mark.start, mark.end))
     if not inside or not all(word.text in DEPENDENT or is_negation(word.text) for word in inside):
         return mark
-    following = [word for word in words if word.start >= mark.end]
-    index = next((index for index, word in enumerate(following) if not word.light), None)
-    if index is None or index > BRIDGED or SEPARATOR.search(response, mark.end, following[index].start):
+    following = islice(sentence.words.find_from(mark.end), BRIDGED + 1)
+    word = next((word for word in following if not word.light), None)
+    if word is None or SEPARATOR.search(response, mark.end, word.start):
         return mark
-    return _cut(response, mark, mark.start, following[index].end)
+    return _cut(response, mark, mark.start, word.end)
 
 
-def _bridge(
-    response: str, marks: Sequence[UnsupportedSpan], words: Sequence[_Word], amounts: Sequence[tuple[int, int]]
-) -> list[UnsupportedSpan]:
+def _bridge(marks: Sequence[UnsupportedSpan], sentence: _Sentence) -> list[UnsupportedSpan]:
     """The marks; as one where nearly all that the sentence says is marked, and more than its values."""
-    content = [word for word in words if not word.light]
-    marked = [word for word in content if any(_overlap(mark, word) for mark in marks)]
-    plain = [word for word in marked if not _in_value(word, amounts)]
+    response, words = sentence.response, sentence.words
+    is_marked = RangeIndex(marks).overlaps
+    content = [word for word in words.items if not word.light]
+    marked = [word for word in content if is_marked(word)]
+    plain = [word for word in marked if not sentence.is_in_amount(word)]
     if len(marks) < 2 or len(plain) < BRIDGED or len(marked) < MOSTLY * len(content):
         return list(marks)
     bridged = [marks[0]]
     for mark in marks[1:]:
-        between = [word for word in words if bridged[-1].end <= word.start and word.end <= mark.start]
+        between = within(words.items, bridged[-1].end, mark.start)
         is_phrase = not SEPARATOR.search(response, bridged[-1].end, mark.start)
         if is_phrase and len(between) <= BRIDGED and all(word.light for word in between):
             bridged[-1] = _cut(response, bridged[-1], bridged[-1].start, mark.end)
         else:
             bridged.append(mark)
     if len(bridged) == 1 and len(marked) == len(content):
-        return [_cut(response, bridged[0], bridged[0].start, words[-1].end)]
+        return [_cut(response, bridged[0], bridged[0].start, words.items[-1].end)]
     return bridged
 
 
@@ -336,23 +341,10 @@ def _cut(response: str, span: UnsupportedSpan, start: int, end: int) -> Unsuppor
     return replace(span, text=response[start:end], start=start, end=end)
 
 
-def _overlap(item: UnsupportedSpan | _Word, other: StatedValue | _Word) -> bool:
-    return item.start < other.end and other.start < item.end
-
-
-def _in_value(word: _Word, amounts: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= word.start and word.end <= end for start, end in amounts)
-
-
-def _has_value(mark: UnsupportedSpan, values: Sequence[StatedValue]) -> bool:
-    """Whether a mark has a value that the knowledge does not support."""
-    return any(value.outcome != "supported" and _overlap(mark, value) for value in values)
-
-
-def _is_known(mark: UnsupportedSpan, known_stems: set[str], supported: Sequence[StatedValue]) -> bool:
+def _is_known(mark: UnsupportedSpan, known_stems: set[str], sentence: _Sentence) -> bool:
     """Whether the knowledge has all content words and values of a mark, and none is a negation or in ``TELLING``."""
     words = [word.shift(mark.start) for word in _list_words(mark.text) if not word.light]
-    words = [word for word in words if not any(_overlap(word, value) for value in supported)]
+    words = [word for word in words if not sentence.supported.overlaps(word)]
     return not any(is_negation(word.text) or word.text in TELLING for word in words) and all(
         stem(fold_name(word.text)) in known_stems for word in words
     )

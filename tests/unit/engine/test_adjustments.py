@@ -21,6 +21,7 @@ from groundwire.engine.verdict.adjustments import (
     OF_RESPONSES,
     OF_SENTENCES,
     VerdictContext,
+    WordEvidence,
     adjust,
     confirm_values,
     find_refutation,
@@ -131,23 +132,25 @@ def test_without_knowledge_nothing_supports_what_is_stated(
     assert support_nothing(verdict, about(request=ReadRequest("x", ("x",) if has_knowledge else ()))) == expected
 
 
+TALL = "It is 20 m tall."
 TEXT = "It is 20 m tall, and it was not sold."
 
 
-def measured(text: str, *doubts: str, part: str = "20 m") -> Any:
-    """The results of a metric that finds ``part`` supported and of one that doubts some words."""
+def measured(text: str, *doubts: str, part: str = "20 m", doubting: bool = True) -> WordEvidence:
+    """The evidence of a metric that finds ``part`` supported and of one that doubts some words."""
     start = text.index(part)
     value = StatedValue("quantity", part, start, start + len(part), part, "supported")
     spans = tuple(
         UnsupportedSpan(word, text.index(word), text.index(word) + len(word), "not_in_knowledge", "", "overlap")
         for word in doubts
     )
-    return bind(
+    results = bind(
         [
             MetricResult("values", "scored", 1.0, explanation=ValuesExplanation((value,))),
             MetricResult("overlap", "scored", 0.5, unsupported=spans),
         ]
     )
+    return WordEvidence(ReadRequest(text, ()), results if doubting else results[:1])
 
 
 @pytest.mark.parametrize(
@@ -166,7 +169,7 @@ def measured(text: str, *doubts: str, part: str = "20 m") -> Any:
 def test_supported_values_confirm_a_text_without_other_doubts(
     text: str, doubts: tuple[str, ...], numbers: dict[str, float], added: float | None
 ) -> None:
-    context = about(text, numbers=numbers, results=measured(text, *doubts))
+    context = about(text, numbers=numbers, evidence=measured(text, *doubts))
     verdict = confirm_values(scored(0.45, contributions={"overlap": -0.2}, message="absent"), context)
     assert verdict.contributions == {"overlap": -0.2} | (
         {} if added is None else {"values.amounts": pytest.approx(added)}
@@ -178,7 +181,7 @@ def test_supported_values_confirm_a_text_without_other_doubts(
 
 
 def test_nothing_is_confirmed_without_a_metric_that_doubts_words() -> None:
-    context = about("It is 20 m tall.", numbers={"values.amounts": 1.0}, results=measured("It is 20 m tall.")[:1])
+    context = about(TALL, numbers={"values.amounts": 1.0}, evidence=measured(TALL, doubting=False))
     assert confirm_values(scored(0.45), context) == scored(0.45)
 
 
@@ -284,7 +287,7 @@ def test_sentences_follow_a_response_that_was_scored_as_a_whole(
 def test_adjustments_apply_one_after_another() -> None:
     """A text that states nothing is not confirmed, and a refutation counts after a confirmation."""
     text = "It is 20 m tall."
-    context = about(text, numbers={"values.amounts": 1.0, "values.replaced": 1.0}, results=measured(text))
+    context = about(text, numbers={"values.amounts": 1.0, "values.replaced": 1.0}, evidence=measured(text))
     verdict = adjust(scored(0.5), context, ADJUSTMENTS)
     assert list(verdict.contributions or {}) == ["values.amounts", "values.replaced"]
     assert logit(verdict.probability or 0) == pytest.approx(sum((verdict.contributions or {}).values()))
