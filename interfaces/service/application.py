@@ -17,7 +17,8 @@ from groundwire.generation import Generation
 from groundwire.guard.records import Event
 from groundwire.repair import Correction, Refinement
 
-from . import detector, health, inference, lines, page, scoring, streams
+from . import detector, inference, lines, page, probes, scoring, streams
+from .context import get_context
 from .front import Front
 from .openapi import EVENTS, WORK, Operation, make_document
 from .records import (
@@ -45,7 +46,7 @@ from .records import (
 )
 from .request import ServiceRequest, make_deadline
 from .settings import Settings
-from .state import Service, get_context
+from .state import Service
 
 _QUERY = (
     {"name": "metrics", "in": "query", "description": "Names, separated by commas.", "schema": {"type": "string"}},
@@ -120,9 +121,9 @@ OPERATIONS = (
         problems=("not_found", *WORK),
         parameters=(_MODEL,),
     ),
-    Operation("GET", "/healthz", health.healthz, result=Health, problems=("closed",)),
-    Operation("GET", "/readyz", health.readyz, result=Health, problems=("not_ready", "closed")),
-    Operation("GET", "/metrics", health.metrics, result_type="text/plain", problems=("unauthorized",)),
+    Operation("GET", "/healthz", probes.healthz, result=Health, problems=("closed",)),
+    Operation("GET", "/readyz", probes.readyz, result=Health, problems=("not_ready", "closed")),
+    Operation("GET", "/metrics", probes.metrics, result_type="text/plain", problems=("unauthorized",)),
 )
 
 

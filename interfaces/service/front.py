@@ -24,8 +24,9 @@ from starlette.types import Message, Receive, Scope, Send
 from groundwire.engine import GroundwireError
 
 from . import logs, page
+from .context import OTHER, RequestContext, get_context
 from .problems import MEDIA_TYPE, Code, Refusal, describe_error, refuse_error
-from .state import OTHER, RequestContext, Service, get_context
+from .state import Service
 
 ID_HEADER = "X-Request-Id"
 UNREAD_SECONDS = 0.5

@@ -1,7 +1,4 @@
-"""Whether a server should be sent requests: its models are warm, and a real score has just been made.
-
-``/healthz``, ``/readyz`` and ``/metrics`` say so.
-"""
+"""Whether a server should be sent requests: its models are warm, and a real score has just been made."""
 
 from __future__ import annotations
 
@@ -9,19 +6,12 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from starlette.responses import PlainTextResponse, Response
 
 from groundwire.engine import Engine, GroundwireError, Options
 from groundwire.engine.schema.validation import make_request
 
 from . import logs
-from .problems import Refusal, make_json, refuse_stopped
-from .records import Health
-
-if TYPE_CHECKING:
-    from .request import ServiceRequest
+from .problems import Refusal, refuse_stopped
 
 PROBE_SECONDS = 10.0
 """A score that is not older counts as just made, so that health checks cost one score in this time at most."""
@@ -147,30 +137,3 @@ class Readiness:
             self._probed_at = None
             self.problem = f"A score of the server's own failed: {error}"
             logs.write(logging.ERROR, "probe failed", error=str(error))
-
-
-async def healthz(request: ServiceRequest) -> Response:
-    """Say whether the server lives.
-
-    If it does not, restart it.
-    """
-    if not request.service.engine.core.is_open:
-        raise Refusal("closed", "The engine is closed or has failed; restart the server.")
-    return make_json(Health("alive"))
-
-
-async def readyz(request: ServiceRequest) -> Response:
-    """Say whether the server should be sent requests.
-
-    It is ready when its models are warm and a real score, which is at most ten seconds old, has succeeded; and not
-    while it is about to stop or none of its worker processes computes. It answers within five seconds.
-    """
-    request.service.readiness.begin()
-    await request.service.readiness.check()
-    return make_json(Health("ready"))
-
-
-async def metrics(request: ServiceRequest) -> Response:
-    """List the server's numbers in Prometheus' text format."""
-    await request.service.update_gauges()
-    return PlainTextResponse(request.service.monitoring.render(), media_type="text/plain; version=0.0.4")

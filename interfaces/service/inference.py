@@ -18,7 +18,7 @@ from groundwire.engine.core.core import count_tokens
 from groundwire.engine.core.plan import Plan
 from groundwire.engine.schema.validation import make_request
 
-from .health import healthz, readyz
+from .probes import healthz, readyz
 from .problems import Refusal, make_json
 from .records import (
     InferBody,

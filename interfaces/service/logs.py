@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     from opentelemetry import propagate, trace
@@ -23,8 +23,7 @@ except ModuleNotFoundError:  # it is optional
 else:
     HAS_TRACES = True
 
-if TYPE_CHECKING:
-    from .state import RequestContext
+from .context import RequestContext
 
 log = logging.getLogger("groundwire.service")
 connections = logging.getLogger("groundwire.service.connections")

@@ -7,22 +7,19 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+from starlette.responses import Response
 
 from groundwire import __version__
 
 from .problems import MEDIA_TYPE, STATUS, TITLES, Code, Problem
 from .records import JsonObject
+from .request import ServiceRequest
 from .settings import read_field_docs
 
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from .request import ServiceRequest
-
-Handle: TypeAlias = "Callable[[ServiceRequest], Awaitable[Response]]"
+Handle: TypeAlias = Callable[[ServiceRequest], Awaitable[Response]]
 
 EVENTS = "text/event-stream"
 """Media type of server-sent events."""

@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from groundwire.engine import Engine, InvalidRequest
 
-from . import health
+from . import probes
 from .application import make_route
 from .chat import Chat
 from .front import Front
@@ -46,9 +46,9 @@ def make_proxy(engine: Engine, settings: ProxySettings, transport: httpx.AsyncBa
     operations = (
         Operation("POST", "/v1/chat/completions", chat.complete),
         Operation("GET", "/v1/models", chat.list_models),
-        Operation("GET", "/healthz", health.healthz),
-        Operation("GET", "/readyz", health.readyz),
-        Operation("GET", "/metrics", health.metrics),
+        Operation("GET", "/healthz", probes.healthz),
+        Operation("GET", "/readyz", probes.readyz),
+        Operation("GET", "/metrics", probes.metrics),
     )
     routes = [make_route(service, operation) for operation in operations]
     return Front(service, Router(routes, redirect_slashes=False, default=refuse), upstream.close)

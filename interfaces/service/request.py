@@ -18,10 +18,11 @@ from groundwire.engine.core.plan import Plan
 from groundwire.files.json_text import MalformedText, decode_json
 from groundwire.runtime.arguments import suggest
 
+from .context import RequestContext
 from .problems import Refusal, find_path
 from .records import Knowledge, Metrics, Triples
 from .settings import Settings
-from .state import RequestContext, Service
+from .state import Service
 
 T = TypeVar("T")
 LOOK_SECONDS = 0.5
