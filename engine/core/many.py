@@ -15,6 +15,7 @@ from ..scheduling.jobs import Finished
 from ..schema.options import Options
 from ..schema.results import MetricResult, Ranked, Request, Score
 from ..schema.validation import make_request
+from ..text.requests import ReadRequest, read_together
 from .core import Core, make_unscored, results_of
 from .pending import Pending, Procedure
 from .plan import Plan
@@ -34,6 +35,8 @@ class RequestWindow:
         self._plan = plan
         self._size = size
         self._pending: deque[Pending[Score] | Score] = deque()
+        self._last: ReadRequest | None = None
+        """The request before the next one, which may be about the same knowledge."""
 
     @property
     def is_full(self) -> bool:
@@ -46,12 +49,17 @@ class RequestWindow:
     def add(self, item: Any) -> bool:
         """Start an item; False when the engine accepts no more requests now. An unusable one becomes a score too."""
         try:
-            self._pending.append(self._start(to_request(item, self._plan.options)))
+            self._pending.append(self._start(self._read(to_request(item, self._plan.options))))
         except InvalidRequest as error:
             self._pending.append(make_unscored("invalid", str(error), self._plan))
         except Overloaded:
             return False
         return True
+
+    def _read(self, request: Request) -> ReadRequest:
+        """The request; it shares what is read of the knowledge with the one before it, if that is the same."""
+        *_, self._last = read_together((request,) if self._last is None else (self._last, request))
+        return self._last
 
     @property
     def oldest(self) -> Pending[Score] | Score:
