@@ -13,11 +13,13 @@ import itertools
 import json
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from groundwire.engine import Engine, Options
-from groundwire.runtime.bundle import open_bundles
-from groundwire.runtime.calibration import join_calibrations
+from groundwire.runtime.bundles.bundle import open_bundles
+from groundwire.runtime.bundles.calibration import join_calibrations
 from groundwire.runtime.calls import (
     AnswerRead,
     Classified,
@@ -29,6 +31,7 @@ from groundwire.runtime.calls import (
     ReadAnswer,
 )
 from groundwire.runtime.fake import FakeRuntime
+from groundwire.runtime.protocol import Outcome
 
 RESULTS = Path(__file__).with_name("results") / "folding.json"
 KNOWLEDGE = "The shop opens at 9 am on weekdays. A ticket costs 12 euros, and children pay nothing."
@@ -96,7 +99,7 @@ def make_runtime() -> FakeRuntime:
         of_sentences = tuple(share(sizes["sentence"], next(supports)) for _ in call.sentences)
         return AnswerRead(whole, of_sentences, split(call.answer, sizes["token"]), READ)
 
-    answers = {"reader": read, "token_classifier": flag}
+    answers: dict[str, Callable[[Any], Outcome]] = {"reader": read, "token_classifier": flag}
     answers |= dict.fromkeys(support, classify)
     return FakeRuntime(
         answers,

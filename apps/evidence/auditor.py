@@ -7,11 +7,8 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from groundwire.engine.api import Engine, Knowledge, Triples
-from groundwire.engine.core.many import to_request
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Request, Score
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine import Engine, Options, Request, Score
+from groundwire.engine.extend import Knowledge, Triples, make_request, to_request
 from groundwire.runtime.errors import InvalidRequest
 
 from .packet import check_packet, compare_scores, compare_settings, compare_texts, conclude, make_packet

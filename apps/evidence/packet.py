@@ -12,17 +12,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.schema.results import (
-    Citation,
-    MetricResult,
-    Request,
-    Score,
-    SentenceVerdict,
-    Timings,
-    UnsupportedSpan,
-    Verdict,
-)
+from groundwire.engine import MetricResult, Plan, Request, Score, UnsupportedSpan, Verdict
+from groundwire.engine.extend import Citation, SentenceVerdict, Timings
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Identity
 

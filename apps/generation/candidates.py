@@ -11,12 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from groundwire.engine.core.core import fold_outcomes
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.scheduling.jobs import Finished
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine import MetricResult, Options, Plan, Request
+from groundwire.engine.extend import Finished, fold_outcomes, make_request
 from groundwire.runtime.calls import Generate
 from groundwire.runtime.texts.unread import is_blank
 

@@ -9,16 +9,18 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 
-from groundwire.engine.api import Engine, Knowledge, Metrics
-from groundwire.engine.core.core import add_timings
-from groundwire.engine.core.pending import Pending, Procedure
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.core.signature import signature
-from groundwire.engine.scheduling.admission import estimate_tokens
-from groundwire.engine.scheduling.jobs import Unfinished
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Timings
+from groundwire.engine import Engine, Options, Pending, Plan
+from groundwire.engine.extend import (
+    Knowledge,
+    Metrics,
+    Procedure,
+    Steps,
+    Timings,
+    Unfinished,
+    add_timings,
+    estimate_tokens,
+    signature,
+)
 from groundwire.runtime.calls import GeneratedSequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime

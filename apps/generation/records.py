@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Score, Timings
+from groundwire.engine import Score
+from groundwire.engine.extend import Record, Timings
 from groundwire.runtime.calls import Decoding
 
 from .options import GenerationOptions

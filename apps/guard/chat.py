@@ -11,9 +11,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from groundwire.engine import Engine, InvalidRequest
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Citation, Score, UnsupportedSpan, Verdict
+from groundwire.engine import Engine, InvalidRequest, Score, UnsupportedSpan, Verdict
+from groundwire.engine.extend import Citation, Record
 from groundwire.runtime.arguments import OptionRecord
 from groundwire.runtime.texts.unread import is_blank
 

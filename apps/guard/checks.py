@@ -7,22 +7,22 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from groundwire.engine.core.core import FOLD, make_unscored
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.metrics.base import within
-from groundwire.engine.scheduling.jobs import explain_defect
-from groundwire.engine.schema.results import (
+from groundwire.engine import MetricResult, Plan, Score, UnsupportedSpan, Verdict
+from groundwire.engine.extend import (
+    FOLD,
+    STOPPED,
     Citation,
-    MetricResult,
-    Score,
+    ReadRequest,
+    Sentence,
     SentenceVerdict,
-    UnsupportedSpan,
-    Verdict,
+    decide_alone,
+    decide_without_knowledge,
+    explain_defect,
+    list_citations,
+    make_unscored,
+    mark_spans,
+    within,
 )
-from groundwire.engine.text.requests import ReadRequest
-from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.verdict.decision import STOPPED, decide_alone, decide_without_knowledge
-from groundwire.engine.verdict.score import list_citations, mark_spans
 
 from .records import Outcome
 

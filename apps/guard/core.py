@@ -19,14 +19,20 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from groundwire.engine.core.core import fold_outcomes, results_of
-from groundwire.engine.core.pending import Procedure
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
-from groundwire.engine.schema.results import MetricResult, Request, Score
-from groundwire.engine.schema.validation import make_response
-from groundwire.engine.text.requests import ReadRequest
-from groundwire.engine.text.sentences import Sentence, SentenceReader, sentences
+from groundwire.engine import MetricResult, Plan, Request, Score
+from groundwire.engine.extend import (
+    Finished,
+    Job,
+    Procedure,
+    ReadRequest,
+    Sentence,
+    SentenceReader,
+    Unfinished,
+    fold_outcomes,
+    make_response,
+    results_of,
+    sentences,
+)
 from groundwire.runtime.errors import EngineClosed, InvalidRequest, Overloaded, StreamClosed
 from groundwire.runtime.texts.unread import is_blank
 

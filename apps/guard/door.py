@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundwire.engine.api import Engine, Knowledge, Metrics, Triples
-from groundwire.engine.core.core import count_tokens
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine import Engine, Options
+from groundwire.engine.extend import Knowledge, Metrics, Triples, count_tokens, make_request
 from groundwire.repair import Corrector, Refiner
 from groundwire.repair.correction.question import find_opener, is_denied
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Literal, TypeAlias
 
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.schema.base import MAX_DEADLINE_MS
+from groundwire.engine import Plan
+from groundwire.engine.extend import MAX_DEADLINE_MS
 from groundwire.repair.kg import KnowledgeGraph
 from groundwire.runtime.arguments import OptionRecord, check_integer, check_number
 from groundwire.runtime.errors import InvalidRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Citation, Score, UnsupportedSpan, Verdict
+from groundwire.engine import Score, UnsupportedSpan, Verdict
+from groundwire.engine.extend import Citation, Record
 
 Outcome: TypeAlias = Literal[
     "consistent", "inconsistent", "unverifiable", "unknown", "deadline", "failed", "truncated", "overflow"

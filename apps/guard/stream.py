@@ -9,9 +9,8 @@ from contextlib import aclosing, contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
-from groundwire.engine.core.core import Core
-from groundwire.engine.core.pending import NeedsAsyncio, Procedure
-from groundwire.engine.schema.results import Score
+from groundwire.engine import Score
+from groundwire.engine.extend import Core, NeedsAsyncio, Procedure
 from groundwire.runtime.errors import InvalidRequest, StreamClosed
 
 from .core import StreamCore

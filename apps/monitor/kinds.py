@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from groundwire.engine.text.sentences import sentences
-from groundwire.engine.text.words import WORD
+from groundwire.engine.extend import WORD, sentences
 from groundwire.runtime.texts.unread import looks_foreign
 
 

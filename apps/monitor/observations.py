@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
-from groundwire.engine.schema.results import Request, Score
-from groundwire.engine.text.words import words
+from groundwire.engine import Request, Score
+from groundwire.engine.extend import words
 from groundwire.runtime.errors import InvalidRequest
 
 from .kinds import find_language, list_kinds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Citation, UnsupportedSpan
+from groundwire.engine import UnsupportedSpan
+from groundwire.engine.extend import Citation, Record
 
 SCHEMA = 1
 MIN_RESPONSES = 30

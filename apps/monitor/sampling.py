@@ -8,10 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
-from groundwire.engine.api import Engine, Knowledge, Metrics
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Request, Score
-from groundwire.engine.schema.validation import digest_request, is_drawn, make_request
+from groundwire.engine import Engine, Options, Request, Score
+from groundwire.engine.extend import Knowledge, Metrics, digest_request, is_drawn, make_request
 from groundwire.runtime.errors import InvalidRequest
 
 from .prevalence import summarize_verdicts

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from groundwire.engine.metrics.overlap import split_words
+from groundwire.engine.extend import split_words
 from groundwire.runtime.bundles.calibration import Distribution, Quantity
 
 from .records import MIN_RESPONSES, Band, Shift

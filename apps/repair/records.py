@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.explanations import FlaggedMention, PassageRange
-from groundwire.engine.schema.results import Score, Timings, UnsupportedSpan
+from groundwire.engine import Score, UnsupportedSpan
+from groundwire.engine.extend import FlaggedMention, PassageRange, Record, Timings
 from groundwire.runtime.triples import Triple
 
 StoppedStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]

@@ -50,7 +50,7 @@ CONTRADICTED = 0.9
 "Poor birds, though." (recipes/research/measured.md)."""
 
 
-class WordEvidence:
+class ResponseEvidence:
     """What metrics say about the words of a response, by place: made once for all of its sentences."""
 
     def __init__(self, request: ReadRequest, results: Sequence[BoundResult]) -> None:
@@ -99,7 +99,7 @@ class VerdictContext:
     """Start of the text in the response, in characters."""
     is_sentence: bool = False
     """Whether the text is a sentence of the response, and not the response itself."""
-    evidence: WordEvidence | None = None
+    evidence: ResponseEvidence | None = None
     """What the metrics that the fusion asks for say about the words of the response; None without knowledge."""
     sentences: tuple[SentenceVerdict, ...] = ()
     """The sentences of a response, as soon as they are decided; none where the response has no verdict."""

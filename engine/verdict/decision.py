@@ -25,7 +25,15 @@ from ..metrics.base import BoundResult, starting_in
 from ..schema.results import MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
 from ..text.requests import ReadRequest
 from ..text.sentences import Sentence
-from .adjustments import ADJUSTMENTS, NOTHING_STATED, OF_RESPONSES, OF_SENTENCES, VerdictContext, WordEvidence, adjust
+from .adjustments import (
+    ADJUSTMENTS,
+    NOTHING_STATED,
+    OF_RESPONSES,
+    OF_SENTENCES,
+    ResponseEvidence,
+    VerdictContext,
+    adjust,
+)
 from .criteria import BoundFeature, Criteria, Rule, ask_for, bind_criteria
 from .fusion import features, features_of_part, sigmoid
 
@@ -77,7 +85,7 @@ def decide_alone(
     rule, basis, parts = criteria.rule, criteria.basis, request.sentences
     if rule is None or basis.threshold is None:
         return tuple(SentenceVerdict(*sentence, basis) for sentence in parts)
-    evidence = WordEvidence(request, [results[index] for index in rule.read])
+    evidence = ResponseEvidence(request, [results[index] for index in rule.read])
     context = VerdictContext(request.response, {}, rule, basis, request, evidence=evidence)
     return tuple(_decide_sentence(sentence, basis, context, results) for sentence in parts)
 
@@ -138,7 +146,7 @@ def fuse_response(request: ReadRequest, results: Sequence[BoundResult], rule: Ru
     numbers = features(results)
     fused = fuse(numbers, results, rule)
     silent = replace(fused, label="unverifiable", message=NOTHING_STATED) if fused.probability is not None else fused
-    evidence = WordEvidence(request, [results[index] for index in rule.read])
+    evidence = ResponseEvidence(request, [results[index] for index in rule.read])
     return fused, VerdictContext(request.response, numbers, rule, silent, request, evidence=evidence)
 
 

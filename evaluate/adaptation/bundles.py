@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from groundwire.engine.schema.results import Request
+from groundwire.engine import Request
 from groundwire.runtime.bundles.bundle import MANIFEST, Bundle, sha256
 from groundwire.runtime.bundles.manifest import ClassifierRole, FileEntry
 from groundwire.runtime.errors import InvalidRequest

@@ -9,11 +9,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from groundwire.engine.metrics.detector import detector, is_detector
-from groundwire.engine.schema.explanations import DetectorExplanation
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.requests import ReadRequest
+from groundwire.engine import MetricResult, Options, Request
+from groundwire.engine.extend import DetectorExplanation, ReadRequest, detector, is_detector
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ClassifierRole
 from groundwire.runtime.calls import Classify

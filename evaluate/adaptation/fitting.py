@@ -16,10 +16,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.engine.metrics import bind_results
-from groundwire.engine.schema.results import MetricResult
-from groundwire.engine.verdict.decision import decide_again
-from groundwire.engine.verdict.fusion import features
+from groundwire.engine import MetricResult
+from groundwire.engine.extend import bind_results, decide_again, features
 from groundwire.runtime.bundles.calibration import Calibration, Fusion, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 

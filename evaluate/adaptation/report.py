@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Verdict
-from groundwire.engine.verdict.decision import decide_again
+from groundwire.engine import Verdict
+from groundwire.engine.extend import Record, decide_again
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.bundles.calibration import ProfileName
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groundwire.engine.metrics import bind_results
-from groundwire.engine.schema.results import MetricResult, Score
-from groundwire.engine.text.sentences import sentences
-from groundwire.engine.verdict.fusion import features, features_of_part
+from groundwire.engine import MetricResult, Score
+from groundwire.engine.extend import bind_results, features, features_of_part, sentences
 from groundwire.monitor.shift import describe_texts
 
 from ..datasets.examples import Example

@@ -28,12 +28,14 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from groundwire.engine.verdict.adjustments import REFUTING, find_refutation, is_contradicted
-from groundwire.engine.verdict.fusion import (
+from groundwire.engine.extend import (
+    REFUTING,
     SentenceWeights,
     find_feature,
+    find_refutation,
     find_verifiability,
     is_apart,
+    is_contradicted,
     is_probability,
     logit,
     reads_in_response,

@@ -12,10 +12,15 @@ from dataclasses import replace
 import numpy as np
 from msgspec import UNSET
 
-from groundwire.engine.metrics import find
-from groundwire.engine.verdict.adjustments import REFUTING
-from groundwire.engine.verdict.fusion import is_probability, name_metric, normalized
-from groundwire.engine.verdict.operating_point import find_threshold, smallest_level
+from groundwire.engine.extend import (
+    REFUTING,
+    find,
+    find_threshold,
+    is_probability,
+    name_metric,
+    normalized,
+    smallest_level,
+)
 from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.bundles.calibration import (
     Calibration,

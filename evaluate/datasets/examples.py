@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.explanations import PassageRange
+from groundwire.engine.extend import PassageRange, Record
 from groundwire.runtime.errors import InvalidRequest
 
 

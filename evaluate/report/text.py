@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from groundwire.engine.schema.results import Citation, UnsupportedSpan
-from groundwire.engine.text.normalization import UNSHOWABLE
-from groundwire.engine.verdict.score import number_evidence
+from groundwire.engine import UnsupportedSpan
+from groundwire.engine.extend import UNSHOWABLE, Citation, number_evidence
 
 _BREAK = re.compile(r"(?<=[_./\-])(?=\w)")
 

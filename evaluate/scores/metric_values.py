@@ -15,9 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.decision import decide_again
+from groundwire.engine import Score
+from groundwire.engine.extend import Record, decide_again
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 

@@ -14,12 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundwire.engine import LoadOptions
-from groundwire.engine.api import Engine
-from groundwire.engine.core.plan import Plan, make_plan
-from groundwire.engine.schema.options import DetectorOptions, NliOptions, Options
-from groundwire.engine.schema.results import Request, Score
-from groundwire.engine.schema.validation import digest_request
+from groundwire.engine import Engine, LoadOptions, Options, Plan, Request, Score
+from groundwire.engine.extend import DetectorOptions, NliOptions, digest_request, make_plan
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import is_final
 from groundwire.runtime.bundles.bundle import open_bundles

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from groundwire.engine.schema.results import Request
+from groundwire.engine import Request
 
 EXAMPLES = Path(__file__).with_name("dialogues.jsonl")
 """``examples/dialogues.jsonl`` of the repository, which installations do not have."""

@@ -11,8 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from groundwire.engine import Engine
-from groundwire.engine.schema.results import Request, Score
+from groundwire.engine import Engine, Request, Score
 from groundwire.runtime.protocol import CaptureCounts
 
 from .dialogues import vary_requests

@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from groundwire.engine import Engine, Options, Score
-from groundwire.engine.schema.results import Request
+from groundwire.engine import Engine, Options, Request, Score
 
 from .records import Timing
 

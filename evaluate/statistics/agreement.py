@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from groundwire.engine.metrics import find
-from groundwire.engine.verdict.fusion import are_consistent
-from groundwire.engine.verdict.fusion import is_probability as has_probability
+from groundwire.engine.extend import are_consistent, find
+from groundwire.engine.extend import is_probability as has_probability
 
 from ..scores.metric_values import VERDICT, MetricValues
 from .estimates import Bools, Floats, areas, classification, pearson

@@ -9,11 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from groundwire.engine.metrics.claims import VERIFIABLE
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Label, Score, Verdict
-from groundwire.engine.verdict.decision import decide_again
-from groundwire.engine.verdict.fusion import HALF, are_consistent, choose_fusion, list_unread, rates_verifiability
+from groundwire.engine import Options, Score, Verdict
+from groundwire.engine.extend import (
+    HALF,
+    VERIFIABLE,
+    Label,
+    are_consistent,
+    choose_fusion,
+    decide_again,
+    list_unread,
+    rates_verifiability,
+)
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
 from groundwire.runtime.bundles.calibration import Calibration, ProfileName

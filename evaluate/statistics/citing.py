@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from groundwire.engine.metrics import bind_results
-from groundwire.engine.schema.explanations import PassageRange
-from groundwire.engine.schema.results import Score
-from groundwire.engine.text.sentences import sentences
+from groundwire.engine import Score
+from groundwire.engine.extend import PassageRange, bind_results, sentences
 
 from ..datasets.examples import Example
 from .human_labels import HumanLabels

@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple, Self, TypeAlias
 import msgspec
 import numpy as np
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.verdict.fusion import rates_verifiability
+from groundwire.engine.extend import Record, rates_verifiability
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from groundwire.engine.schema.results import Score
-from groundwire.engine.text.words import WORD
+from groundwire.engine import Score
+from groundwire.engine.extend import WORD
 from groundwire.monitor.records import Estimate
 
 from ..datasets.examples import Example

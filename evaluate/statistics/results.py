@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Citation, Label, UnsupportedSpan
+from groundwire.engine import UnsupportedSpan
+from groundwire.engine.extend import Citation, Label, Record
 from groundwire.monitor.records import Estimate, Shift
 from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from groundwire.engine import Engine, Options
-from groundwire.engine.api import Knowledge
+from groundwire.engine.extend import Knowledge
 
 from .checking import Checked, Checker
 from .extras import needs

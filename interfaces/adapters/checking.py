@@ -12,10 +12,7 @@ from typing import Any
 import msgspec
 
 from groundwire.engine import Engine, GroundwireError, Options, Score, UnsupportedSpan, default_engine
-from groundwire.engine.api import Knowledge
-from groundwire.engine.core.many import Item
-from groundwire.engine.schema.base import Record
-from groundwire.engine.schema.results import Label
+from groundwire.engine.extend import Item, Knowledge, Label, Record
 
 __all__ = ["Checked", "Checker", "NoScore", "read_score"]
 

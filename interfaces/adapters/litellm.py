@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from groundwire.engine import Engine, InvalidRequest, Options
-from groundwire.engine.api import Knowledge
+from groundwire.engine.extend import Knowledge
 from groundwire.guard.chat import KnowledgeSource, read_history, read_knowledge
 
 from .checking import Checked, Checker

@@ -17,7 +17,7 @@ from contextlib import closing
 from typing import Any, TypeAlias
 
 from groundwire.engine import Engine, InvalidRequest, Options, default_engine
-from groundwire.engine.api import Knowledge
+from groundwire.engine.extend import Knowledge
 from groundwire.guard import Guard, Policy
 from groundwire.guard.chat import CheckedChat, add_citing, arun, read_history, read_knowledge, run
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from groundwire.engine import Engine, Options
-from groundwire.engine.api import Knowledge
+from groundwire.engine.extend import Knowledge
 
 from .checking import Checker
 from .extras import needs

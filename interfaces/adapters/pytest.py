@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from groundwire.engine import Engine, default_engine
-from groundwire.engine.api import Knowledge
+from groundwire.engine.extend import Knowledge
 
 from .checking import Checked, Checker
 from .extras import needs

@@ -13,10 +13,8 @@ from rich.table import Table
 from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import print_json
-from groundwire.engine import Engine, Options
-from groundwire.engine.core.many import to_request
-from groundwire.engine.metrics import GROUPS
-from groundwire.engine.schema.results import Request
+from groundwire.engine import Engine, Options, Request
+from groundwire.engine.extend import GROUPS, to_request
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.device import parse_device
 

@@ -11,10 +11,8 @@ import msgspec
 import typer
 from rich.text import Text
 
-from groundwire.engine.api import Engine
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.validation import make_request
-from groundwire.engine.text.normalization import shown
+from groundwire.engine import Engine, Options
+from groundwire.engine.extend import make_request, shown
 from groundwire.files.reading import Line
 from groundwire.repair import CorrectOptions, Corrector
 from groundwire.repair.records import Correction, CorrectionEdit

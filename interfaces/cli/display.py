@@ -15,11 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from groundwire.engine.metrics import Details, find
-from groundwire.engine.schema.explanations import REASONS, Q2Explanation
-from groundwire.engine.schema.results import MetricResult, Score, SentenceVerdict
-from groundwire.engine.text.normalization import shown
-from groundwire.engine.verdict.operating_point import OperatingPoint
+from groundwire.engine import MetricResult, Score
+from groundwire.engine.extend import REASONS, Details, OperatingPoint, Q2Explanation, SentenceVerdict, find, shown
 from groundwire.files.sources import strip_gzip
 
 EXIT_UNSCORED = 3

@@ -14,7 +14,7 @@ from rich.table import Table
 from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
-from groundwire.engine.schema.options import Options
+from groundwire.engine import Options
 from groundwire.files.results_file import translate_write_errors
 
 from . import evaluation as common
@@ -153,7 +153,7 @@ def evaluate(
 
 def _split_score_columns(value: str | None) -> tuple[str, ...]:
     """The names of the score columns; BadParameter for the name of a metric."""
-    from groundwire.engine.metrics import find
+    from groundwire.engine.extend import find
     from groundwire.evaluate.scores.metric_values import VERDICT
 
     names = options.split_names(value) or ()

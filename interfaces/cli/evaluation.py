@@ -20,7 +20,7 @@ from groundwire.files.columns import FIELDS
 from groundwire.runtime.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from groundwire.engine.schema.results import Score
+    from groundwire.engine import Score
     from groundwire.evaluate.datasets.examples import Example
     from groundwire.evaluate.scores.scoring import Watch
     from groundwire.monitor.records import Shift

@@ -9,11 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from groundwire.engine.api import Engine
-from groundwire.engine.metrics import find
-from groundwire.engine.schema.results import Score
-from groundwire.engine.text.normalization import shown
-from groundwire.engine.verdict.operating_point import OperatingPoint
+from groundwire.engine import Engine, Score
+from groundwire.engine.extend import OperatingPoint, find, shown
 from groundwire.evidence import Auditor
 from groundwire.files.results_file import translate_write_errors
 from groundwire.guard.chat import add_citing

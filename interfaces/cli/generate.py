@@ -15,10 +15,8 @@ import msgspec
 import typer
 from rich.text import Text
 
-from groundwire.engine.api import Engine
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.validation import digest_fields
-from groundwire.engine.text.normalization import shown
+from groundwire.engine import Engine, Options
+from groundwire.engine.extend import digest_fields, shown
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import is_final

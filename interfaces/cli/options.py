@@ -11,12 +11,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from groundwire.engine import LoadOptions
-from groundwire.engine.api import Engine
-from groundwire.engine.metrics import GROUPS, METRICS, check_names
-from groundwire.engine.metrics.detector import PREFIX
-from groundwire.engine.schema.base import MAX_DEADLINE_MS
-from groundwire.engine.schema.options import Options, Q2Options
+from groundwire.engine import Engine, LoadOptions, Options
+from groundwire.engine.extend import DETECTOR_PREFIX, GROUPS, MAX_DEADLINE_MS, METRICS, Q2Options, check_names
 from groundwire.files.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
 from groundwire.files.reading import NEEDED, Line, read_lines
 from groundwire.files.sharding import Shard
@@ -57,8 +53,8 @@ CalibrationOption = Annotated[
 MetricsOption = Annotated[
     str | None,
     typer.Option(
-        help=f"Metrics, separated by commas: {', '.join(METRICS)}, and {PREFIX}NAME for a role of that name in the "
-        f"bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict; without a "
+        help=f"Metrics, separated by commas: {', '.join(METRICS)}, and {DETECTOR_PREFIX}NAME for a role of that name "
+        f"in the bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict; without a "
         "calibration q2, or all metrics if the bundle lacks its models."
     ),
 ]

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from groundwire import __version__
-from groundwire.engine.text.normalization import shown
+from groundwire.engine.extend import shown
 from groundwire.runtime.errors import GroundwireError
 
 from . import (

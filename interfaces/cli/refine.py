@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from groundwire.engine.api import Engine
-from groundwire.engine.text.normalization import shown
+from groundwire.engine import Engine
+from groundwire.engine.extend import shown
 from groundwire.files.reading import Line
 from groundwire.repair import Critic, CritiqueOptions, RefineOptions, Refiner
 from groundwire.repair.kg import KnowledgeGraph

@@ -19,9 +19,8 @@ from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.cli.score import read_request
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Request, Score
-from groundwire.engine.schema.validation import digest_fields, digest_request, is_drawn
+from groundwire.engine import Options, Request, Score
+from groundwire.engine.extend import digest_fields, digest_request, is_drawn
 from groundwire.files.columns import FIELDS
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
@@ -33,7 +32,7 @@ from . import evaluation as common
 from .compare import WORSE
 
 if TYPE_CHECKING:
-    from groundwire.engine.api import Engine
+    from groundwire.engine import Engine
     from groundwire.monitor.observations import Observations
     from groundwire.monitor.records import Drift, Group, SystemDifference, TrafficReport
     from groundwire.monitor.summary import Reference

@@ -12,12 +12,15 @@ import msgspec
 import typer
 from rich.text import Text
 
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Request, Score
-from groundwire.engine.schema.validation import digest_request, make_request
-from groundwire.engine.text.normalization import shown
-from groundwire.engine.verdict.fusion import choose_fusion, list_unread
-from groundwire.engine.verdict.operating_point import find_operating_point
+from groundwire.engine import Options, Request, Score
+from groundwire.engine.extend import (
+    choose_fusion,
+    digest_request,
+    find_operating_point,
+    list_unread,
+    make_request,
+    shown,
+)
 from groundwire.files.parquet import check_parquet, write_parquet
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors

@@ -9,10 +9,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from groundwire.engine.schema.explanations import PassageRange
-from groundwire.engine.schema.results import Score
-from groundwire.engine.text.normalization import shown
-from groundwire.engine.verdict.score import number_evidence
+from groundwire.engine import Score
+from groundwire.engine.extend import PassageRange, number_evidence, shown
 
 from . import display
 

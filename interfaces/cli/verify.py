@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from groundwire.engine.schema.results import Request
+from groundwire.engine import Request
 from groundwire.evidence import Auditor
 from groundwire.evidence.packet import compare_texts
 from groundwire.evidence.records import Difference, EvidencePacket, Verification, VerificationStatus

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 
 from groundwire.engine import Engine, GroundwireError, Options
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine.extend import make_request
 
 from . import logs
 from .problems import Refusal, refuse_stopped

@@ -13,10 +13,8 @@ import msgspec
 from starlette.responses import Response
 
 from groundwire import __version__
-from groundwire.engine import Options, Score
-from groundwire.engine.core.core import count_tokens
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine import Options, Plan, Score
+from groundwire.engine.extend import count_tokens, make_request
 
 from .probes import healthz, readyz
 from .problems import Refusal, make_json

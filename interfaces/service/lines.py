@@ -12,11 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from groundwire.engine import GroundwireError, Options, Overloaded, Pending, Score
-from groundwire.engine.core.many import RETRY_SECONDS
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.schema.results import check_fields
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine import GroundwireError, Options, Overloaded, Pending, Plan, Score
+from groundwire.engine.extend import RETRY_SECONDS, check_fields, make_request
 
 from .problems import Refusal, refuse_error
 from .records import ScoredLine, ScoreLine

@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 
-from groundwire.engine import InvalidRequest, Options, Triple
-from groundwire.engine.core.plan import Plan
+from groundwire.engine import InvalidRequest, Options, Plan, Triple
 from groundwire.files.json_text import MalformedText, decode_json
 from groundwire.runtime.arguments import suggest
 

@@ -7,11 +7,8 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from groundwire.engine import Request, Score
-from groundwire.engine.core.core import count_tokens
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.schema.results import check_fields
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine import Plan, Request, Score
+from groundwire.engine.extend import check_fields, count_tokens, make_request
 from groundwire.evidence.packet import make_packet
 from groundwire.generation import Generation, Generator
 from groundwire.repair import Correction, CorrectOptions, Corrector, Refinement, RefineOptions, Refiner

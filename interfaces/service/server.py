@@ -21,7 +21,7 @@ import uvicorn
 from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
-from groundwire.engine.core.plan import make_plan
+from groundwire.engine.extend import make_plan
 from groundwire.runtime.garbage import freeze_objects
 from groundwire.runtime.local import describe
 from groundwire.runtime.version import VERSION

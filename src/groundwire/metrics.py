@@ -5,14 +5,21 @@
 
 from __future__ import annotations
 
-from groundwire.engine.api import Engine
-from groundwire.engine.metrics import GROUPS, METRICS, Metric, register
-from groundwire.engine.metrics.base import Details, MetricNumber, RoleInfos, WordEvidence, without_calls
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import UnsupportedSpan
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request
-from groundwire.engine.text.sentences import Sentence, sentences
+from groundwire.engine import Engine, MetricResult, Options, Request, UnsupportedSpan
+from groundwire.engine.extend import (
+    GROUPS,
+    METRICS,
+    Details,
+    Metric,
+    MetricNumber,
+    RoleInfos,
+    Sentence,
+    Steps,
+    WordEvidence,
+    register,
+    sentences,
+    without_calls,
+)
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.calls import (
     Answer,

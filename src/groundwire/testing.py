@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from groundwire.engine.api import Engine
+from groundwire.engine import Engine
 from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.fake import FakeRuntime

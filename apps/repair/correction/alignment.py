@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from groundwire.engine.text.normalization import FUNCTION_WORDS
-from groundwire.engine.text.words import WORD
-from groundwire.engine.values.tokens import NEGATIONS
+from groundwire.engine.extend import FUNCTION_WORDS, NEGATIONS, WORD
 
 MAX_WORDS = 7
 """Words of a difference, at most, on either side."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from groundwire.engine.schema.explanations import ValuesExplanation
-from groundwire.engine.schema.results import Score, SentenceVerdict, Verdict
-from groundwire.engine.verdict.decision import STOPPED
-from groundwire.engine.verdict.fusion import find_feature
+from groundwire.engine import Score, Verdict
+from groundwire.engine.extend import STOPPED, SentenceVerdict, ValuesExplanation, find_feature
 
 from .drafts import Draft
 

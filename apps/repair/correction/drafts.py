@@ -11,13 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from groundwire.engine.metrics.base import HasRange
-from groundwire.engine.schema.explanations import PassageRange, UnsupportedSpan
-from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.text.wording import Replacement, replace_names
-from groundwire.engine.text.words import WORD, words
-from groundwire.engine.values.records import Name
-from groundwire.engine.values.support import check_values
+from groundwire.engine import UnsupportedSpan
+from groundwire.engine.extend import (
+    WORD,
+    HasRange,
+    Name,
+    PassageRange,
+    Replacement,
+    Sentence,
+    check_values,
+    replace_names,
+    words,
+)
 
 from ..records import EditSource
 from .keeping import Kept

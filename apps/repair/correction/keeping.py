@@ -16,12 +16,7 @@ from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import NamedTuple
 
-from groundwire.engine.text.sentences import sentences
-from groundwire.engine.values.comparing import compare
-from groundwire.engine.values.numbers import stem
-from groundwire.engine.values.records import Clock, Date, Measure
-from groundwire.engine.values.units import UNITS
-from groundwire.engine.verdict.marks import LIGHT
+from groundwire.engine.extend import LIGHT, UNITS, Clock, Date, Measure, compare, sentences, stem
 
 from .sources import SourceSentence, TypedValue, find_parts
 

@@ -12,19 +12,23 @@ from typing import Any, NamedTuple, cast
 
 from msgspec.structs import asdict
 
-from groundwire.engine.api import Engine
-from groundwire.engine.core.core import add_timings, fold_outcomes, fold_results
-from groundwire.engine.core.pending import Pending, Procedure
-from groundwire.engine.core.plan import Plan
-from groundwire.engine.scheduling.jobs import Finished
-from groundwire.engine.schema.base import Count, Record, check_record
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import MetricResult, Request, Score, Timings, UnsupportedSpan
-from groundwire.engine.schema.validation import make_request
-from groundwire.engine.text.requests import ReadRequest
-from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.verdict.decision import STOPPED
-from groundwire.engine.verdict.fusion import name_metric
+from groundwire.engine import Engine, MetricResult, Options, Pending, Plan, Request, Score, UnsupportedSpan
+from groundwire.engine.extend import (
+    STOPPED,
+    Count,
+    Finished,
+    Procedure,
+    ReadRequest,
+    Record,
+    Sentence,
+    Timings,
+    add_timings,
+    check_record,
+    fold_outcomes,
+    fold_results,
+    make_request,
+    name_metric,
+)
 from groundwire.runtime.bundles.calibration import Fusion
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus

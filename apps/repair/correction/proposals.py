@@ -12,23 +12,26 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import NamedTuple
 
-from groundwire.engine.metrics.base import HasRange, within
-from groundwire.engine.schema.explanations import (
+from groundwire.engine import Score, UnsupportedSpan
+from groundwire.engine.extend import (
+    MONTHS,
+    UNITS,
+    WORD,
     Comparison,
+    Date,
+    HasRange,
+    Measure,
+    Name,
     PassageRange,
     Q2Explanation,
+    Sentence,
     StatedValue,
-    UnsupportedSpan,
     ValuesExplanation,
+    compare,
+    stem,
+    within,
+    words,
 )
-from groundwire.engine.schema.results import Score
-from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.text.words import WORD, words
-from groundwire.engine.values.comparing import compare
-from groundwire.engine.values.dates import MONTHS
-from groundwire.engine.values.numbers import stem
-from groundwire.engine.values.records import Date, Measure, Name
-from groundwire.engine.values.units import UNITS
 
 from ..records import EditSource
 from .alignment import align_words

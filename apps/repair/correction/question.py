@@ -10,12 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from groundwire.engine.text.sentences import Sentence
-from groundwire.engine.text.words import WORD, words
-from groundwire.engine.values.comparing import compare
-from groundwire.engine.values.numbers import stem
-from groundwire.engine.values.records import Clock, Date, Measure
-from groundwire.engine.values.tokens import NEGATIONS
+from groundwire.engine.extend import NEGATIONS, WORD, Clock, Date, Measure, Sentence, compare, stem, words
 
 from .sources import SourceSentence, TypedValue, find_parts
 

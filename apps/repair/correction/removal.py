@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from groundwire.engine.text.words import WORD
+from groundwire.engine.extend import WORD
 
 LEFT = 4
 """Words of a sentence that must remain."""

@@ -8,13 +8,20 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from groundwire.engine.schema.explanations import PassageRange
-from groundwire.engine.text.retrieval import PassageSentence, count_shared_in, rank_by_overlap, read_passages
-from groundwire.engine.values.knowledge import find_values
-from groundwire.engine.values.names import split_by_case
-from groundwire.engine.values.records import Name, Value
-from groundwire.engine.values.tokens import tokenize
-from groundwire.engine.verdict.spans import VALUE_TYPES, TypedRange
+from groundwire.engine.extend import (
+    VALUE_TYPES,
+    Name,
+    PassageRange,
+    PassageSentence,
+    TypedRange,
+    Value,
+    count_shared_in,
+    find_values,
+    rank_by_overlap,
+    read_passages,
+    split_by_case,
+    tokenize,
+)
 
 MAX_SENTENCES = 1_000
 """Sentences of long knowledge that are compared with one of the response; later sentences are not looked at."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from groundwire.engine.text.normalization import (
+from groundwire.engine.extend import (
     ARTICLES,
     FUNCTION_WORDS,
     NormalizedWord,

@@ -7,16 +7,19 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from groundwire.engine.api import Engine
-from groundwire.engine.core.core import Core
-from groundwire.engine.core.pending import Pending, Procedure
-from groundwire.engine.core.signature import signature
-from groundwire.engine.metrics.critic import ROLE as CRITIC
-from groundwire.engine.scheduling.admission import estimate_tokens
-from groundwire.engine.scheduling.jobs import Unfinished
-from groundwire.engine.schema.options import Options
-from groundwire.engine.schema.results import Timings
-from groundwire.engine.schema.validation import make_history, make_response, make_triples
+from groundwire.engine import Engine, Options, Pending
+from groundwire.engine.extend import (
+    CRITIC_ROLE,
+    Core,
+    Procedure,
+    Timings,
+    Unfinished,
+    estimate_tokens,
+    make_history,
+    make_response,
+    make_triples,
+    signature,
+)
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
@@ -96,7 +99,7 @@ class Critic:
     def _start(
         self, response: Any, knowledge: Any, history: Any, options: CritiqueOptions | None, scoring: Options | None
     ) -> Pending[Critique]:
-        check_roles(self._core, "Critic", CRITIC)
+        check_roles(self._core, "Critic", CRITIC_ROLE)
         settings = check_options(options, CritiqueOptions)
         limits = self._core.check_options(scoring)
         context = _make_context(response, history, knowledge, settings.hops, limits)
@@ -106,7 +109,7 @@ class Critic:
     def _critique(self, context: Context, options: Options, request_signature: str) -> Procedure[Critique]:
         if not context.nodes:
             return _make_no_context(request_signature)
-        info = self._core.runtime.role_info(CRITIC)
+        info = self._core.runtime.role_info(CRITIC_ROLE)
         task = steps.critique_response(context, options, info)
         finished = yield self._core.run([task], options, size=_count_tokens(context, CRITIQUE_MODELS))
         (outcome,) = finished.outcomes
@@ -171,7 +174,7 @@ class Refiner:
     def _start(
         self, response: Any, knowledge: Any, history: Any, options: RefineOptions | None, scoring: Options | None
     ) -> Pending[Refinement]:
-        check_roles(self._core, "Refiner", CRITIC, RETRIEVER)
+        check_roles(self._core, "Refiner", CRITIC_ROLE, RETRIEVER)
         settings = check_options(options, RefineOptions)
         limits = self._core.check_options(scoring)
         context = _make_context(response, history, knowledge, settings.hops, limits)
@@ -186,7 +189,7 @@ class Refiner:
             before = _make_no_context(request_signature)
             return _make_unchanged(context, "no_context", before, before.timings, NO_CONTEXT)
         runtime = self._core.runtime
-        info = runtime.role_info(CRITIC)
+        info = runtime.role_info(CRITIC_ROLE)
         task = steps.repair_response(context, settings, options, info, has_spans=SPANS in runtime.roles)
         finished = yield self._core.run([task], options, size=_count_tokens(context, REFINE_MODELS))
         return _build(context, finished.outcomes[0], finished.timings, request_signature)

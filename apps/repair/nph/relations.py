@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.engine.text.words import WORD
+from groundwire.engine.extend import WORD
 from groundwire.runtime.calls import Candidate
 from groundwire.runtime.triples import Triple, readable
 

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundwire.engine.schema.explanations import FlaggedMention
-from groundwire.engine.text.sentences import sentences
+from groundwire.engine.extend import FlaggedMention, sentences
 from groundwire.runtime.calls import Candidate, Retrieved
 
 from .context import Context, find_subjects, sort_by_relevance

@@ -10,13 +10,18 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groundwire.engine.metrics.critic import critic_call
-from groundwire.engine.metrics.mentions import find_all_mentions, find_mentions
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
-from groundwire.engine.schema.options import Options
-from groundwire.engine.text.wording import Replacement, replace_names
-from groundwire.engine.text.words import flag_tokens
+from groundwire.engine import Options
+from groundwire.engine.extend import (
+    FlaggedMention,
+    FlaggedToken,
+    Replacement,
+    Steps,
+    critic_call,
+    find_all_mentions,
+    find_mentions,
+    flag_tokens,
+    replace_names,
+)
 from groundwire.runtime.calls import Retrieve, Retrieved
 from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.triples import Triple

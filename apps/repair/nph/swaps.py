@@ -11,13 +11,18 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from groundwire.engine.metrics.critic import critic_call
-from groundwire.engine.metrics.mentions import max_probabilities
-from groundwire.engine.scheduling.steps import Steps
-from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
-from groundwire.engine.text.sentences import sentences
-from groundwire.engine.text.wording import Replacement, replace_names
-from groundwire.engine.text.words import find_overlaps, flag_tokens
+from groundwire.engine.extend import (
+    FlaggedMention,
+    FlaggedToken,
+    Replacement,
+    Steps,
+    critic_call,
+    find_overlaps,
+    flag_tokens,
+    max_probabilities,
+    replace_names,
+    sentences,
+)
 from groundwire.runtime.protocol import RoleInfo
 
 from ..kg import Linked

@@ -20,8 +20,8 @@ from groundwire.engine.verdict.adjustments import (
     NOTHING_STATED,
     OF_RESPONSES,
     OF_SENTENCES,
+    ResponseEvidence,
     VerdictContext,
-    WordEvidence,
     adjust,
     confirm_values,
     find_refutation,
@@ -136,7 +136,7 @@ TALL = "It is 20 m tall."
 TEXT = "It is 20 m tall, and it was not sold."
 
 
-def measured(text: str, *doubts: str, part: str = "20 m", doubting: bool = True) -> WordEvidence:
+def measured(text: str, *doubts: str, part: str = "20 m", doubting: bool = True) -> ResponseEvidence:
     """The evidence of a metric that finds ``part`` supported and of one that doubts some words."""
     start = text.index(part)
     value = StatedValue("quantity", part, start, start + len(part), part, "supported")
@@ -150,7 +150,7 @@ def measured(text: str, *doubts: str, part: str = "20 m", doubting: bool = True)
             MetricResult("overlap", "scored", 0.5, unsupported=spans),
         ]
     )
-    return WordEvidence(ReadRequest(text, ()), results if doubting else results[:1])
+    return ResponseEvidence(ReadRequest(text, ()), results if doubting else results[:1])
 
 
 @pytest.mark.parametrize(
