@@ -18,8 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from field_docs import write_field_docs
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+FIELD_DOCS = ROOT / "interfaces" / "service" / "fields.json"
+"""What help and OpenAPI say about fields, from the strings below them in the source."""
 PAGES = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
 PART = re.compile(r"<!-- begin: (\w+)((?: [\w./]+)*) -->(\n?)(.*?)<!-- end -->", re.DOTALL)
 
@@ -229,17 +233,20 @@ def fill(text: str) -> str:
     return PART.sub(write, text)
 
 
-def list_stale() -> list[Path]:
-    """Return the pages whose generated parts differ from what they are made from."""
+def list_stale() -> dict[Path, str]:
+    """Return the files that differ from what they are made from, with what they should be."""
     texts = {page: page.read_text(encoding="utf-8") for page in PAGES}
-    return [page for page, text in texts.items() if fill(text) != text]
+    written = {page: fill(text) for page, text in texts.items()}
+    texts[FIELD_DOCS] = FIELD_DOCS.read_text(encoding="utf-8")
+    written[FIELD_DOCS] = write_field_docs()
+    return {path: text for path, text in written.items() if text != texts[path]}
 
 
 if __name__ == "__main__":
     stale = list_stale()
-    for page in stale:
-        print(page.relative_to(ROOT))
+    for path, text in stale.items():
+        print(path.relative_to(ROOT))
         if "--check" not in sys.argv:
-            page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
     if stale and "--check" in sys.argv:
-        sys.exit("These pages are out of date: run python docs/site/write.py")
+        sys.exit("These files are out of date: run python docs/site/write.py")

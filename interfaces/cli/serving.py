@@ -33,7 +33,7 @@ _PACKAGES = ("starlette", "uvicorn", "httptools", "prometheus_client", "httpx")
 
 def make_options(record: type[Settings]) -> type:
     """Return a group with one option per setting, with its docstring as help; an option not given is None."""
-    docs, defaults = read_field_docs(record), record()
+    docs, defaults = read_field_docs()[record.__name__], record()
     fields: list[tuple[str, Any, Any]] = []
     for name, hint in list_hints(record).items():
         if name in NOT_OPTIONS:

@@ -163,18 +163,17 @@ def _describe_event(schema: JsonObject) -> JsonObject:
 
 
 def _describe_fields(types: Iterable[Any], components: dict[str, JsonObject]) -> None:
-    """Add the docstrings of the records' fields to their properties."""
-    for record in _list_records(types):
-        component = components.get(record.__name__)
-        if component is None:
-            continue
+    """Add the descriptions of the records' fields to their properties."""
+    docs = read_field_docs()
+    for record in list_records(types):
+        properties = components.get(record.__name__, {}).get("properties", {})
         names = dict(zip(record.__struct_fields__, record.__struct_encode_fields__, strict=True))
-        for field, text in read_field_docs(record).items():
-            if names.get(field) in component.get("properties", {}):
-                component["properties"][names[field]]["description"] = text
+        for field, text in docs.get(record.__name__, {}).items():
+            if names[field] in properties:
+                properties[names[field]]["description"] = text
 
 
-def _list_records(types: Iterable[Any]) -> Iterable[Any]:
+def list_records(types: Iterable[Any]) -> Iterable[Any]:
     """The records in these types, and in their fields, each once."""
     waiting: list[Any] = list(msgspec.inspect.multi_type_info(types))
     seen: set[Any] = set()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import stat
 import sys
-import textwrap
 import tomllib
 import types
 from collections.abc import Mapping
 from functools import cache
+from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -327,34 +325,7 @@ def _is_loopback(host: str) -> bool:
 
 
 @cache
-def read_field_docs(record: type) -> dict[str, str]:
-    """By field, the string below it in the source of the class or of a base class, in one line; fields without one are
-    left out.
-
-    Empty where the source is not there.
-    """
-    docs: dict[str, str] = {}
-    for base in reversed(record.__mro__):
-        if base.__module__.partition(".")[0] == "groundwire":
-            docs |= _read_own(base)
-    return docs
-
-
-def _read_own(record: type) -> dict[str, str]:
-    try:
-        source = textwrap.dedent(inspect.getsource(record))
-    except (OSError, TypeError):
-        return {}
-    (definition,) = ast.parse(source).body
-    assert isinstance(definition, ast.ClassDef)
-    docs = {}
-    for statement, following in zip(definition.body, definition.body[1:], strict=False):
-        if (
-            isinstance(statement, ast.AnnAssign)
-            and isinstance(statement.target, ast.Name)
-            and isinstance(following, ast.Expr)
-            and isinstance(following.value, ast.Constant)
-            and isinstance(following.value.value, str)
-        ):
-            docs[statement.target.id] = " ".join(following.value.value.split())
-    return docs
+def read_field_docs() -> Mapping[str, Mapping[str, str]]:
+    """The descriptions of fields by the name of their record; ``docs/site/write.py`` writes their file."""
+    text = files(__package__).joinpath("fields.json").read_text(encoding="utf-8")
+    return msgspec.json.decode(text, type=dict[str, dict[str, str]])

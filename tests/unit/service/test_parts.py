@@ -30,7 +30,7 @@ from groundwire.service.request import (
     read_headers,
 )
 from groundwire.service.server import DrainingServer
-from groundwire.service.settings import Settings, read_field_docs, read_tenants, read_tokens
+from groundwire.service.settings import ProxySettings, Settings, read_field_docs, read_tenants, read_tokens
 from tests.support.streams import world
 
 
@@ -247,11 +247,12 @@ def test_a_log_is_a_line_of_json() -> None:
 
 
 def test_fields_are_described_by_the_strings_below_them() -> None:
-    docs = read_field_docs(ScoreBody)
+    docs = read_field_docs()["ScoreBody"]
     assert docs["history"] == "Utterances, oldest first.", "of the base class"
     assert docs["options"].startswith("deadline_ms and priority")
     assert "response" not in docs
-    assert set(read_field_docs(Settings)) == set(Settings.__struct_fields__)
+    assert set(read_field_docs()["Settings"]) == set(Settings.__struct_fields__)
+    assert set(read_field_docs()["ProxySettings"]) == set(ProxySettings.__struct_fields__)
 
 
 def test_an_unknown_field_is_answered_with_the_known_ones() -> None:
