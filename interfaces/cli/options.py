@@ -54,8 +54,8 @@ MetricsOption = Annotated[
     str | None,
     typer.Option(
         help=f"Metrics, separated by commas: {', '.join(METRICS)}, and {DETECTOR_PREFIX}NAME for a role of that name "
-        f"in the bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict; without a "
-        "calibration q2, or all metrics if the bundle lacks its models."
+        f"in the bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict; without "
+        "a calibration q2, or all metrics if the bundle lacks its models."
     ),
 ]
 ColumnsOption = Annotated[
