@@ -116,7 +116,7 @@ def _write_premise(source: PassageSentence, knowledge: Sequence[str]) -> str:
 
 def _weigh_words(content: Set[str], counts: Mapping[str, int]) -> dict[str, float]:
     """The weight of each word: the fewer sentences of the knowledge have it, the more it says which one is meant."""
-    return {word: 1 / (1 + max(counts.get(word, 0), 1)) for word in content}
+    return {word: 1 / (1 + max(counts.get(word, 0), 1)) for word in sorted(content)}  # sums depend on the order
 
 
 def _find_nearest(

@@ -177,7 +177,7 @@ class Bundle:
         self.read_recorded()
         for role in self.manifest.roles.values():
             for graph in (*role.graph_files, *role.target_files):
-                for location in find_external_files(self.file(graph)) - self.manifest.files.keys():
+                for location in sorted(find_external_files(self.file(graph)) - self.manifest.files.keys()):
                     raise BundleError(
                         f"{self.directory / graph} keeps weights in {location!r}, which the manifest does not list."
                     )
