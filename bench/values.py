@@ -21,8 +21,8 @@ import typer
 
 from groundwire.engine import MetricResult, Options, Request
 from groundwire.engine.metrics import METRICS
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.explanations import ValuesExplanation
-from groundwire.engine.text.requests import ReadRequest
 from groundwire.evaluate.datasets import read_dataset
 from groundwire.recipes.written.pairs import WrittenPairs
 from groundwire.recipes.written.rows import iterate_rows

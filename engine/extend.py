@@ -22,6 +22,7 @@ from .metrics.detector import PREFIX as DETECTOR_PREFIX
 from .metrics.detector import detector, is_detector
 from .metrics.mentions import find_all_mentions, find_mentions, max_probabilities
 from .metrics.overlap import split_words
+from .metrics.requests import ReadRequest
 from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Finished, Job, Unfinished, explain_defect
 from .scheduling.steps import Steps
@@ -61,7 +62,6 @@ from .text.normalization import (
     normalize_words,
     shown,
 )
-from .text.requests import ReadRequest
 from .text.retrieval import PassageSentence, count_shared_in, rank_by_overlap, read_passages
 from .text.sentences import Sentence, SentenceReader, sentences
 from .text.wording import Replacement, replace_names

@@ -19,6 +19,7 @@ from groundwire.runtime.protocol import Capturing, Interruptible, Runtime
 
 from ..metrics import METRICS, Metric
 from ..metrics.base import skip
+from ..metrics.requests import ReadRequest, read_together
 from ..processes.runtime import ProcessRuntime
 from ..scheduling.admission import estimate_tokens
 from ..scheduling.jobs import Finished, Job, Unfinished, explain_defect
@@ -27,7 +28,6 @@ from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Status, Timings, Verdict
 from ..schema.statistics import EngineStatistics
-from ..text.requests import ReadRequest, read_together
 from ..text.words import words
 from ..verdict.score import build_score
 from .pending import Pending, Procedure

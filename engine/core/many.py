@@ -11,11 +11,11 @@ from typing import Any, TypeAlias, TypeVar
 from groundwire.runtime.arguments import check_iterable, check_sequence
 from groundwire.runtime.errors import InvalidRequest, Overloaded
 
+from ..metrics.requests import ReadRequest, read_together
 from ..scheduling.jobs import Finished
 from ..schema.options import Options
 from ..schema.results import MetricResult, Ranked, Request, Score
 from ..schema.validation import make_request
-from ..text.requests import ReadRequest, read_together
 from .core import Core, make_unscored, results_of
 from .pending import Pending, Procedure
 from .plan import Plan

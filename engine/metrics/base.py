@@ -18,7 +18,7 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
-from ..text.requests import ReadRequest
+from .requests import ReadRequest
 
 Group: TypeAlias = Literal["all", "paper", "fast"]
 GROUPS: dict[Group, str] = {

@@ -26,10 +26,10 @@ from ..schema.explanations import BertScoreExplanation, MatchedWord
 from ..schema.options import BertScoreOptions, Options
 from ..schema.results import MetricResult
 from ..text.reading import ReadText
-from ..text.requests import ReadRequest
 from ..text.words import words
 from .base import Metric, MetricNumber, RoleInfos, within
 from .evidence import open_knowledge
+from .requests import ReadRequest
 
 ROLE = "embedder"
 Triple: TypeAlias = tuple[float, float, float]

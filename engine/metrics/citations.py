@@ -18,7 +18,6 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import CitationCandidate, CitationsExplanation, CitedSentence, PassageRange
 from ..schema.options import BertScoreOptions, CitationOptions, Options
 from ..schema.results import MetricResult
-from ..text.requests import ReadRequest
 from ..text.retrieval import PassageSentence, content_words
 from ..text.sentences import Sentence, read_sentences
 from ..text.words import WORD, check_words
@@ -26,6 +25,7 @@ from .alignment import TokenTable, align, find_content_tokens
 from .base import Details, Metric, RoleInfos
 from .bertscore import prepare_text
 from .claims import find_claims, nothing_to_verify
+from .requests import ReadRequest
 from .support import EMBEDDED, SupportFeatures, SupportModel
 
 MAX_WORDS = 250_000

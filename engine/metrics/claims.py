@@ -18,10 +18,10 @@ from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan, Verif
 from ..schema.options import Options
 from ..schema.results import MetricResult
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading
-from ..text.requests import ReadRequest
 from ..text.sentences import Sentence
 from ..text.words import find_overlaps
 from .base import Details, Metric, MetricNumber, RoleInfos, within
+from .requests import ReadRequest
 
 T = TypeVar("T")
 

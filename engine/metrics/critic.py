@@ -17,10 +17,10 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import CriticExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
-from ..text.requests import ReadRequest
 from ..text.words import flag_tokens
 from .base import Metric, RoleInfos, WordEvidence
 from .mentions import find_mentions
+from .requests import ReadRequest
 
 ROLE = "critic"
 TURNS = 3

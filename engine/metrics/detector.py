@@ -16,7 +16,6 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import DetectorExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult
-from ..text.requests import ReadRequest
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, within
 from .claims import (
@@ -32,6 +31,7 @@ from .claims import (
     unsupported_span,
 )
 from .evidence import open_knowledge
+from .requests import ReadRequest
 
 PREFIX = "detector."
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange
 from ..text.reading import WINDOW_SIZE, ReadText, cut_reading
-from ..text.requests import ReadRequest
 from ..text.retrieval import FAR, KnowledgeIndex, Reach
 from ..text.sentences import sentences
+from .requests import ReadRequest
 
 
 class SelectedKnowledge:

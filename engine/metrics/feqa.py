@@ -15,12 +15,12 @@ from ..schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSp
 from ..schema.options import Options
 from ..schema.results import MetricResult
 from ..text.normalization import format_document
-from ..text.requests import ReadRequest
 from ..text.words import words
 from .base import Details, Metric, RoleInfos, WordEvidence
 from .claims import find_claims, nothing_to_verify
 from .overlap import bag_f1
 from .q2 import find_spans, generate_questions
+from .requests import ReadRequest
 
 SUPPORTED = 0.5
 """A phrase whose answer scores below this is reported as unsupported."""

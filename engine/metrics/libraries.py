@@ -18,9 +18,9 @@ from groundwire.runtime.errors import InvalidRequest, TooLong
 from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult
-from ..text.requests import ReadRequest
 from ..text.words import check_words, words
 from .base import Metric, RoleInfos, without_calls
+from .requests import ReadRequest
 
 MAX_BLEU_WORDS = 250_000
 """BLEU: words of response and knowledge, which sacrebleu counts in three seconds."""

@@ -17,7 +17,6 @@ from ..schema.explanations import NliExplanation
 from ..schema.options import NliOptions, Options
 from ..schema.results import MetricResult
 from ..text.reading import ReadText
-from ..text.requests import ReadRequest
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, within
 from .claims import (
@@ -33,6 +32,7 @@ from .claims import (
     unsupported_span,
 )
 from .evidence import open_knowledge
+from .requests import ReadRequest
 
 LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 """What a label is worth (§5.1 of the paper, and the authors' code)."""

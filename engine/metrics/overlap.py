@@ -20,9 +20,9 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
-from ..text.requests import ReadRequest
 from ..text.words import Word, check_words, find_overlaps
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
+from .requests import ReadRequest
 
 MAX_WORDS = 250_000
 """Overlap: words of response and knowledge, which spaCy splits in four seconds."""

@@ -28,10 +28,10 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, PmiExplanation, PmiToken, UnsupportedSpan
 from ..schema.options import Options, PmiOptions
 from ..schema.results import MetricResult
-from ..text.requests import ReadRequest
 from ..text.retrieval import PassageSentence, RelevantSentence, count_shared_words, rank_by_overlap
 from ..text.words import WORD
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence
+from .requests import ReadRequest
 
 SENTENCES_AT_ONCE = 256
 """Sentences of long knowledge that are compared with the response, or measured, in one go: about 50 ms."""

@@ -34,12 +34,12 @@ from ..schema.results import MetricResult
 from ..schema.validation import check_spans
 from ..text.normalization import answer_f1, match_answers
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading
-from ..text.requests import ReadRequest
 from ..text.sentences import Sentence
 from .base import Cell, Details, Metric, MetricNumber, RoleInfos, WordEvidence
 from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
 from .evidence import SelectedKnowledge, open_knowledge
 from .nli import LABEL_VALUE, expected_value, lower
+from .requests import ReadRequest
 
 ALL_QUESTIONS = 1_000
 """More than are generated about a span."""

@@ -19,11 +19,11 @@ from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanatio
 from ..schema.options import Options
 from ..schema.results import MetricResult
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts
-from ..text.requests import ReadRequest
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
 from .evidence import SelectedKnowledge, open_knowledge
+from .requests import ReadRequest
 from .token_classifier import join_ranges, locate_tokens
 
 ROLE = "reader"

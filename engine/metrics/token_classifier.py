@@ -11,12 +11,12 @@ from ..schema.explanations import FlaggedToken, TokenClassifierExplanation, Unsu
 from ..schema.options import Options
 from ..schema.results import MetricResult
 from ..text.reading import ReadText
-from ..text.requests import ReadRequest
 from ..text.retrieval import NEAR
 from ..text.words import flag_tokens
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .claims import cut_to_fit, join_claims, least_coverage
 from .evidence import open_knowledge
+from .requests import ReadRequest
 
 ROLE = "token_classifier"
 

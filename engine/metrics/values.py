@@ -15,14 +15,15 @@ from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
-from ..text.requests import ReadRequest
 from ..text.words import check_words
 from ..values.comparing import normalize
+from ..values.knowledge import ValueText
 from ..values.outcomes import CheckedValue
 from ..values.support import check_in_steps
 from ..values.tokens import TOKEN
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .evidence import open_knowledge
+from .requests import ReadRequest
 
 NAMES = frozenset({"name", "person", "place", "organisation", "nationality"})
 """Kinds of values that a text may have without stating anything: "Thanks, Ann!"."""
@@ -44,7 +45,7 @@ def values(request: ReadRequest, options: Options, role_info: RoleInfos) -> Step
     """
     message, coverage = "", None
     try:
-        checked = yield from _check(request, request.knowledge)
+        checked = yield from _check(request, request.read_knowledge.values)
     except TooLong:
         selected = yield from open_knowledge(request)
         if not selected.is_excerpt:
@@ -53,7 +54,7 @@ def values(request: ReadRequest, options: Options, role_info: RoleInfos) -> Step
             selected.select_for(sentence.text)
             yield []
         parts = selected.ranges
-        texts = [request.knowledge[part.passage][part.start : part.end] for part in parts]
+        texts = [ValueText(request.knowledge[part.passage][part.start : part.end]) for part in parts]
         checked = tuple(_move(check, parts) for check in (yield from _check(request, texts)))
         message, coverage = selected.explain("values"), selected.share
     stated = tuple(_state(request, check) for check in checked)
@@ -71,9 +72,9 @@ def values(request: ReadRequest, options: Options, role_info: RoleInfos) -> Step
     )
 
 
-def _check(request: Request, knowledge: Sequence[str]) -> Steps[tuple[CheckedValue, ...]]:
-    check_words((request.response, *knowledge), MAX_WORDS, "Values", TOKEN)
-    return (yield from check_in_steps(request.response, knowledge, request.history))
+def _check(request: ReadRequest, knowledge: Sequence[ValueText]) -> Steps[tuple[CheckedValue, ...]]:
+    check_words((request.response, *(passage.text for passage in knowledge)), MAX_WORDS, "Values", TOKEN)
+    return (yield from check_in_steps(request.values, knowledge, request.history))
 
 
 def _move(check: CheckedValue, parts: Sequence[PassageRange]) -> CheckedValue:

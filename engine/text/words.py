@@ -97,8 +97,6 @@ def check_words(texts: Iterable[str], limit: int, title: str, pattern: re.Patter
 _COUNTED = re.compile(r"\w+|[^\w\s]")
 SHORT = 2_000
 """Longest text, in characters, that is read in one go."""
-RECENT = 128
-"""Texts whose values are kept for the other metrics of a request."""
 
 
 def _make_word(token: Token, offset: int) -> Word | None:

@@ -6,13 +6,13 @@ For each passage: what it states, and which words its sentences have.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
-from functools import cached_property, lru_cache
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from itertools import islice
 from math import inf
 from typing import NamedTuple, TypeAlias
 
 from ..text.normalization import FUNCTION_WORDS
-from ..text.words import RECENT, SHORT
 from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date
 from .demonyms import COUNTRY_OF
@@ -20,7 +20,7 @@ from .hours import read_hours
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
 from .records import Content, Date, Measure, Name, Value
-from .tokens import Token, read_table, text_at
+from .tokens import Token, iterate_tokens, read_table, text_at
 from .units import CURRENCY_SIGNS
 
 _DECADES = frozenset(f"{word[:-1]}ies" for word in TENS)
@@ -30,6 +30,10 @@ _STARTS = frozenset({*ONES, *TENS, *ORDINALS, *DENOMINATORS, *PLURAL_SCALES, *MO
 """Words that a number or date may begin with, in lower case."""
 _AFTER_ARTICLE = frozenset({"hundred", "dozen", *SCALES, *DENOMINATORS})
 _RANGE_SIGNS = frozenset({"-", "–", "—", "to", "and", "until", "till", "through"})
+
+
+Amounts: TypeAlias = tuple[Sequence[Value], Set[int]]
+"""Values other than names, in order, and the indices of their tokens."""
 
 
 def find_values(
@@ -44,25 +48,50 @@ def find_values(
     >>> [(value.kind, text[value.start : value.end]) for value in find_values(tokenize(text))]
     [('date', 'May 1887'), ('quantity', '3,000 feet'), ('name', 'Bob Ross')]
     """
-    amounts, taken = find_amounts(tokens)
-    values = [*amounts, *find_names(tokens, taken, capitalised, lower)]
+    return _join_names(tokens, find_amounts(tokens), capitalised, lower)
+
+
+def _join_names(tokens: Sequence[Token], amounts: Amounts, capitalised: Set[str], lower: Set[str]) -> list[Value]:
+    found, taken = amounts
+    values = [*found, *find_names(tokens, taken, capitalised, lower)]
     values.sort(key=lambda value: value.start)
     return values
 
 
-def find_amounts(tokens: Sequence[Token]) -> tuple[Sequence[Value], Set[int]]:
+class ValueText:
+    """A text whose tokens and amounts are read once, by whoever asks for them first."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def read(self, size: int) -> Iterator[list[Token]]:
+        """Read the tokens, and yield them in parts of ``size``; nothing if they are read."""
+        if "tokens" in self.__dict__:
+            return
+        tokens: list[Token] = []
+        reader = iterate_tokens(self.text)
+        while part := list(islice(reader, size)):
+            tokens += part
+            yield part
+        self.__dict__["tokens"] = tuple(tokens)
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens, in order."""
+        return tuple(iterate_tokens(self.text))
+
+    @cached_property
+    def amounts(self) -> Amounts:
+        """The values other than names, in order, and the indices of their tokens."""
+        return find_amounts(self.tokens)
+
+    def find_values(self, capitalised: Set[str] = frozenset(), lower: Set[str] = frozenset()) -> list[Value]:
+        """Return the values that the text states (``find_values``)."""
+        return _join_names(self.tokens, self.amounts, capitalised, lower)
+
+
+def find_amounts(tokens: Sequence[Token]) -> Amounts:
     """The values other than names, in order, and the indices of their tokens."""
-    short = not tokens or tokens[-1].end <= SHORT
-    return _find_recent_amounts(tuple(tokens)) if short else _find_amounts(tokens)
-
-
-@lru_cache(RECENT)
-def _find_recent_amounts(tokens: tuple[Token, ...]) -> tuple[Sequence[Value], Set[int]]:
-    amounts, taken = _find_amounts(tokens)
-    return tuple(amounts), frozenset(taken)
-
-
-def _find_amounts(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
     codes, taken = find_codes(tokens)
     values: list[Value] = []
     end = 0
@@ -222,11 +251,11 @@ class Location(NamedTuple):
 class Knowledge:
     """What the passages state, and where. Words and names are read when they are first asked for."""
 
-    def __init__(self, passages: Sequence[Sequence[Token]], capitalised: Set[str], lower: Set[str]) -> None:
+    def __init__(self, texts: Sequence[ValueText], capitalised: Set[str], lower: Set[str]) -> None:
         """Read the amounts and dates of each passage; ``capitalised`` and ``lower`` as for ``find_values``."""
-        self._passages = passages
+        self._passages = passages = [text.tokens for text in texts]
         self._capitalised, self._lower = capitalised, lower
-        self._amounts = [find_amounts(tokens) for tokens in passages]
+        self._amounts = [text.amounts for text in texts]
         self.values = [
             (Location(passage, value.start, value.end, value.sentence), value)
             for passage, (amounts, _) in enumerate(self._amounts)

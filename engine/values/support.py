@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from groundwire.runtime.errors import TooLong
 
 from ..scheduling.steps import Steps
 from .computation import Computation
-from .knowledge import Knowledge, find_values
+from .knowledge import Knowledge, ValueText
 from .names import split_by_case
 from .outcomes import CheckedValue, check_value
 from .records import Measure, Name, Value
 from .sides import Sides
-from .tokens import NEGATIONS, Token, iterate_tokens
+from .tokens import NEGATIONS, Token
 
 MAX_COMPARISONS = 500_000
 """Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""
@@ -38,7 +37,7 @@ def check_values(response: str, passages: Sequence[str], history: Sequence[str] 
     Ann absent
     1999 supported
     """
-    steps = check_in_steps(response, passages, history)
+    steps = check_in_steps(ValueText(response), [ValueText(passage) for passage in passages], history)
     while True:
         try:
             next(steps)
@@ -48,13 +47,14 @@ def check_values(response: str, passages: Sequence[str], history: Sequence[str] 
 
 
 def check_in_steps(
-    response: str, passages: Sequence[str], history: Sequence[str] = ()
+    response: ValueText, passages: Sequence[ValueText], history: Sequence[str] = ()
 ) -> Steps[tuple[CheckedValue, ...]]:
     """The steps of ``check_values``: empty rounds, between which a request with long knowledge may be stopped."""
-    tokens, passage_tokens = yield from _tokenize((response, *passages))
+    yield from _tokenize((response, *passages))
+    tokens, passage_tokens = response.tokens, [passage.tokens for passage in passages]
     capitalised, lower = split_by_case([token for part in (tokens, *passage_tokens) for token in part])
-    values = find_values(tokens, capitalised, lower)
-    knowledge = Knowledge(passage_tokens, capitalised, lower)
+    values = response.find_values(capitalised, lower)
+    knowledge = Knowledge(passages, capitalised, lower)
     if not values:
         return ()
     size = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
@@ -67,7 +67,7 @@ def check_in_steps(
     for token in tokens:
         if token.lower in NEGATIONS:
             negations.setdefault(token.sentence, []).append(token.start)
-    sides = Sides(response, passages, tokens, values, knowledge, history)
+    sides = Sides(response.text, [passage.text for passage in passages], tokens, values, knowledge, history)
     computation = Computation(sides)
     checked: list[CheckedValue] = []
     compared = 0
@@ -82,7 +82,7 @@ def check_in_steps(
         if compared >= COMPARISONS_AT_ONCE:
             compared = 0
             yield []
-    return tuple(_leave_factors(response, checked))
+    return tuple(_leave_factors(response.text, checked))
 
 
 def _is_checkable(value: Value, negations: Sequence[int], knowledge: Knowledge) -> bool:
@@ -113,20 +113,15 @@ def _leave_factors(response: str, checked: Sequence[CheckedValue]) -> Iterator[C
             yield check
 
 
-def _tokenize(texts: Sequence[str]) -> Steps[tuple[list[Token], list[list[Token]]]]:
-    """The tokens of the first text, and of each of the others."""
-    tokens: list[list[Token]] = []
+def _tokenize(texts: Sequence[ValueText]) -> Steps[None]:
+    """Read the tokens of texts."""
     count = 0
     for text in texts:
-        tokens.append([])
-        reader = iterate_tokens(text)
-        while part := list(islice(reader, TOKENS_AT_ONCE)):
-            tokens[-1] += part
+        for part in text.read(TOKENS_AT_ONCE):
             count += len(part)
             if count >= TOKENS_AT_ONCE:
                 count = 0
                 yield []
-    return tokens[0], tokens[1:]
 
 
 def _count_capitals(tokens: Sequence[Token]) -> int:

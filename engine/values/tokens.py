@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
-
-from ..text.words import RECENT, SHORT
 
 
 def read_table(words: str) -> list[str]:
@@ -76,16 +73,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def iterate_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of ``text``, reading a long one as far as they are asked for."""
-    return iter(_read_short(text)) if len(text) <= SHORT else _read(text)
-
-
-@lru_cache(RECENT)
-def _read_short(text: str) -> tuple[Token, ...]:
-    return tuple(_read(text))
-
-
-def _read(text: str) -> Iterator[Token]:
+    """Yield the tokens of ``text``, reading it as far as they are asked for."""
     sentence, ended, opens, last_end = 0, False, True, 0
     last_lower = ""
     for match in TOKEN.finditer(text):

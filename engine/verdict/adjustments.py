@@ -17,14 +17,14 @@ from msgspec.structs import replace
 
 from ..metrics.base import BoundResult
 from ..metrics.nli import NLI
+from ..metrics.requests import ReadRequest
 from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import SentenceVerdict, Verdict
-from ..text.requests import ReadRequest
 from ..text.terms import abstains, asserts, states_terms
 from ..text.words import RangeIndex, Word
-from ..values.knowledge import find_values
-from ..values.tokens import NEGATIONS, iterate_tokens, tokenize
+from ..values.knowledge import ValueText
+from ..values.tokens import NEGATIONS, iterate_tokens
 from .criteria import Rule
 from .fusion import logit, sigmoid
 
@@ -232,7 +232,7 @@ def states_nothing(context: VerdictContext) -> bool:
     is_chat = context.rule.is_chat(numbers)
     if not context.request.knowledge:
         is_silent = is_chat or abstains(text)
-        return is_silent and not states_terms(text, amounts=bool(find_values(tokenize(text))))
+        return is_silent and not states_terms(text, amounts=bool(ValueText(text).find_values()))
     if not is_chat or (context.is_sentence and find_refutation(numbers) is not None):
         return False
     return not (states_terms(text, amounts=numbers.get(AMOUNTS, 0) > 0) or (is_contradicted(numbers) and asserts(text)))

@@ -22,8 +22,8 @@ from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 
 from ..metrics import bind_results
 from ..metrics.base import BoundResult, starting_in
+from ..metrics.requests import ReadRequest
 from ..schema.results import MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
-from ..text.requests import ReadRequest
 from ..text.sentences import Sentence
 from .adjustments import (
     ADJUSTMENTS,

@@ -17,15 +17,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ..metrics.base import BoundResult, starting_in, within
+from ..metrics.requests import ReadRequest
 from ..schema.explanations import Reason, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..text.normalization import FUNCTION_WORDS
-from ..text.requests import ReadRequest
 from ..text.sentences import Sentence
 from ..text.words import WORD, Range, RangeIndex
-from ..values.knowledge import find_values
+from ..values.knowledge import ValueText
 from ..values.names import fold_name
 from ..values.numbers import stem
-from ..values.tokens import NEGATIONS, read_table, tokenize
+from ..values.tokens import NEGATIONS, read_table
 
 TELLING = frozenset(
     read_table("""
@@ -91,7 +91,7 @@ class _Sentence:
         self.words = RangeIndex(word.shift(sentence.start) for word in _list_words(sentence.text))
         self.amounts = RangeIndex(
             _Amount(value.start + sentence.start, value.end + sentence.start)
-            for value in find_values(tokenize(sentence.text))
+            for value in ValueText(sentence.text).find_values()
         )
         self.contradicted = RangeIndex(value for value in values if value.outcome == "contradicted")
         self.absent = RangeIndex(value for value in values if value.outcome == "absent")

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from groundwire.runtime.texts.unread import looks_foreign
 
 from ..metrics.base import BoundResult
+from ..metrics.requests import ReadRequest
 from ..schema.explanations import CitationsExplanation, PassageRange
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
-from ..text.requests import ReadRequest
 from .criteria import Criteria
 from .decision import add_spans, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import decide_metrics
@@ -100,9 +100,9 @@ def mark_spans(
     if not request.knowledge:
         doubted = [part for part in decided if part.verdict.label == "inconsistent"]
         silent = [UnsupportedSpan(part.text, part.start, part.end, "no_answer") for part in doubted]
-        return type_spans(request.response, silent, results)
+        return type_spans(request, silent, results)
     spans = keep_doubted(fuse_spans(request, results), decided)
-    return type_spans(request.response, fit_marks(request, spans, results), results)
+    return type_spans(request, fit_marks(request, spans, results), results)
 
 
 MAX_LANGUAGE_TEXTS = 1_000

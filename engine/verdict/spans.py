@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from groundwire.runtime.calls import TextSpan
 
 from ..metrics.base import BoundResult, Metric
+from ..metrics.requests import ReadRequest
 from ..schema.explanations import (
     ClassifiedSpan,
     FeqaExplanation,
@@ -38,10 +39,8 @@ from ..schema.explanations import (
     VerifiabilityExplanation,
 )
 from ..schema.results import MetricResult
-from ..text.requests import ReadRequest
 from ..text.words import WORD, find_overlaps, words
-from ..values.knowledge import find_values
-from ..values.tokens import NEGATIONS, read_table, tokenize
+from ..values.tokens import NEGATIONS, read_table
 
 MARKED = 1.0
 """Weight from which a word is marked."""
@@ -283,7 +282,7 @@ class TypedRange(NamedTuple):
 
 
 def type_spans(
-    response: str, spans: Sequence[UnsupportedSpan], results: Sequence[BoundResult]
+    request: ReadRequest, spans: Sequence[UnsupportedSpan], results: Sequence[BoundResult]
 ) -> tuple[UnsupportedSpan, ...]:
     """The spans of a response, in order and disjoint, with type, ``knowledge`` and severity."""
     if not spans:
@@ -291,7 +290,7 @@ def type_spans(
     scored = [bound for bound in results if bound.result.status == "scored"]
     bounds = [(span.start, span.end) for span in spans]
     doubts = list(_collect(scored))
-    typed = [*find_typed(response), *_list_entities(scored), *_list_actions(response)]
+    typed = [*_list_values(request), *_list_entities(scored), *_list_actions(request.response)]
     opinions = [part for _, result in scored for part in _list_opinions(result)]
     return tuple(
         _describe(span, about, ranges, is_opinion=bool(inside))
@@ -305,11 +304,11 @@ def type_spans(
     )
 
 
-def find_typed(text: str) -> list[TypedRange]:
-    """The numbers, dates and names that a text states, in order."""
+def _list_values(request: ReadRequest) -> list[TypedRange]:
+    """The numbers, dates and names that a response states, in order."""
     return [
         TypedRange(value.start, value.end, VALUE_TYPES.get(value.kind, "number"))
-        for value in find_values(tokenize(text))
+        for value in request.values.find_values()
     ]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from groundwire.engine import MetricResult, Request, Score, Verdict
 from groundwire.engine.metrics import bind_results
 from groundwire.engine.metrics.base import BoundResult
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.results import Timings
-from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.verdict.criteria import bind_criteria
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.score import build_score

@@ -11,9 +11,9 @@ import pytest
 
 from groundwire.engine import MetricResult, Verdict
 from groundwire.engine.metrics import METRICS
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from groundwire.engine.schema.results import SentenceVerdict
-from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.verdict.adjustments import (
     ADJUSTMENTS,
     NO_KNOWLEDGE,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from groundwire.engine import MetricResult, UnsupportedSpan
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.explanations import StatedValue, ValuesExplanation
-from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.verdict.marks import LIGHT, fit_marks, is_negation
 from tests.support.verdicts import bind
 

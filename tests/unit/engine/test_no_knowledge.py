@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, Request
-from groundwire.engine.text.requests import ReadRequest
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.text.terms import is_small_talk
 from groundwire.engine.verdict.adjustments import NO_KNOWLEDGE
 from groundwire.engine.verdict.criteria import bind_criteria

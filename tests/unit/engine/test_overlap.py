@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, MetricResult, Options, Score
 from groundwire.engine.metrics import METRICS, overlap
 from groundwire.engine.metrics.overlap import split_words
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.explanations import OverlapExplanation
-from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.words import words
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo

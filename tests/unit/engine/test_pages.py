@@ -6,10 +6,10 @@ from itertools import permutations
 
 import pytest
 
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.metrics.values import METRICS
 from groundwire.engine.schema.explanations import StatedValue, ValuesExplanation
 from groundwire.engine.schema.options import Options
-from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.values.support import check_values
 
 DELIVERY = (

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, Score
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.validation import format_record
 from groundwire.engine.text.reading import count_pieces, cut_reading, follow_question, join_readings, read_response
-from groundwire.engine.text.requests import ReadRequest
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.text.sentences import SentenceReader, sentences
 from groundwire.runtime.calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, Request
-from groundwire.engine.text import requests, sentences, words
-from groundwire.engine.text.requests import ReadRequest, read_together
+from groundwire.engine.metrics import requests
+from groundwire.engine.metrics.requests import ReadRequest, read_together
+from groundwire.engine.text import sentences, words
 from tests.support.streams import world
 
 KNOWLEDGE = ("Honey is sweet and golden. It never spoils.",)

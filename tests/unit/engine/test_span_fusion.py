@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import MetricResult, UnsupportedSpan
-from groundwire.engine.text.requests import ReadRequest
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.text.words import words
 from groundwire.engine.verdict.spans import fuse_spans
 from tests.reference import span_fusion as reference

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import MetricResult, UnsupportedSpan
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.explanations import (
     AnsweredPhrase,
     ClassifiedSpan,
@@ -26,7 +27,7 @@ def make_span(text: str, reason: Reason, metric: str = "") -> UnsupportedSpan:
 
 
 def describe(span: UnsupportedSpan, *results: MetricResult) -> tuple[str | None, ...]:
-    (described,) = type_spans(RESPONSE, [span], bind(results))
+    (described,) = type_spans(ReadRequest(RESPONSE, ()), [span], bind(results))
     assert (described.text, described.reason) == (span.text, span.reason)
     return described.type, described.knowledge, described.severity, described.category, described.subcategory
 
@@ -126,11 +127,13 @@ def test_values_and_claimed_actions_are_no_opinions(response: str, text: str, ex
     explanation = VerifiabilityExplanation((ClassifiedSpan(0, len(response), "non-verifiable", {}, 0.1),))
     result = MetricResult("verifiability", "scored", 0.9, explanation=explanation)
     start = response.index(text)
-    (span,) = type_spans(response, [UnsupportedSpan(text, start, start + len(text), "detected")], bind([result]))
+    (span,) = type_spans(
+        ReadRequest(response, ()), [UnsupportedSpan(text, start, start + len(text), "detected")], bind([result])
+    )
     assert (span.type, span.severity) == expected
 
 
 def test_there_may_be_nothing_to_describe() -> None:
-    assert type_spans(RESPONSE, [], ()) == ()
+    assert type_spans(ReadRequest(RESPONSE, ()), [], ()) == ()
     alone = UnsupportedSpan("a", 0, 1, "detected")
     assert (alone.type, alone.knowledge, alone.severity, alone.category, alone.subcategory) == (None,) * 5

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, MetricResult
 from groundwire.engine.metrics import values
 from groundwire.engine.schema.explanations import PassageRange, StatedValue, ValuesExplanation
-from groundwire.engine.text.words import SHORT
-from groundwire.engine.values import knowledge, support
-from groundwire.engine.values.knowledge import find_values
+from groundwire.engine.values import support
+from groundwire.engine.values.knowledge import ValueText, find_values
 from groundwire.engine.values.support import check_in_steps, check_values
 from groundwire.engine.values.tokens import tokenize
 from groundwire.runtime.fake import FakeRuntime
@@ -217,17 +216,13 @@ def test_the_nearest_value_of_the_best_sentence_contradicts() -> None:
     assert (span.text, span.knowledge_says) == ("2 February 2013", "2 February 2014")
 
 
-def test_a_text_that_was_read_before_has_the_same_tokens_and_values() -> None:
+def test_a_text_that_is_read_once_has_the_tokens_and_values_of_its_text() -> None:
     for text in (text for table in (NUMBERS, QUANTITIES, RANKS, DATES, NAMES) for row in table for text in row[:2]):
-        tokens = tokenize(text)
-        amounts, taken = knowledge._find_amounts(tokens)
-        expected = find_values(tokens)
-        tokens.clear()  # a caller's own list
-        tokens = tokenize(text)
+        read = ValueText(text)
+        assert [token for part in read.read(3) for token in part] == tokenize(text) == list(read.tokens)
+        assert list(read.read(3)) == []
         for _ in range(2):
-            assert knowledge.find_amounts(tokens) == (tuple(amounts), taken)
-            assert find_values(tokens) == expected
-        assert tokens == tokenize(text + " " * SHORT), "a long text is not kept"
+            assert read.find_values() == find_values(tokenize(text))
 
 
 @pytest.mark.parametrize("response", ["I love it!", "Coffee is acidic.", "..."])
@@ -350,10 +345,14 @@ def test_long_knowledge_is_read_in_steps_between_which_a_request_may_be_stopped(
 ) -> None:
     response, passages = "Ann has 3 cats and 4 dogs.", ["Ann has 3 cats. " * 100, "She has 5 dogs. " * 100]
     expected = check_values(response, passages)
-    assert list(check_in_steps(response, passages)) == []
+
+    def read() -> tuple[ValueText, list[ValueText]]:
+        return ValueText(response), [ValueText(passage) for passage in passages]
+
+    assert list(check_in_steps(*read())) == []
     monkeypatch.setattr(support, "TOKENS_AT_ONCE", 100)
     monkeypatch.setattr(support, "COMPARISONS_AT_ONCE", 400)
-    rounds = list(check_in_steps(response, passages))
+    rounds = list(check_in_steps(*read()))
     assert len(rounds) == 1_000 // 100 + 2, "the tokens of the passages, and two values"
     assert not any(rounds)
     assert check_values(response, passages) == expected

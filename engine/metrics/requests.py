@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ..schema.results import Request
-from .reading import ReadText, follow_question, is_verbatim, join_readings, read_sentences_of
-from .retrieval import KnowledgeIndex
-from .sentences import Sentence, sentences
-from .words import SHORT, Word, read_words, words
+from ..text.reading import ReadText, follow_question, is_verbatim, join_readings, read_sentences_of
+from ..text.retrieval import KnowledgeIndex
+from ..text.sentences import Sentence, sentences
+from ..text.words import SHORT, Word, read_words, words
+from ..values.knowledge import ValueText
 
 
 class ReadKnowledge:
@@ -17,6 +18,8 @@ class ReadKnowledge:
 
     def __init__(self, passages: tuple[str, ...]) -> None:
         self.passages = passages
+        self.values = tuple(map(ValueText, passages))
+        """The passages, and the values that they state."""
         self._words: dict[int, tuple[Word, ...]] = {}
 
     def read_words(self) -> Iterator[Word]:
@@ -63,6 +66,11 @@ class ReadRequest(Request, frozen=True, dict=True):
     def read_knowledge(self) -> ReadKnowledge:
         """The knowledge, and what was read of it."""
         return ReadKnowledge(self.knowledge)
+
+    @cached_property
+    def values(self) -> ValueText:
+        """The response, and the values that it states."""
+        return ValueText(self.response)
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
