@@ -215,10 +215,11 @@ def main(
     if tiny:
         metrics, per_turn, turns = "overlap", 8, 2
     # Admission is not what is measured with 64 callers; overload is ended by the deadline as well.
-    options = ["--bundle", bundle, "--max-waiting-tokens", "1000000"]
-    if threads is not None:
-        options += ["--threads", str(threads)]
-    with Engine.load(bundle, "cpu", threads=threads) as engine, start_server(*options, threads=None) as server:
+    limits = {"GROUNDWIRE_MAX_WAITING_TOKENS": "1000000"}
+    with (
+        Engine.load(bundle, "cpu", threads=threads) as engine,
+        start_server("--bundle", bundle, threads=threads, **limits) as server,
+    ):
         engine.warmup()
         server.wait_until_ready()
         names = engine.plan(metrics.split(",")).names

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
+
+import msgspec
 
 
 def write_cli_page() -> str:
@@ -47,6 +50,27 @@ def _describe(command: Any, path: str, level: int) -> Iterator[str]:
                 f"| {_cell(getattr(parameter, 'help', None) or '')} |"
             )
         yield ""
+    if path in ("groundwire serve", "groundwire proxy"):
+        yield from _describe_settings(path)
+
+
+def _describe_settings(path: str) -> Iterator[str]:
+    """Describe all settings of a server; those that the proxy shares with the service are at the service."""
+    from groundwire.service.settings import ProxySettings, Settings, read_field_docs
+
+    is_proxy = path == "groundwire proxy"
+    record, shared = (ProxySettings, Settings.__struct_fields__) if is_proxy else (Settings, ())
+    if is_proxy:
+        yield "Settings beside those of `groundwire serve`:\n"
+    yield "| setting, and its variable | default | meaning |"
+    yield "|---|---|---|"
+    defaults = msgspec.to_builtins(record())
+    for name in record.__struct_fields__:
+        if name not in shared:
+            default = json.dumps(defaults[name]) if defaults[name] not in (None, "", [], {}) else ""
+            row = f"`{name}`, `GROUNDWIRE_{name.upper()}`", f"`{default}`" if default else "–"
+            yield f"| {' | '.join(row)} | {_cell(read_field_docs()[record.__name__][name])} |"
+    yield ""
 
 
 def _metavar(argument: Any) -> str:

@@ -1,4 +1,4 @@
-"""``groundwire proxy``; the fields of ``ProxySettings`` are its options."""
+"""``groundwire proxy``; a few fields of ``ProxySettings`` are its options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 from groundwire.service.settings import PREFIX, ProxySettings
 
 from .groups import expand_groups
-from .serving import CheckOption, ConfigOption, list_forms, make_options, needs, read_settings, report_check
+from .serving import (
+    CheckOption,
+    ConfigOption,
+    list_forms,
+    list_others,
+    make_options,
+    needs,
+    read_settings,
+    report_check,
+)
+
+OPTIONS = ("upstream", "policy", "bundle", "device", "metrics", "host", "port", "workers")
 
 HELP = f"""Check the answers of a server of OpenAI's chat protocol, as a proxy before it.
 
@@ -21,19 +32,21 @@ system messages and tool results have it.
     curl localhost:8000/v1/chat/completions --json '{{"groundwire": {{"knowledge": "Honey is golden."}},
         "model": "m", "messages": [{{"role": "user", "content": "What colour is honey?"}}]}}'
 
-    groundwire proxy --upstream http://localhost:8001/v1 --policy correct --knowledge-from tool
+    {PREFIX}KNOWLEDGE_FROM=tool groundwire proxy --upstream http://localhost:8001/v1 --policy correct
     {PREFIX}TOKENS=secret {PREFIX}UPSTREAM_KEY=key groundwire proxy --upstream https://api.openai.com/v1
 
 Limits, tokens, health, logs and stops are as with `groundwire serve`, and so are the variables and the file of
---config. Four settings are not options, as other users of the machine can read a command line:
+--config. Keys, tokens and tables are written so:
 
     {list_forms(ProxySettings)}
+
+The settings that are not options: {list_others(ProxySettings, OPTIONS)}.
 """
 
 if TYPE_CHECKING:
     SettingOptions = Any
 else:
-    SettingOptions = make_options(ProxySettings)
+    SettingOptions = make_options(ProxySettings, OPTIONS)
 
 
 @expand_groups

@@ -1,4 +1,4 @@
-"""``groundwire serve``; the fields of ``Settings`` are its options."""
+"""``groundwire serve``; a few fields of ``Settings`` are its options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ import typer
 from groundwire.service.settings import PREFIX, Settings
 
 from .groups import expand_groups
-from .serving import CheckOption, ConfigOption, list_forms, make_options, needs, read_settings, report_check
+from .serving import (
+    CheckOption,
+    ConfigOption,
+    list_forms,
+    list_others,
+    make_options,
+    needs,
+    read_settings,
+    report_check,
+)
+
+OPTIONS = ("bundle", "extra", "device", "metrics", "host", "port", "workers")
 
 HELP = f"""Serve the engine over HTTP.
 
@@ -25,20 +36,22 @@ each request is one line of JSON on standard error, without texts. After SIGTERM
     groundwire serve --open                                            # opens a page on which to try the engine
     groundwire serve --extra nph --metrics fast --port 9000            # also repairs: /refine
     GROUNDWIRE_TOKENS=secret groundwire serve --host 0.0.0.0           # needs Authorization: Bearer secret
-    groundwire serve --config groundwire.toml --drain-delay-ms 5000
+    {PREFIX}DRAIN_DELAY_MS=5000 groundwire serve --config groundwire.toml
 
-Every option may also be a variable ({PREFIX}PORT=9000; several values are separated by commas) or a key of the file of
---config (port = 9000, extra = ["nph"]). The command line wins over the environment, and this over the file. Three
-settings are not options, as other users of the machine can read a command line:
+Every setting is a variable ({PREFIX}PORT=9000; several values are separated by commas) and a key of the file of
+--config (port = 9000, extra = ["nph"]). The command line wins over the environment, and this over the file. Tokens and
+tables are written so:
 
     {list_forms(Settings)}
+
+The settings that are not options: {list_others(Settings, OPTIONS)}.
 """
 
 
 if TYPE_CHECKING:
     SettingOptions = Any
 else:
-    SettingOptions = make_options(Settings)
+    SettingOptions = make_options(Settings, OPTIONS)
 
 
 @expand_groups

@@ -1,9 +1,9 @@
-"""The options of the commands that serve over HTTP: one for each setting, and how they are read."""
+"""The options of the commands that serve over HTTP: settings that are chosen at a start, and how they are read."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, make_dataclass
 from pathlib import Path
@@ -14,7 +14,6 @@ import typer
 from groundwire.engine import InvalidRequest
 from groundwire.service.settings import (
     FORMS,
-    NOT_OPTIONS,
     S,
     Settings,
     is_list,
@@ -31,15 +30,12 @@ _PACKAGES = ("starlette", "uvicorn", "httptools", "prometheus_client", "httpx")
 """What the extras of the commands bring."""
 
 
-def make_options(record: type[Settings]) -> type:
-    """Return a group with one option per setting, with its docstring as help; an option not given is None."""
-    docs, defaults = read_field_docs()[record.__name__], record()
-    fields: list[tuple[str, Any, Any]] = []
-    for name, hint in list_hints(record).items():
-        if name in NOT_OPTIONS:
-            continue
-        default = getattr(defaults, name)
-        fields.append((name, _make_option(hint, docs.get(name, ""), default), field(default=None)))
+def make_options(record: type[Settings], names: Sequence[str]) -> type:
+    """Return a group with an option for each of these settings, described as the setting is; one not given is None."""
+    docs, defaults, hints = read_field_docs()[record.__name__], record(), list_hints(record)
+    fields: list[tuple[str, Any, Any]] = [
+        (name, _make_option(hints[name], docs[name], getattr(defaults, name)), field(default=None)) for name in names
+    ]
     return make_dataclass(f"{record.__name__}Options", fields, frozen=True)
 
 
@@ -53,8 +49,13 @@ def _make_option(hint: Any, doc: str, default: Any) -> Any:
 
 
 def list_forms(record: type[Settings]) -> str:
-    """How to write the settings that are not options, as an indented part of a command's help."""
+    """How to write tokens and tables, as an indented part of a command's help."""
     return "\n    ".join(FORMS[name] for name in list_hints(record) if name in FORMS)
+
+
+def list_others(record: type[Settings], names: Sequence[str]) -> str:
+    """The settings that are not options, as a sentence of a command's help has them."""
+    return ", ".join(name for name in list_hints(record) if name not in names)
 
 
 def read_settings(record: type[S], config: Path | None, setting_options: Any) -> S:

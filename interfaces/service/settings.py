@@ -24,7 +24,7 @@ Delay: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=3_600_000)]
 
 
 class Settings(OptionRecord, frozen=True, kw_only=True):
-    """How the service runs. Every field is an option of ``groundwire serve``, a variable, and a key of the file."""
+    """How the service runs: variables and keys of a file; some are options of ``groundwire serve``."""
 
     bundle: str = "compact"
     """Name of an embedded bundle, or a directory written by `groundwire export`. `reader` loads beside compact."""
@@ -52,14 +52,13 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """After that: milliseconds for the requests that are not finished."""
 
     tokens: tuple[str, ...] = ()
-    """Bearer tokens, one of which every request but those for health must have; without any, all may ask. Not an option
-    of the command line, where other users could read it."""
+    """Bearer tokens, one of which every request but those for health must have; without any, all may ask."""
     token_file: str | None = None
     """File with further bearer tokens, one in a line. It is read at the start."""
     tenant_tokens: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
     """Bearer tokens by tenant, one or several: a request with one is of that tenant. The tenant `*` is a gateway, whose
     requests name their tenant in `options.tenant`; of all other requests that option is ignored. In the environment
-    `a=TOKEN,b=TOKEN`, and for a second token of a tenant `a=TOKEN,a=OTHER`; not an option of the command line."""
+    `a=TOKEN,b=TOKEN`, and for a second token of a tenant `a=TOKEN,a=OTHER`."""
     classify_label: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] = "HALLUCINATED"
     """Label of the spans of /classify, as the program that asks has it in its mapping."""
     ui: bool = True
@@ -93,7 +92,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     a policy is brought down to this."""
     tenant_weights: dict[str, Annotated[float, msgspec.Meta(gt=0)]] = msgspec.field(default_factory=dict)
     """Shares of the engine's time that tenants (``options.tenant``) get while requests wait; others have weight 1. In
-    the environment ``a=3,b=0.5``; not an option of the command line."""
+    the environment ``a=3,b=0.5``."""
     max_priority: Annotated[int, msgspec.Meta(ge=-100, le=100)] = 0
     """Highest priority that a request may ask for."""
     max_body_bytes: Count = 2_000_000
@@ -115,14 +114,13 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
 
 
 class ProxySettings(Settings, frozen=True, kw_only=True):
-    """How the proxy runs. Every field is an option of ``groundwire proxy``, a variable, and a key of the file."""
+    """How the proxy runs: variables and keys of a file; some are options of ``groundwire proxy``."""
 
     upstream: str = ""
     """Address of the server that answers, as its clients have it: http://localhost:8001/v1. It speaks OpenAI's chat
     protocol."""
     upstream_key: str | None = None
-    """Key for the upstream. Without one, a proxy without tokens passes on the keys of its clients. Not an option of the
-    command line, where other users could read it."""
+    """Key for the upstream. Without one, a proxy without tokens passes on the keys of its clients."""
     policy: Literal["block", "annotate", "redact", "correct"] = "block"
     """What happens to a sentence without support: block ends the answer before it; annotate lets it leave, and the
     verdict says so; redact puts a mark in the place of its words; correct puts words of the knowledge there, and ends
@@ -142,8 +140,7 @@ FORMS = {
     "tenant_weights": "tenant_weights = {shop = 3.0} in the file, or GROUNDWIRE_TENANT_WEIGHTS=shop=3",
     "upstream_key": 'upstream_key = "KEY" in the file, or GROUNDWIRE_UPSTREAM_KEY=KEY',
 }
-"""How to write the fields that the command line does not have."""
-NOT_OPTIONS = tuple(FORMS)
+"""How to write tokens and tables, in the file and in the environment."""
 SECRET = ("tokens", "tenant_tokens", "upstream_key")
 """Fields whose values no message shows."""
 S = TypeVar("S", bound=Settings)

@@ -36,11 +36,11 @@ def server() -> Iterator[Server]:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if before[0] != resource.RLIM_INFINITY and before[0] < 4 * DESCRIPTORS:
         pytest.skip("this process may not open enough connections")
-    options = ("--max-idle-ms", f"{IDLE_S * 1000:g}", "--max-headers-ms", f"{HEADERS_S * 1000:g}")
+    times = {"GROUNDWIRE_MAX_IDLE_MS": f"{IDLE_S * 1000:g}", "GROUNDWIRE_MAX_HEADERS_MS": f"{HEADERS_S * 1000:g}"}
     tokens = {"GROUNDWIRE_TOKENS": "secret", "GROUNDWIRE_TENANT_TOKENS": "polite=polite,*=gateway"}
     resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, before[1]))
     try:
-        context = start_server("--metrics", "overlap", *options, **tokens)
+        context = start_server("--metrics", "overlap", **times, **tokens)
         running = context.__enter__()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

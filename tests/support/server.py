@@ -75,7 +75,7 @@ def start_server(
 ) -> Iterator[Server]:
     """A server on a free port, with one thread; None for all that are usable."""
     arguments = [sys.executable, "-m", "groundwire", command, "--port", "0", *options]
-    arguments += [] if threads is None else ["--threads", str(threads)]
+    environment |= {} if threads is None else {"GROUNDWIRE_THREADS": str(threads)}
     process = subprocess.Popen(
         arguments, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )

@@ -34,8 +34,10 @@ def upstream() -> Iterator[tuple[ChatServer, str]]:
 
 @pytest.fixture(scope="module")
 def proxy(upstream: tuple[ChatServer, str]) -> Iterator[Server]:
-    options = ("--upstream", f"{upstream[1]}/v1", "--policy", "correct", "--drain-delay-ms", "60000")
-    with start_server(*options, command="proxy", GROUNDWIRE_TOKENS="secret", GROUNDWIRE_UPSTREAM_KEY="key") as running:
+    options = ("--upstream", f"{upstream[1]}/v1", "--policy", "correct")
+    settings = {"TOKENS": "secret", "UPSTREAM_KEY": "key", "DRAIN_DELAY_MS": "60000"}
+    variables = {f"GROUNDWIRE_{name}": value for name, value in settings.items()}
+    with start_server(*options, command="proxy", **variables) as running:
         running.wait_until_ready()
         yield running
 

@@ -128,7 +128,7 @@ def test_texts_are_not_logged(client: httpx.Client, server: Server) -> None:
 
 
 def test_a_stop_finishes_what_has_begun() -> None:
-    with start_server("--metrics", "fast", "--drain-delay-ms", "60000") as server:
+    with start_server("--metrics", "fast", GROUNDWIRE_DRAIN_DELAY_MS="60000") as server:
         server.wait_until_ready()
         answers: list[Any] = []
         half = threading.Event()

@@ -12,11 +12,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from groundwire.cli.proxy import proxy
+from groundwire.cli.proxy import OPTIONS, proxy
 from groundwire.engine import BundleError, GroundwireError, InvalidRequest
 from groundwire.service import server
 from groundwire.service.proxy import make_proxy
-from groundwire.service.settings import NOT_OPTIONS, ProxySettings, list_hints
+from groundwire.service.settings import FORMS, ProxySettings, list_hints
 
 PROGRAM = typer.Typer()
 PROGRAM.command("proxy")(proxy)
@@ -31,13 +31,14 @@ def invoke(*arguments: str, **environment: str) -> tuple[int, str]:
     return result.exit_code, re.sub(r"[^\S\n]+", " ", re.sub(r"\x1b\[\d*m", "", result.output))
 
 
-def test_every_setting_is_an_option_with_its_help() -> None:
+def test_the_help_has_every_setting() -> None:
     code, text = invoke("--help")
     assert code == 0
+    others = text.partition("that are not options: ")[2].partition(".")[0].replace("\n", " ")
     for name in list_hints(ProxySettings):
-        assert (f"--{name.replace('_', '-')} " in text) == (name not in NOT_OPTIONS), name
-    assert "tool (and function). Default: system,tool." in text
-    for name in NOT_OPTIONS:
+        assert (f"--{name.replace('_', '-')} " in text) == (name in OPTIONS), name
+        assert (name in others.replace(",", " ").split()) == (name not in OPTIONS), name
+    for name in FORMS:
         assert f" {name} = " in text
         assert f" GROUNDWIRE_{name.upper()}=" in text
 
@@ -50,8 +51,9 @@ def test_the_options_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
         return 0
 
     monkeypatch.setattr(server, "run", run)
-    options = ("--upstream", UPSTREAM, "--policy", "redact", "--knowledge-from", "tool", "--port", "9")
-    assert invoke(*options, GROUNDWIRE_UPSTREAM_KEY="key")[0] == 0
+    options = ("--upstream", UPSTREAM, "--policy", "redact", "--port", "9")
+    variables = {"GROUNDWIRE_UPSTREAM_KEY": "key", "GROUNDWIRE_KNOWLEDGE_FROM": "tool"}
+    assert invoke(*options, **variables)[0] == 0
     settings = ProxySettings(upstream=UPSTREAM, policy="redact", knowledge_from=("tool",), port=9, upstream_key="key")
     assert given == [settings, make_proxy]
 

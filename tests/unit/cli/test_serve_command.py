@@ -14,11 +14,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from groundwire.cli.serve import serve
+from groundwire.cli.serve import OPTIONS, serve
 from groundwire.engine import BundleError, GroundwireError, InvalidRequest
 from groundwire.runtime.bundles.bundle import locate
 from groundwire.service import server
-from groundwire.service.settings import NOT_OPTIONS, Settings, list_hints
+from groundwire.service.settings import FORMS, Settings, list_hints
 
 PROGRAM = typer.Typer()
 PROGRAM.command("serve")(serve)
@@ -30,12 +30,14 @@ def invoke(*arguments: str, **environment: str) -> tuple[int, str]:
     return result.exit_code, re.sub(r"[^\S\n]+", " ", re.sub(r"\x1b\[\d*m", "", result.output))
 
 
-def test_every_setting_is_an_option_with_its_help() -> None:
+def test_the_help_has_every_setting() -> None:
     code, text = invoke("--help")
     assert code == 0
+    others = text.partition("that are not options: ")[2].partition(".")[0].replace("\n", " ")
     for name in list_hints(Settings):
-        assert (f"--{name.replace('_', '-')} " in text) == (name not in NOT_OPTIONS), name
-    assert "Bytes of a body, or of a line of /score_many. Default: 2000000." in text
+        assert (f"--{name.replace('_', '-')} " in text) == (name in OPTIONS), name
+        assert (name in others.replace(",", " ").split()) == (name not in OPTIONS), name
+    assert "Port to listen at; 0 chooses a free one. Default: 8000." in text
     assert "groundwire serve --extra nph" in text
 
 
@@ -44,7 +46,7 @@ def test_every_setting_is_an_option_with_its_help() -> None:
     [
         (["--port", "70000"], {}, "port of the options is 70000: Expected `int` <= 65535"),
         (["--config", "absent.toml"], {}, "absent.toml cannot be read"),
-        (["--log-level", "loud"], {}, "log_level of the options is 'loud'"),
+        ([], {"GROUNDWIRE_LOG_LEVEL": "loud"}, "log_level of the environment is 'loud'"),
         ([], {"GROUNDWIRE_WORKERS": "0"}, "workers of the environment is '0'"),
         (["--check"], {"GROUNDWIRE_MAX_TURN": "5"}, "GROUNDWIRE_MAX_TURNS"),
     ],
@@ -66,16 +68,16 @@ def test_settings_can_be_checked_without_serving(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("setting", "value", "message"),
     [
-        (["--bundle", "absent"], "No bundle 'absent'"),
-        (["--metrics", "nil"], r"Unknown metric 'nil'.*did you mean nli"),
-        (["--calibration", "absent.json"], r"absent\.json"),
-        (["--token-file", "absent"], "token_file absent cannot be read"),
+        ("BUNDLE", "absent", "No bundle 'absent'"),
+        ("METRICS", "nil", r"Unknown metric 'nil'.*did you mean nli"),
+        ("CALIBRATION", "absent.json", r"absent\.json"),
+        ("TOKEN_FILE", "absent", "token_file absent cannot be read"),
     ],
 )
-def test_what_a_check_finds_is_an_error(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(PROGRAM, ["serve", "--check", *arguments])
+def test_what_a_check_finds_is_an_error(setting: str, value: str, message: str) -> None:
+    result = CliRunner().invoke(PROGRAM, ["serve", "--check"], env={f"GROUNDWIRE_{setting}": value})
     assert isinstance(result.exception, GroundwireError)
     assert re.search(message, str(result.exception))
 
@@ -98,9 +100,9 @@ def test_a_check_warns_of_an_open_server_and_of_unknown_variables() -> None:
     assert "GROUNDWIRE_WORKER, which is no setting (did you mean GROUNDWIRE_WORKERS?)" in text
 
 
-def test_the_help_says_how_to_write_what_is_no_option() -> None:
+def test_the_help_says_how_to_write_tokens() -> None:
     _, text = invoke("--help")
-    for name in list_hints(Settings).keys() & set(NOT_OPTIONS):
+    for name in list_hints(Settings).keys() & FORMS.keys():
         assert f" {name} = " in text
         assert f" GROUNDWIRE_{name.upper()}=" in text
     assert "upstream_key" not in text
@@ -109,7 +111,8 @@ def test_the_help_says_how_to_write_what_is_no_option() -> None:
 def test_the_options_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Settings] = []
     monkeypatch.setattr(server, "run", lambda settings: given.append(settings) or 0)
-    assert invoke("--extra", "a,b", "--extra", "c", "--port", "9", "--log-texts", GROUNDWIRE_TOKENS="t")[0] == 0
+    variables = {"GROUNDWIRE_TOKENS": "t", "GROUNDWIRE_LOG_TEXTS": "true"}
+    assert invoke("--extra", "a,b", "--extra", "c", "--port", "9", **variables)[0] == 0
     assert given == [Settings(extra=("a", "b", "c"), port=9, log_texts=True, tokens=("t",))]
 
 
@@ -143,5 +146,5 @@ def test_the_page_is_opened_when_the_server_listens(monkeypatch: pytest.MonkeyPa
     assert invoke("--open", "--port", "1234") == (0, "http://127.0.0.1:1234/ui\n")
     assert opened == ["http://127.0.0.1:1234/ui"]
     assert settings == [Settings(port=1234)]
-    code, text = invoke("--open", "--no-ui")
+    code, text = invoke("--open", GROUNDWIRE_UI="false")
     assert (code, "the settings leave the page /ui out" in text) == (2, True)
