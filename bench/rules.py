@@ -49,8 +49,8 @@ VALUES = "groundwire.engine.values"
 
 
 FAMILIES: dict[str, tuple[Replacement, ...]] = {
-    "derived values": ((f"{VALUES}.computation.Computation.derive", lambda self, check: check),),
-    "values that may be computed": ((f"{VALUES}.computation.Computation.leave_alone", lambda self, check: check),),
+    "derived values": ((f"{VALUES}.derived.Computation.derive", lambda self, check: check),),
+    "values that may be computed": ((f"{VALUES}.derived.Computation.leave_alone", lambda self, check: check),),
 }
 """Functions of each family, and what replaces them without it. A new family gets a line here before it is merged; the
 figures of removed families are in recipes/research/measured.md."""

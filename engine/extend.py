@@ -71,9 +71,8 @@ from .values.dates import MONTHS
 from .values.knowledge import find_values
 from .values.names import split_by_case
 from .values.numbers import stem
-from .values.records import Clock, Date, Measure, Name, Value
 from .values.support import check_values
-from .values.tokens import NEGATIONS, tokenize
+from .values.tokens import NEGATIONS, Clock, Date, Measure, Name, Value, tokenize
 from .values.units import UNITS
 from .verdict.adjustments import REFUTING, find_refutation, is_contradicted
 from .verdict.decision import STOPPED, decide_again, decide_alone, decide_without_knowledge

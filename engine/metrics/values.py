@@ -18,7 +18,7 @@ from ..schema.results import MetricResult, Request
 from ..text.words import check_words
 from ..values.comparing import normalize
 from ..values.knowledge import ValueText
-from ..values.outcomes import CheckedValue
+from ..values.sides import CheckedValue
 from ..values.support import check_in_steps
 from ..values.tokens import TOKEN
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within

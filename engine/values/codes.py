@@ -14,8 +14,7 @@ from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
 from .dates import read_date
 from .numbers import SCALES
-from .records import ExactCode, Hedge, Value
-from .tokens import Token, read_table, text_at, touches
+from .tokens import ExactCode, Hedge, Token, Value, read_table, text_at, touches
 from .units import CURRENCY_CODES, CURRENCY_SIGNS, UNITS
 
 _MAX_RUN = 300

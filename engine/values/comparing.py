@@ -1,7 +1,8 @@
 """Compares two values: does one support the other, may both be true, or do they differ?
 
 Amounts are intervals ("more than 20", "almost 5,000"), dates are as coarse as they are written. A coarser value is
-supported by a finer one; a finer one is compatible with a coarser one, and not supported.
+supported by a finer one; a finer one is compatible with a coarser one, and not supported. Whole values are compared by
+their kinds, what they count, and their bounds too.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Literal, TypeAlias
 
 from ..schema.explanations import ValueKind
 from .codes import SHORT_PHONE, parse_version
-from .records import Clock, Content, Date, Days, ExactCode, Hedge, Measure
-from .units import AMBIGUOUS
+from .tokens import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Name, Value
+from .units import AMBIGUOUS, REGIONS
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
 _LOWER: Set[Hedge] = frozenset({"more", "at_least"})
@@ -292,7 +293,7 @@ _BASE_UNITS = {
 def normalize(content: Content) -> str:
     """A value as text: amounts in their base unit, dates and times as ISO 8601 has them, names without case.
 
-    >>> from .records import Name
+    >>> from .tokens import Name
     >>> normalize(Measure("length", 5000.0, 1000.0, "about")), normalize(Clock(570, True))
     ('≈ 5000 m', '09:30')
     >>> [normalize(date) for date in (Date(1887, 1887, 5), Date(1880, 1889), Date(None, None, 7, 4))]
@@ -318,3 +319,88 @@ def normalize(content: Content) -> str:
     if isinstance(content, ExactCode):
         return f"{content.label} {_SIGNS[content.hedge]}{content.key}".lstrip()
     return " ".join(content.words)
+
+
+LARGE_COUNT = 100.0
+"""Smaller counts without a noun are of anything: "two of them". A larger one, "69 million", is compared."""
+
+
+def relate(ours: Value, theirs: Value) -> Relation | None:
+    """What a value of the knowledge says about one of the response; None for what cannot be compared."""
+    if isinstance(ours.content, ExactCode) or isinstance(theirs.content, ExactCode):
+        if ours.kind == theirs.kind and isinstance(ours.content, ExactCode) and isinstance(theirs.content, ExactCode):
+            return compare_codes(ours.kind, ours.content, theirs.content)
+        return "supports" if _is_numbered(ours, theirs) or _is_numbered(theirs, ours) else None
+    return compare(ours.content, theirs.content)
+
+
+def _is_numbered(number: Value, code: Value) -> bool:
+    """Whether a number without a noun is the number of a code: 12, of room 12."""
+    content = number.content
+    if not isinstance(content, Measure) or content.measure != "count" or content.nouns:
+        return False
+    key = code.content.key if isinstance(code.content, ExactCode) else ""
+    return code.kind in ("identifier", "version") and key == f"{content.amount:g}"
+
+
+def count_alike(ours: Value, theirs: Value) -> bool | None:
+    """Whether two numbers count the same thing; None when one of them, or neither, says what it counts.
+
+    Values with a unit, dates and times are alike.
+    """
+    nouns = [value.content.nouns for value in (ours, theirs) if isinstance(value.content, Measure)]
+    if len(nouns) < 2:
+        return True
+    if not any(nouns):
+        assert isinstance(ours.content, Measure)
+        return None if ours.content.measure == "count" and ours.content.amount < LARGE_COUNT else True
+    return bool(nouns[0] & nouns[1]) if all(nouns) else None
+
+
+def is_hour(ours: Value, theirs: Value) -> bool:
+    """Whether a time is the full hour that a bare number of the history may be: noon, of "lunch at 12"."""
+    clock, number = ours.content, theirs.content
+    if not (isinstance(clock, Clock) and isinstance(number, Measure)) or number.measure != "count" or number.nouns:
+        return False
+    return (clock.minutes - 60 * number.amount) % 720 == 0
+
+
+def have_one_end(ours: Clock, theirs: Clock) -> bool:
+    """Whether two times are not one the beginning and one the end of something."""
+    return ours.role == theirs.role or not (ours.role and theirs.role)
+
+
+def is_past(ours: Clock, theirs: Clock) -> bool:
+    """Whether a time is after something opens, or before it closes, and the other end is not known."""
+    if theirs.span is not None or not (ours.half_known and theirs.half_known):
+        return False
+    return ours.minutes > theirs.minutes if theirs.role == "opens" else ours.minutes < theirs.minutes
+
+
+def is_inside(ours: Clock, theirs: Clock) -> bool:
+    """Whether a time is between the ends of a range."""
+    if theirs.span is None:
+        return False
+    first, last = theirs.span
+    times = (ours.minutes,) if ours.half_known else (ours.minutes, (ours.minutes + 720) % 1440)
+    return any(first <= time <= last if first <= last else time >= first or time <= last for time in times)
+
+
+def is_limit(value: Value) -> bool:
+    """Whether an amount is a bound: "more than 20", "at most 5"."""
+    return isinstance(value.content, Measure) and value.content.hedge in ("more", "at_least", "less", "at_most")
+
+
+def is_bound(value: Value) -> bool:
+    """Whether a count has an upper bound, as amounts that are allowed have: "up to ten tablets"."""
+    content = value.content
+    return isinstance(content, Measure) and content.measure == "count" and content.hedge in ("less", "at_most")
+
+
+def have_one_role(ours: Name, theirs: Name) -> bool:
+    """Whether two names say the same of something: both are nationalities, or follow the same words."""
+    if ours.words == theirs.words:
+        return False
+    if "nationality" in (ours.type, theirs.type):
+        return ours.type == theirs.type and not {*ours.words, *theirs.words} & REGIONS
+    return bool(ours.role[0] and ours.role[1]) and ours.role == theirs.role

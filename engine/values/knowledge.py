@@ -14,14 +14,11 @@ from typing import NamedTuple, TypeAlias
 
 from ..text.normalization import FUNCTION_WORDS
 from .codes import find_codes
-from .dates import MONTHS, read_clock, read_date
-from .demonyms import COUNTRY_OF
-from .hours import read_hours
+from .dates import MONTHS, read_clock, read_date, read_hours
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
-from .records import Content, Date, Measure, Name, Value
-from .tokens import Token, iterate_tokens, read_table, text_at
-from .units import CURRENCY_SIGNS
+from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, read_table, text_at
+from .units import COUNTRY_OF, CURRENCY_SIGNS
 
 _DECADES = frozenset(f"{word[:-1]}ies" for word in TENS)
 _STARTS = frozenset({*ONES, *TENS, *ORDINALS, *DENOMINATORS, *PLURAL_SCALES, *MONTHS, *_DECADES}) | {
@@ -52,8 +49,8 @@ def find_values(
 
 
 def _join_names(tokens: Sequence[Token], amounts: Amounts, capitalised: Set[str], lower: Set[str]) -> list[Value]:
-    found, taken = amounts
-    values = [*found, *find_names(tokens, taken, capitalised, lower)]
+    others, taken = amounts
+    values = [*others, *find_names(tokens, taken, capitalised, lower)]
     values.sort(key=lambda value: value.start)
     return values
 

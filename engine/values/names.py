@@ -10,10 +10,9 @@ from groundwire.runtime.texts.unread import ENGLISH
 
 from ..text.normalization import FUNCTION_WORDS, fold_word
 from .dates import MONTHS
-from .demonyms import COUNTRY_OF, SAFE_IN_LOWER_CASE
 from .numbers import stem
-from .records import Name, NameType, Value
-from .tokens import Token, read_table, text_at, touches
+from .tokens import Name, NameType, Token, Value, read_table, text_at, touches
+from .units import COUNTRY_OF, SAFE_IN_LOWER_CASE
 
 _CONNECTING = frozenset(read_table("of the de la le du des del della di da do dos van von der den el al bin ibn y"))
 _TITLES = frozenset(

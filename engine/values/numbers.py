@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
-from .demonyms import COUNTRY_OF
-from .records import Hedge, Measure
-from .tokens import NEGATIONS, Token, read_table, text_at, touches
+from .tokens import NEGATIONS, Hedge, Measure, Token, read_table, text_at, touches
 from .units import (
     AREAS,
+    COUNTRY_OF,
     CURRENCY_CODES,
     CURRENCY_SIGNS,
     MONEY,

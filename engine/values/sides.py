@@ -1,18 +1,127 @@
-"""A response beside its knowledge: the words that their sentences share, and whether they speak of the same."""
+"""A response beside its knowledge: shared words, numbers to compute with, and what is said of a value.
+
+The knowledge supports a value, contradicts it, or does not have it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
+from itertools import permutations
+from typing import NamedTuple
 
+from ..schema.explanations import ValueOutcome
+from .comparing import (
+    compare,
+    count_alike,
+    gap,
+    have_one_end,
+    have_one_role,
+    is_bound,
+    is_hour,
+    is_inside,
+    is_limit,
+    is_past,
+    relate,
+)
 from .dates import ZONE
 from .knowledge import HISTORY, Knowledge, Location, SentenceKey, find_values, list_content
+from .names import differ_as_titles
 from .numbers import stem
-from .operands import MAX_OPERANDS, Operand
-from .records import Clock, Date, Days, Measure, Name, Value
-from .relations import is_hour, relate
-from .tokens import Token, tokenize
+from .tokens import NEGATIONS, Clock, Date, Days, ExactCode, Measure, Name, Token, Value, tokenize
+from .units import MONEY
+
+MAX_OPERANDS = 24
+"""Numbers of each text that are computed with; of more of them any number is a sum."""
+_HALF_A_POINT = 0.005 * (1 + 1e-6)
+
+
+class Operand(NamedTuple):
+    """A number that may be computed with."""
+
+    value: Value
+    text: str
+    sentence_key: SentenceKey
+    """Its passage and sentence; ``RESPONSE`` and ``HISTORY`` are passages too."""
+    related: bool = True
+    """Whether its sentence shares a content word with the response's."""
+    certain: bool = True
+    """Whether the knowledge has it; the response may add numbers of its own, "two packs"."""
+    words: Set[str] = frozenset()
+    """The content words of its sentence."""
+
+
+def go_together(left: Operand, right: Operand) -> bool:
+    """Whether two numbers may be computed with: of one passage, of sentences about the value, or of the response."""
+    passages = (left.sentence_key[0], right.sentence_key[0])
+    return min(passages) < 0 or passages[0] == passages[1] or (left.related and right.related)
+
+
+def are_linked(duration: Operand, moment: Operand) -> bool:
+    """Whether a duration may begin or end at a date or time: "within 15 days of payout", and "payout: 5 June"."""
+    return go_together(duration, moment) or not duration.words.isdisjoint(moment.words)
+
+
+def list_pairs(items: Iterable[Operand]) -> Iterator[tuple[Operand, Operand]]:
+    """Pairs of numbers in both orders that may be computed with."""
+    return (pair for pair in permutations(items, 2) if go_together(*pair))
+
+
+def is_alike(target: Measure, content: object) -> bool:
+    """Whether a content is an amount of what the target measures."""
+    return isinstance(content, Measure) and content.measure == target.measure
+
+
+def share_nouns(target: Measure, item: Operand) -> bool:
+    """Whether two amounts count the same thing, or measure in one unit."""
+    assert isinstance(item.value.content, Measure)
+    return target.measure != "count" or bool(target.nouns & item.value.content.nouns)
+
+
+def is_bare(item: Operand) -> bool:
+    """Whether a number does not say what it counts: "a pack of 12"."""
+    return isinstance(item.value.content, Measure) and not item.value.content.nouns
+
+
+def get_amount(item: Operand) -> float:
+    """The amount of an operand that is a measure, in its base unit."""
+    assert isinstance(item.value.content, Measure)
+    return item.value.content.amount
+
+
+def get_factor(item: Operand) -> float:
+    """A number as a factor: 2 of "two packs", 3 of "3 hours"; 0 for what is none."""
+    content = item.value.content
+    if not isinstance(content, Measure) or content.measure in MONEY or content.measure in ("share", "rank"):
+        return 0.0
+    return content.amount / content.factor
+
+
+def list_durations(items: Sequence[Operand]) -> Iterator[tuple[Operand, Measure]]:
+    """The operands that are durations, each with its content."""
+    for item in items:
+        if isinstance(item.value.content, Measure) and item.value.content.measure == "duration":
+            yield item, item.value.content
+
+
+def equals(target: Measure, amount: float) -> bool:
+    """Whether an amount is the target, rounded as the target is written."""
+    return abs(target.amount - amount) <= find_margin(target)
+
+
+def is_difference(target: Measure, left: float, right: float) -> bool:
+    """Whether an amount is the difference of two others; of percentages to half a point, and never of nothing."""
+    within = find_margin(target) if target.measure != "share" else min(find_margin(target), _HALF_A_POINT)
+    return right != 0 and abs(target.amount - (left - right)) <= within
+
+
+def find_margin(target: Measure) -> float:
+    """How far an amount may be from the target that is rounded."""
+    share = 0.05 if target.hedge == "about" else 1.0 if target.measure == "share" else 0.001
+    rounded = min(0.5 * target.step, share * abs(target.amount)) * (1 + 1e-6)
+    return max(1e-6 * max(abs(target.amount), 1.0), rounded)
+
 
 TURNS, TURN_CHARACTERS = 6, 5_000
 """The newest turns of the history whose numbers are read, and the characters that are read of each."""
@@ -125,3 +234,149 @@ class Sides:
         for token in self.tokens:
             words.setdefault(token.sentence, set()).add(token.lower)
         return words
+
+
+_CALLED = frozenset({"phone", "email"})
+"""The knowledge is expected to have every right value of these kinds."""
+_GOES_ON = re.compile(r"\s*(?:to|-|–)\s*\d")
+_CLOSED = frozenset({"closed", "close", "shut", "except", "excluding", "unavailable", *NEGATIONS})
+
+
+class CheckedValue(NamedTuple):
+    """A value of a response and what the knowledge says about it."""
+
+    value: Value
+    outcome: ValueOutcome
+    evidence: Location | None
+    """What supports or contradicts it; another of its kind for an absent value, None where there is none."""
+    derivation: str = ""
+    """How a derived number follows from others: "15 + 12 = 27"."""
+
+
+def check_value(sides: Sides, value: Value) -> CheckedValue:
+    """What the knowledge says about a value of the response."""
+    if isinstance(value.content, Name):
+        return _check_name(sides, value, value.content)
+    if isinstance(value.content, Clock):
+        return _check_clock(sides, value, value.content)
+    supporting: list[tuple[Location, Value]] = []
+    differing: list[tuple[Location, Value]] = []
+    compatible: list[Location] = []
+    counts_others = False
+    for location, theirs in sides.knowledge.values:
+        relation = relate(value, theirs)
+        if relation is None:
+            continue
+        alike = count_alike(value, theirs)
+        if relation == "supports" and not (alike is False and _is_counted_elsewhere(sides, value, location)):
+            supporting.append((location, theirs))
+            counts_others |= alike is False
+        elif relation == "compatible":
+            # A limit of something else allows nothing: "orders above £40" and "delivery costs £5".
+            if alike is not False and (not is_limit(theirs) or sides.share(value, location)):
+                compatible.append(location)
+        elif (
+            value.kind == theirs.kind
+            and alike
+            and sides.says_alike(value, location)
+            and not sides.is_within(value, theirs, location)
+            and not _is_range_of_codes(sides, value, location)
+        ):
+            differing.append((location, theirs))
+    differing.sort(key=lambda other: gap(value.content, other[1].content))
+    role = [item for item in differing if sides.share(value, item[0])]
+    if is_bound(value) and any(map(is_limit, (theirs for _, theirs in role))):
+        # "Up to ten tablets" is not supported by "two tablets" where the knowledge has another bound.
+        supporting = [item for item in supporting if is_limit(item[1])]
+    # "Six strings" is contradicted by "four strings and six pegs".
+    if supporting and not (role and counts_others and len(supporting) == 1):
+        return CheckedValue(value, "supported", sides.choose(value, [location for location, _ in supporting]))
+    # A bare number is one of anything.
+    bare = isinstance(value.content, Measure) and value.content.measure == "count" and not value.content.nouns
+    others = [] if bare else differing
+    if not role and (value.kind in _CALLED or (isinstance(value.content, ExactCode) and len(others) == 1)):
+        role = others  # a number that one calls is right or wrong, whatever else is said
+    closest = max((sides.count_shared(value, location) for location, _ in role), default=0)
+    is_allowed = any(sides.count_shared(value, location) >= closest for location in compatible)
+    if role and not is_allowed and not _is_exception(sides, value):
+        return CheckedValue(value, "contradicted", _choose_alike(sides, value, role))
+    if value.kind == "ordinal":
+        # "It was first made in Mexico" ranks nothing, but supports "the first".
+        words = tokenize(sides.response[value.start : value.end])
+        word_location = sides.knowledge.find_name([word.lower for word in words])
+        return CheckedValue(value, "supported" if word_location else "absent", word_location)
+    return CheckedValue(value, "absent", _choose_alike(sides, value, others) if others and not compatible else None)
+
+
+def _check_name(sides: Sides, value: Value, name: Name) -> CheckedValue:
+    location = sides.knowledge.find_name(name.words)
+    if location is None and name.optional and len(name.words) > 1:
+        location = sides.knowledge.find_name(name.words[1:])
+        value = value._replace(start=value.start + name.optional)
+    if location is not None:
+        return CheckedValue(value, "supported", location)
+    differing = [
+        other
+        for other, theirs in sides.knowledge.names
+        if (have_one_role(name, theirs) and sides.share(value, other))
+        or (differ_as_titles(name, theirs) and sides.share_more(value, name, other))
+    ]
+    if differing:
+        return CheckedValue(value, "contradicted", sides.choose(value, differing))
+    return CheckedValue(value, "absent", None)
+
+
+def _check_clock(sides: Sides, value: Value, clock: Clock) -> CheckedValue:
+    """What the knowledge says about a time of day, on its days of the week if it has some."""
+    times = [(location, theirs.content) for location, theirs in sides.knowledge.values if theirs.kind == "time"]
+    clocks = [(location, theirs) for location, theirs in times if isinstance(theirs, Clock)]
+    same_days = [(location, theirs) for location, theirs in clocks if theirs.days & clock.days]
+    if clock.days:
+        # What is said of other days says nothing of these.
+        clocks = same_days or [(location, theirs) for location, theirs in clocks if not theirs.days]
+    equal = [(location, theirs) for location, theirs in clocks if compare(clock, theirs) == "supports"]
+    supporting = [location for location, theirs in equal if have_one_end(clock, theirs)]
+    wrong = [
+        location
+        for location, theirs in clocks
+        if (same_days or sides.share(value, location))
+        and compare(clock, theirs) == "differs"
+        and have_one_end(clock, theirs)
+        and not (theirs.role == clock.role == "" and same_days)
+    ]
+    missed = clock.days - frozenset().union(*(theirs.days for _, theirs in equal), frozenset())
+    misses = missed and any(theirs.days & missed and theirs.role == clock.role != "" for _, theirs in clocks)
+    if supporting and not (same_days and misses):
+        return CheckedValue(value, "supported", sides.choose(value, supporting))
+    others = [location for location, _ in clocks]
+    inside = any(is_inside(clock, theirs) for _, theirs in clocks) or (
+        clock.role == "" and any(is_past(clock, theirs) for _, theirs in clocks if theirs.role)
+    )
+    if wrong and not (inside and clock.role == ""):
+        return CheckedValue(value, "contradicted", sides.choose(value, wrong))
+    if equal and not supporting and not wrong:
+        return CheckedValue(value, "supported", equal[0][0])
+    return CheckedValue(value, "absent", sides.choose(value, others) if others and not inside else None)
+
+
+def _choose_alike(sides: Sides, value: Value, items: Sequence[tuple[Location, Value]]) -> Location:
+    """The location whose sentence shares the most words with a value's."""
+    return sides.choose(value, [location for location, _ in items])
+
+
+def _is_counted_elsewhere(sides: Sides, value: Value, location: Location) -> bool:
+    """Whether a number of a sentence counts other things than the knowledge has in another: "three gift cards"."""
+    assert isinstance(value.content, Measure)
+    nouns, content = value.content.nouns, sides.knowledge.content
+    return nouns.isdisjoint(content[location.key]) and any(nouns <= words for words in content.values())
+
+
+def _is_range_of_codes(sides: Sides, value: Value, location: Location) -> bool:
+    """Whether a code is an end of a range, which others may be in: "rows 6 to 15"."""
+    after = sides.passages[location.passage][location.end : location.end + TAIL]
+    return isinstance(value.content, ExactCode) and _GOES_ON.match(after) is not None
+
+
+def _is_exception(sides: Sides, value: Value) -> bool:
+    """Whether a sentence says of days that something is not on them: "closed on Sundays"."""
+    return isinstance(value.content, Days) and bool(sides.words[value.sentence] & _CLOSED)

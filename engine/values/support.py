@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from groundwire.runtime.errors import TooLong
 
 from ..scheduling.steps import Steps
-from .computation import Computation
+from .derived import Computation
 from .knowledge import Knowledge, ValueText
 from .names import split_by_case
-from .outcomes import CheckedValue, check_value
-from .records import Measure, Name, Value
-from .sides import Sides
-from .tokens import NEGATIONS, Token
+from .sides import CheckedValue, Sides, check_value
+from .tokens import NEGATIONS, Measure, Name, Token, Value
 
 MAX_COMPARISONS = 500_000
 """Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""

@@ -24,7 +24,10 @@ SHOP = (
 )
 ITEMS = [
     ("The Eiffel Tower was built in 1899 by Gustave Eiffel in Paris, and it is 330 metres tall.", TOWER),
-    ("Gustave Eiffel's company designed the wrought-iron tower, which stands on the Champ de Mars in Paris.", TOWER),
+    (
+        "Gustave Eiffel's company designed the wrought-iron tower, which was put up on the Champ de Mars in Paris.",
+        TOWER,
+    ),
     ("Between 1887 and 1889 the company of an engineer built a lattice tower in France. It is lovely!", TOWER),
     ("It was named after Alexandre Gustave, a French painter who never visited the Champ de Mars.", TOWER),
     ("Hi! You can return unused articles in their original packaging within 60 days of delivery.", SHOP),

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundwire.engine.text.words import WORD
-from groundwire.engine.values.records import Name
 from groundwire.engine.values.support import check_values
+from groundwire.engine.values.tokens import Name
 from groundwire.repair import Correction, CorrectOptions, Corrector
 from groundwire.repair.correction.sources import find_parts
 from groundwire.runtime.calls import (
