@@ -12,17 +12,16 @@ from groundwire.metrics import (
     MetricResult,
     Options,
     Read,
-    Request,
+    ReadRequest,
     RoleInfos,
     Steps,
     register,
-    sentences,
 )
 
 
-def score_worst_sentence(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+def score_worst_sentence(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
     """Yield one call per sentence, then return the smallest probability of entailment, 0–1."""
-    answers = yield [Classify("nli", request.knowledge, sentence.text) for sentence in sentences(request.response)]
+    answers = yield [Classify("nli", request.knowledge, sentence.text) for sentence in request.sentences]
     return MetricResult("worst_sentence", "scored", min(answer.probabilities["entailment"] for answer in answers))
 
 

@@ -18,8 +18,6 @@ class ReadKnowledge:
 
     def __init__(self, passages: tuple[str, ...]) -> None:
         self.passages = passages
-        self.values = tuple(map(ValueText, passages))
-        """The passages, and the values that they state."""
         self._words: dict[int, tuple[Word, ...]] = {}
 
     def read_words(self) -> Iterator[Word]:
@@ -31,6 +29,11 @@ class ReadKnowledge:
             if index not in self._words:
                 self._words[index] = words(passage)
             yield from self._words[index]
+
+    @cached_property
+    def values(self) -> tuple[ValueText, ...]:
+        """The passages, and the values that they state."""
+        return tuple(map(ValueText, self.passages))
 
     @cached_property
     def index(self) -> KnowledgeIndex:
@@ -46,7 +49,14 @@ class ReadRequest(Request, frozen=True, dict=True):
 
     @classmethod
     def of(cls, request: Request) -> ReadRequest:
-        """Return a request of which nothing was read yet, or the request itself if it is one that was read."""
+        """Return a request of which nothing was read yet, or the request itself if it is one that was read.
+
+        Args:
+            request: The texts.
+
+        Returns:
+            A request that is equal to it, text by text.
+        """
         if isinstance(request, ReadRequest):
             return request
         return cls(request.response, request.knowledge, request.history, request.triples)
@@ -57,6 +67,9 @@ class ReadRequest(Request, frozen=True, dict=True):
         Args:
             response: The response.
             history: The utterances before it; None keeps those of this request.
+
+        Returns:
+            A request that shares what is read of the knowledge.
         """
         asked = ReadRequest(response, self.knowledge, self.history if history is None else tuple(history), self.triples)
         asked.__dict__["read_knowledge"] = self.read_knowledge
@@ -103,7 +116,14 @@ class ReadRequest(Request, frozen=True, dict=True):
         return self.join(self.readings)
 
     def join(self, readings: Sequence[ReadText]) -> ReadText:
-        """Return readings of sentences of the response as one; the response itself if they are all that it has."""
+        """Return readings of sentences of the response as one.
+
+        Args:
+            readings: Some of ``readings`` or ``answer``, in order.
+
+        Returns:
+            What models read of them together; the response itself if they are all that it has.
+        """
         return join_readings(self.response, readings, len(self.sentences))
 
     @property
