@@ -39,7 +39,11 @@ WRITTEN_ON = {
     "showcase": ROOT / "examples" / "showcase.jsonl",
 }
 """Sets that rules were written on."""
-YOUNGER = {"twins": QUALITY / "twins" / "development.jsonl"}
+YOUNGER = {
+    "twins": QUALITY / "twins" / "development.jsonl",
+    "values pairs": QUALITY / "values_pairs.jsonl",
+}
+"""Sets of this project that are younger than the rules."""
 LABELS: dict[Any, int] = {"consistent": 1, "inconsistent": 0, 1: 1, 0: 0}
 LEFT_OUT = ("usr_topicalchat",)
 DRAWS = 300
