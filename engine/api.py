@@ -391,23 +391,10 @@ def score(
     metrics: Metrics = None,
     options: Options | None = None,
 ) -> Score:
-    """Score one response on the default engine; see ``Engine.score``.
-
-    Args:
-        response: The text to check, in English.
-        knowledge: The text that the response should rest on, one text or several passages.
-        history: The utterances before the response, oldest first.
-        triples: Facts of a knowledge graph; without ``knowledge`` they are the knowledge.
-        metrics: Names of metrics or groups; None takes the metrics of the verdict.
-        options: Settings of metrics and verdict; None takes the defaults.
-
-    Returns:
-        The score. Its status, never an exception, says what happened to a valid request.
+    """Score one response on the default engine, as ``Engine.score``.
 
     Raises:
         BundleError: The default bundle cannot be loaded.
-        InvalidRequest: An argument is not usable.
-        Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
     """
     return default_engine().score(
         response, knowledge, history=history, triples=triples, metrics=metrics, options=options

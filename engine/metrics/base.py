@@ -175,7 +175,7 @@ class Metric:
             key: Its key in ``features``; empty for the value.
 
         Returns:
-            The entry of ``numbers``, or one that says nothing special.
+            The entry of ``numbers``, or an entry that says nothing special.
         """
         return next((number for number in self.numbers if number.key == key), MetricNumber(key))
 

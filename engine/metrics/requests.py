@@ -49,7 +49,7 @@ class ReadRequest(Request, frozen=True, dict=True):
 
     @classmethod
     def of(cls, request: Request) -> ReadRequest:
-        """Return a request of which nothing was read yet, or the request itself if it is one that was read.
+        """Return the request with what is read of it; the request itself if it already is a ``ReadRequest``.
 
         Args:
             request: The texts.
@@ -66,7 +66,7 @@ class ReadRequest(Request, frozen=True, dict=True):
 
         Args:
             response: The response.
-            history: The utterances before it; None keeps those of this request.
+            history: The utterances before it; None keeps this request's.
 
         Returns:
             A request that shares what is read of the knowledge.

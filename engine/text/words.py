@@ -155,7 +155,7 @@ def find_overlaps(bounds: Iterable[tuple[int, int]], items: Sequence[Item]) -> I
 
 
 class RangeIndex(Generic[Item]):
-    """Ranges of a text, of which those that overlap some characters are found without a look at all of them."""
+    """Ranges of a text; finds the ranges that overlap some characters without a look at all of them."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         """Take ranges in any order; they are kept in the order of their starts."""

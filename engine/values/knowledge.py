@@ -56,7 +56,7 @@ def _join_names(tokens: Sequence[Token], amounts: Amounts, capitalised: Set[str]
 
 
 class ValueText:
-    """A text whose tokens and amounts are read once, by whoever asks for them first."""
+    """A text whose tokens and amounts are read at their first use, and once."""
 
     def __init__(self, text: str) -> None:
         self.text = text

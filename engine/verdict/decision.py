@@ -293,5 +293,5 @@ def keep_doubted(spans: Sequence[UnsupportedSpan], decided: Sequence[SentenceVer
 
 
 def add_spans(decided: Sequence[SentenceVerdict], spans: Sequence[UnsupportedSpan]) -> tuple[SentenceVerdict, ...]:
-    """The sentences, each with those of ``spans``, which are in order, that begin in it."""
+    """The sentences, each with the spans that begin in it; ``spans`` are in order."""
     return tuple(replace(part, unsupported=tuple(starting_in(spans, part.start, part.end))) for part in decided)
