@@ -177,17 +177,14 @@ def _fit_sentence(
 def _join(spans: Sequence[UnsupportedSpan], sentence: _Sentence) -> Iterator[UnsupportedSpan]:
     """The spans, joined where only spaces separate them; a value that the knowledge contradicts stays by itself."""
     response, is_contradicted = sentence.response, sentence.contradicted.overlaps
-    last: UnsupportedSpan | None = None
+    joined: list[UnsupportedSpan] = []
     for span in spans:
-        if last is None:
-            last = span
-        elif response[last.end : span.start].strip() or is_contradicted(span) or is_contradicted(last):
-            yield last
-            last = span
+        last = joined[-1] if joined else None
+        if last is None or response[last.end : span.start].strip() or is_contradicted(span) or is_contradicted(last):
+            joined.append(span)
         else:
-            last = _cut(response, last, last.start, span.end)
-    if last is not None:
-        yield last
+            joined[-1] = _cut(response, last, last.start, span.end)
+    yield from joined
 
 
 def _fit(span: UnsupportedSpan, sentence: _Sentence, vague: Set[str]) -> Iterator[UnsupportedSpan]:
@@ -209,11 +206,10 @@ def _fit(span: UnsupportedSpan, sentence: _Sentence, vague: Set[str]) -> Iterato
     if heavy:
         first, last = inside[heavy[0]].start, inside[heavy[-1]].end
         sides: list[Range] = [*amounts.find_overlapping(first, last), span]
-        for side in sides:
-            if side.start < last and first < side.end:  # a sign or a quotation mark beside the first or last word
-                first = min(first, side.start) if not any(words.find_from(side.start, first)) else first
-                ends_later = any(word.end <= side.end for word in words.find_overlapping(last, side.end))
-                last = max(last, side.end) if not ends_later else last
+        for side in sides:  # a sign or a quotation mark beside the first or last word
+            first = min(first, side.start) if not any(words.find_from(side.start, first)) else first
+            ends_later = any(word.end <= side.end for word in words.find_overlapping(last, side.end))
+            last = max(last, side.end) if not ends_later else last
         first, last = max(first, start), min(last, end)
         yield _cut(response, span, first, first + len(response[first:last].rstrip(":;,")))
         return
@@ -258,10 +254,9 @@ def _explain(mark: UnsupportedSpan, sentence: _Sentence) -> UnsupportedSpan:
 
 def _trim(mark: UnsupportedSpan, sentence: _Sentence, known_stems: set[str]) -> UnsupportedSpan:
     """The mark; around a value that the knowledge does not have, without words at its ends that the knowledge has."""
-    if not sentence.absent.overlaps(mark):
-        return mark
     unknown = []
-    for word in sentence.words.find_overlapping(mark.start, mark.end):
+    words = sentence.words.find_overlapping(mark.start, mark.end) if sentence.absent.overlaps(mark) else ()
+    for word in words:
         about = list(sentence.absent.find_overlapping(word.start, word.end))
         is_known = word.light or stem(fold_name(word.text)) in known_stems
         if about or is_negation(word.text) or word.text in TELLING or not is_known:
