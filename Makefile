@@ -59,7 +59,7 @@ evaluate-default: .venv/ready
 
 # bundles/reader from a run of the recipe, exported, calibrated and verified: make reader RUN=… DATA=…/bench
 READER_DEV = begin_wow_dev clasp_dnli_dev fever_symmetric_dev
-READER_FEATURES = reader,reader.worst,reader.entailment,nli,detector.consistency,token_classifier,overlap_precision,values.contradicted_share
+READER_FEATURES = reader,reader.sentences,reader.entailment,nli,detector.consistency,token_classifier,overlap_precision,values.contradicted_share
 READER_METRICS = reader,nli,detector.consistency,token_classifier,overlap_precision,values,verifiability
 reader: .venv/ready
 	rm -rf build/reader-calibration

@@ -6,6 +6,7 @@ sentences, each with sentences before it as context (docs/metrics/reader.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -33,6 +34,8 @@ CONTEXT = 3
 """Sentences before a window that are read with it."""
 DOUBTED = 0.5
 """Probability of support below which a sentence or a word is doubted."""
+LEAST = 0.001
+"""Probability below which a sentence weighs no more (as ``runtime.bundles.calibration.MAX_LOGIT``)."""
 BETWEEN = " "
 """Between the sentences of a window."""
 
@@ -194,14 +197,34 @@ def _features(explanation: ReaderExplanation) -> dict[str, float]:
 
 
 def _measure_sentences(sentences: Sequence[ClassifiedSpan], tokens: Sequence[FlaggedToken]) -> dict[str, float]:
-    """The worst sentence and word, of the sentences that state something if any does; and how verifiable they are."""
-    stated = [sentence for sentence in sentences if sentence.nothing < DOUBTED] or sentences
+    """How supported sentences are together, and their worst word, of the sentences that state something if any does;
+    and how verifiable they are."""
+    stated = _list_stated(sentences)
     doubts = [token.probability for sentence in stated for token in within(tokens, sentence.start, sentence.end)]
     return {
-        "worst": min((sentence.supported for sentence in stated), default=1.0),
+        "sentences": average_odds([sentence.supported for sentence in stated]),
         "token": 1.0 - max(doubts, default=0.0),
         "verifiable": max((1.0 - sentence.nothing for sentence in sentences), default=0.0),
     }
+
+
+def _list_stated(sentences: Sequence[ClassifiedSpan]) -> Sequence[ClassifiedSpan]:
+    return [sentence for sentence in sentences if sentence.nothing < DOUBTED] or sentences
+
+
+def average_odds(probabilities: Sequence[float]) -> float:
+    """The probability whose odds against it are the mean of the odds against each.
+
+    One doubtful sentence weighs most, and every other one counts too, so that of two answers which differ in a single
+    sentence the better one has more, whatever their worst sentence is; and the number does not fall with their number.
+
+    >>> round(average_odds([0.9, 0.5]), 3), round(average_odds([0.9, 0.9, 0.9]), 3), average_odds([])
+    (0.643, 0.9, 1.0)
+    """
+    if not probabilities:
+        return 1.0
+    odds = [1 / max(probability, LEAST) - 1 for probability in probabilities]
+    return 1 / (1 + math.fsum(odds) / len(odds))
 
 
 def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
@@ -213,7 +236,7 @@ def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     numbers = _measure_sentences(inside, within(result.explanation.tokens, start, end))
     if len(result.explanation.sentences) == 1 and result.value is not None:
         return {"": result.value, **_features(result.explanation)}
-    return {"": numbers["worst"], **numbers}
+    return {"": min(sentence.supported for sentence in _list_stated(inside)), **numbers}
 
 
 def _details(result: MetricResult) -> Details | None:
@@ -233,7 +256,7 @@ METRICS = (
         part=_part,
         reads_sentences="in_response",
         numbers=(
-            *(MetricNumber(key, is_evidence=True, is_probability=True) for key in ("", "worst", "entailment")),
+            *(MetricNumber(key, is_evidence=True, is_probability=True) for key in ("", "sentences", "entailment")),
             MetricNumber("token", is_probability=True),
             MetricNumber("verifiable", about="verifiability"),
         ),

@@ -80,7 +80,13 @@ def test_the_numbers_of_a_response() -> None:
         [(0, 23, "supported"), (24, 40, "unsupported")]
     )
     assert features(bind([result])) == pytest.approx(
-        {"reader": 0.2, "reader.worst": 0.2, "reader.token": 0.2, "reader.entailment": 0.2, "reader.verifiable": 1.0}
+        {
+            "reader": 0.2,
+            "reader.sentences": 0.327273,
+            "reader.token": 0.2,
+            "reader.entailment": 0.2,
+            "reader.verifiable": 1.0,
+        }
     )
     assert [span.text for span in result.unsupported] == ["It", "ten."]
     assert result.coverage == 1.0
@@ -89,14 +95,16 @@ def test_the_numbers_of_a_response() -> None:
 def test_the_numbers_of_a_sentence_are_its_own() -> None:
     result = score("The shop opens at nine. It opens at ten.").metrics["reader"]
     first = features_of_part(bind([result]), 0, 23)
-    assert first == pytest.approx({"reader": 0.9, "reader.worst": 0.9, "reader.token": 0.9, "reader.verifiable": 1.0})
+    assert first == pytest.approx(
+        {"reader": 0.9, "reader.sentences": 0.9, "reader.token": 0.9, "reader.verifiable": 1.0}
+    )
     alone = score("It opens at ten.").metrics["reader"]
     assert features_of_part(bind([alone]), 0, 16) == features(bind([alone]))
 
 
 def test_a_sentence_that_states_nothing_is_no_worst_sentence() -> None:
     numbers = features(bind(score("Hello there! The shop opens at nine.").metrics.values()))
-    assert (numbers["reader.worst"], numbers["reader.token"]) == (pytest.approx(0.9), pytest.approx(0.9))
+    assert (numbers["reader.sentences"], numbers["reader.token"]) == (pytest.approx(0.9), pytest.approx(0.9))
     assert not score("Hello there!").metrics["reader"].unsupported
 
 
