@@ -31,7 +31,6 @@ from groundwire.runtime.errors import (
     TooLong,
     Unreadable,
 )
-from groundwire.runtime.kserve.server import Endpoint
 from groundwire.runtime.triples import Triple
 
 from .api import Engine, default_engine, score
@@ -45,7 +44,6 @@ from .schema.statistics import EngineStatistics
 __all__ = [
     "BundleError",
     "DeviceError",
-    "Endpoint",
     "Engine",
     "EngineClosed",
     "EngineStatistics",

@@ -24,7 +24,7 @@ from .metrics.mentions import find_all_mentions, find_mentions, max_probabilitie
 from .metrics.overlap import split_words
 from .metrics.requests import ReadRequest
 from .scheduling.admission import estimate_tokens
-from .scheduling.jobs import Finished, Job, Unfinished, explain_defect
+from .scheduling.jobs import Failure, Job, JobResult, explain_defect
 from .scheduling.steps import Steps
 from .schema.base import MAX_DEADLINE_MS, Count, Milliseconds, Probability, Record, check_record
 from .schema.explanations import (
@@ -131,12 +131,13 @@ __all__ = [
     "Details",
     "DetectorExplanation",
     "DetectorOptions",
-    "Finished",
+    "Failure",
     "FlaggedMention",
     "FlaggedToken",
     "HasRange",
     "Item",
     "Job",
+    "JobResult",
     "Knowledge",
     "Label",
     "Measure",
@@ -168,7 +169,6 @@ __all__ = [
     "Timings",
     "Triples",
     "TypedRange",
-    "Unfinished",
     "Value",
     "ValuesExplanation",
     "WordEvidence",

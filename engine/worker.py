@@ -38,7 +38,7 @@ from .processes.messages import (
     read_message,
     write_message,
 )
-from .scheduling.jobs import Finished, Job, Unfinished
+from .scheduling.jobs import Failure, Job, JobResult
 from .scheduling.steps import Steps
 from .schema.options import Options
 from .schema.results import MetricResult, Request
@@ -136,7 +136,7 @@ class _Worker:
                 return engine.statistics()
         return None
 
-    def _answer_when_done(self, number: int, job: Job[Any], make: Callable[[Finished[Any]], Any]) -> None:
+    def _answer_when_done(self, number: int, job: Job[Any], make: Callable[[JobResult[Any]], Any]) -> None:
         """Write what ``make`` returns for a job when it is over; not on the scheduler's thread, which calls back."""
         job.future.add_done_callback(
             lambda future: self._threads.submit(self._answer, number, lambda: make(future.result()))
@@ -187,15 +187,13 @@ def _ask(call: Call) -> Steps[Outcome]:
     return result
 
 
-def _fold(request: Request, plan: Plan, finished: Finished[MetricResult]) -> list[Computed]:
-    return [Computed((fold_outcomes(request, finished.outcomes, finished.timings, plan),))]
+def _fold(request: Request, plan: Plan, job_result: JobResult[MetricResult]) -> list[Computed]:
+    return [Computed((fold_outcomes(request, job_result.outcomes, job_result.timings, plan),))]
 
 
-def _list_outcomes(finished: Finished[MetricResult]) -> list[Computed]:
-    return [Computed(finished.outcomes)]
+def _list_outcomes(job_result: JobResult[MetricResult]) -> list[Computed]:
+    return [Computed(job_result.outcomes)]
 
 
-def _read_outcomes(finished: Finished[Outcome]) -> list[Outcome]:
-    return [
-        ModelError(outcome.message) if isinstance(outcome, Unfinished) else outcome for outcome in finished.outcomes
-    ]
+def _read_outcomes(job_result: JobResult[Outcome]) -> list[Outcome]:
+    return [ModelError(outcome.message) if isinstance(outcome, Failure) else outcome for outcome in job_result.outcomes]

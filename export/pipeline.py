@@ -20,7 +20,7 @@ from groundwire.runtime.ort.session import DeviceProfile
 from . import store
 from .options import RoleOptions
 from .passes import fold_transposes
-from .precision import lower
+from .precision import reduce_precision
 from .roles.kind import CommonFields, CopiedKind
 from .roles.question_generator import apply_shortlist
 from .roles.registry import find_kind
@@ -154,34 +154,34 @@ def _export_files(role: str, options: RoleOptions, old: Bundle | None, watch: Ca
     watch("quantize")
     reference = kind.reference(checkpoint, conversion.template)
     float_modules = [checkpoint.float_modules] * len(graphs)
-    verify = partial(lower, on_verify=lambda: watch("verify"))
+    reduce = partial(reduce_precision, on_verify=lambda: watch("verify"))
     target = options.target
     if target is not None:
-        fused = None if conversion.fuse is None else conversion.fuse()
+        fused = None if conversion.build_fused is None else conversion.build_fused()
         # Ranges alone decide what stays float32 in a fused step: it converts wherever the types change.
-        lowered = verify(
+        verified = reduce(
             fused or adapt_graphs(target, graphs),
             reference,
             options,
             keep_in_half=float_modules if fused is None else [*float_modules[:-1], ()],
         )
-        added = describe_target(role, target, lowered, checkpoint.max_tokens)
+        added = describe_target(role, target, verified, checkpoint.max_tokens)
         if old is not None and role in old.manifest.roles:
             check_same_checkpoint(role, old, reference)
             return add_target(read_role(old, role), target, *added)
         options = replace(options, target=None, precision="fp16")
-    lowered = verify(graphs, reference, options, keep_in_half=float_modules)
+    verified = reduce(graphs, reference, options, keep_in_half=float_modules)
     common = CommonFields(
         source=checkpoint.name,
         revision=checkpoint.revision,
         architecture=checkpoint.architecture,
-        precision=lowered.precision,
+        precision=verified.precision,
         tokenizer=f"{role}.tokenizer.json",
         max_tokens=checkpoint.max_tokens,
         pad_id=checkpoint.pad_id,
-        parity=lowered.parity,
+        parity=verified.parity,
     )
-    named = dict(zip(conversion.graphs, lowered.graphs, strict=True))
+    named = dict(zip(conversion.graphs, verified.graphs, strict=True))
     logits = reference.logits.encode() if isinstance(reference, EncoderReference) else None
-    files = conversion.finish(RoleFiles(conversion.record(common), named, checkpoint.tokenizer, logits))
+    files = conversion.finish(RoleFiles(conversion.make_record(common), named, checkpoint.tokenizer, logits))
     return files if target is None else add_target(files, target, *added)

@@ -22,7 +22,7 @@ _RETRIED = 3
 
 
 @dataclass(frozen=True)
-class Lowered:
+class VerifiedGraphs:
     """Graphs, at the precision at which they passed their gate."""
 
     graphs: tuple[ir.Model, ...]
@@ -30,15 +30,15 @@ class Lowered:
     parity: Parity
 
 
-def lower(
+def reduce_precision(
     graphs: Sequence[ir.Model],
     reference: ReferenceOutputs,
     options: RoleOptions,
     *,
     keep_in_half: Sequence[tuple[str, ...]] = (),
     on_verify: Callable[[], None] = lambda: None,
-) -> Lowered:
-    """Lower float32 ``graphs`` to the precision that ``options`` ask for, if they pass the gate there.
+) -> VerifiedGraphs:
+    """Reduce float32 ``graphs`` to the precision that ``options`` ask for, if they pass the gate there.
 
     int8 that fails is tried with its most sensitive weights in float (``mixed``), then fp32 is taken; fp16 that fails,
     or whose states do not fit float16, becomes fp32. fp16 graphs are compared with each result rounded to float16.
@@ -55,7 +55,7 @@ def lower(
         gate: Gate,
         in_float: Sequence[str] = (),
         ranges: Ranges | None = None,
-    ) -> Lowered | None:
+    ) -> VerifiedGraphs | None:
         on_verify()
         compared = candidate if ranges is None else tuple(map(round_to_half, candidate))
         parity = msgspec.structs.replace(
@@ -63,13 +63,13 @@ def lower(
         )
         failures = gate.failures(parity)
         if failures and options.allow_unverified:
-            return Lowered(candidate, precision, msgspec.structs.replace(parity, gate="waived"))
+            return VerifiedGraphs(candidate, precision, msgspec.structs.replace(parity, gate="waived"))
         if failures:
             tried.append(f"{precision}: {'; '.join(failures)}")
             return None
-        return Lowered(candidate, precision, parity)
+        return VerifiedGraphs(candidate, precision, parity)
 
-    def attempt_half() -> Lowered | None:
+    def attempt_half() -> VerifiedGraphs | None:
         on_verify()
         magnitudes = measure_magnitudes(graphs, reference)
         ranges = _describe_ranges(magnitudes)
@@ -90,27 +90,27 @@ def lower(
                 magnitudes,
                 lambda graph, of_graph: add_quantization(graph, options.precision, of_graph, HALF_LIMIT),  # type: ignore[arg-type]
             )
-            lowered = attempt(options.precision, halve(quantized), options.gate, (), ranges)
-            if lowered is not None:
-                return lowered
+            verified = attempt(options.precision, halve(quantized), options.gate, (), ranges)
+            if verified is not None:
+                return verified
         return attempt("fp16", halve(graphs), options.gate, ranges=ranges)
 
-    lowered: Lowered | None = None
+    verified: VerifiedGraphs | None = None
     if options.precision == "fp16" or (options.target is not None and options.precision != "fp32"):
-        lowered = attempt_half()
+        verified = attempt_half()
     elif options.precision == "int8":
-        lowered = attempt("int8", tuple(_change_copy(graph, quantize) for graph in graphs), options.gate)
-        lowered = lowered or _search_mixed(
+        verified = attempt("int8", tuple(_change_copy(graph, quantize) for graph in graphs), options.gate)
+        verified = verified or _search_mixed(
             graphs, reference, lambda candidate, float_names: attempt("mixed", candidate, options.gate, float_names)
         )
-    lowered = lowered or attempt("fp32", tuple(graphs), Gate.exact())
-    if lowered is None:
+    verified = verified or attempt("fp32", tuple(graphs), Gate.exact())
+    if verified is None:
         raise ParityError(
             f"The graphs of {options.source!r} do not agree with the checkpoint ({' | '.join(tried)}). "
             "If the weights are random, as in a benchmark, pass --allow-unverified; else the exporter does not "
             "convert this architecture correctly."
         )
-    return lowered
+    return verified
 
 
 def _describe_ranges(magnitudes: Sequence[Magnitudes]) -> Ranges:
@@ -129,8 +129,8 @@ def _find_large(magnitudes: Magnitudes) -> Magnitudes:
 def _search_mixed(
     graphs: Sequence[ir.Model],
     reference: ReferenceOutputs,
-    attempt: Callable[[tuple[ir.Model, ...], Sequence[str]], Lowered | None],
-) -> Lowered | None:
+    attempt: Callable[[tuple[ir.Model, ...], Sequence[str]], VerifiedGraphs | None],
+) -> VerifiedGraphs | None:
     """Return int8 graphs with as few weights in float as the gate needs, up to half of them; None when that fails.
 
     Weights return to float in the order of their effect, in doubling steps, then the last step is bisected. The largest
@@ -138,7 +138,7 @@ def _search_mixed(
     """
     order = [name for _, name in rank_by_sensitivity(graphs, reference)]
 
-    def keep_float(in_float: Sequence[str]) -> Lowered | None:
+    def keep_float(in_float: Sequence[str]) -> VerifiedGraphs | None:
         return attempt(
             tuple(_change_copy(graph, lambda m: quantize(m, frozenset(in_float))) for graph in graphs), in_float
         )

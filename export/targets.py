@@ -28,7 +28,7 @@ from .options import RequestedPrecision, RoleOptions
 from .passes.attention import fuse_attention
 from .passes.inputs import fuse_inputs
 from .passes.operators import adapt_operators, find_unsupported
-from .precision import Lowered
+from .precision import VerifiedGraphs
 from .roles.names import TARGET_KINDS, find_kind_name
 from .store import RoleFiles
 from .verify.encoder import EncoderReference
@@ -98,13 +98,14 @@ def _forget_shapes(model: ir.Model) -> None:
 
 
 def describe_target(
-    role: str, name: TargetName, lowered: Lowered, max_tokens: int
+    role: str, name: TargetName, verified: VerifiedGraphs, max_tokens: int
 ) -> tuple[Target | GeneratorTarget, dict[str, ir.Model]]:
     """Return the record of a target and its graphs by file; ExportError for operators that TensorRT does not have."""
-    if len(lowered.graphs) == 2:
+    if len(verified.graphs) == 2:
         files = f"{role}.encoder.{name}.onnx", f"{role}.decoder.{name}.onnx"
-        return GeneratorTarget(*files, lowered.precision, lowered.parity), dict(zip(files, lowered.graphs, strict=True))
-    (graph,) = lowered.graphs
+        named = dict(zip(files, verified.graphs, strict=True))
+        return GeneratorTarget(*files, verified.precision, verified.parity), named
+    (graph,) = verified.graphs
     plan = None
     if name == "tensorrt":
         plan = make_plan(max_tokens)
@@ -113,7 +114,7 @@ def describe_target(
                 f"TensorRT cannot run the graph of {role!r}: {'; '.join(unsupported[:5])}. Use --target cuda, or "
                 "another checkpoint."
             )
-    target = Target(f"{role}.{name}.onnx", lowered.precision, lowered.parity, plan)
+    target = Target(f"{role}.{name}.onnx", verified.precision, verified.parity, plan)
     return target, {target.graph: graph}
 
 

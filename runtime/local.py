@@ -16,7 +16,8 @@ from .bundles.calibration import Calibration, join_calibrations
 from .bundles.manifest import Canary, Role, RoleInfo, TargetRole
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
-from .kserve.server import Endpoint, Server
+from .kserve.endpoint import Endpoint
+from .kserve.server import Server
 from .models.canary import check_canary, digest_call, make_canary
 from .models.graphs import captures_graphs, place_role
 from .models.kinds import Model, Prepared, kind_of

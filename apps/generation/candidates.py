@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from groundwire.engine import MetricResult, Options, Plan, Request
-from groundwire.engine.extend import Finished, fold_outcomes, make_request
+from groundwire.engine.extend import JobResult, fold_outcomes, make_request
 from groundwire.runtime.calls import Generate
 from groundwire.runtime.texts.unread import is_blank
 
@@ -39,20 +39,20 @@ def make_requests(responses: Sequence[GeneratedResponse], call: Generate, option
 def rank_responses(
     responses: Sequence[GeneratedResponse],
     requests: Sequence[Request],
-    finished: Finished[MetricResult],
+    job_result: JobResult[MetricResult],
     plan: Plan,
 ) -> list[GeneratedResponse]:
     """Return the responses with their Scores, the most faithful first.
 
-    ``make_requests`` made ``requests``, and ``finished`` has their outcomes under ``plan``. The order is by the
+    ``make_requests`` made ``requests``, and ``job_result`` has their outcomes under ``plan``. The order is by the
     verdict's probability; without one by the first metric's value; without that by decoding score. Responses without a
     Score come last.
     """
-    checked, waiting, outcomes = [], iter(requests), iter(finished.outcomes)
+    checked, waiting, outcomes = [], iter(requests), iter(job_result.outcomes)
     for response in responses:
         if not is_blank(response.text):
             of_response = tuple(itertools.islice(outcomes, len(plan.metrics)))
-            score = fold_outcomes(next(waiting), of_response, finished.timings, plan)
+            score = fold_outcomes(next(waiting), of_response, job_result.timings, plan)
             response = msgspec.structs.replace(response, check=score)
         checked.append(response)
     return sorted(checked, key=_sort_key)

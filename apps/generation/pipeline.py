@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from groundwire.engine import Engine, Options, Pending, Plan
 from groundwire.engine.extend import (
+    Failure,
     Knowledge,
     Metrics,
     Procedure,
     Steps,
     Timings,
-    Unfinished,
     add_timings,
     estimate_tokens,
     signature,
@@ -153,16 +153,16 @@ class Generator:
     def _generate(self, settings: GenerationSettings, plan: Plan | None, limits: Options) -> Procedure[Generation]:
         signed = signature(self._core.runtime.identity, (), limits) if plan is None else plan.signature
         names, request_signature = () if plan is None else plan.names, f"{signed}|{format_settings(settings)}"
-        finished = yield self._core.run([_generate(settings)], limits, size=_count_tokens(settings))
-        (sequences,) = finished.outcomes
-        if isinstance(sequences, Unfinished):
+        job_result = yield self._core.run([_generate(settings)], limits, size=_count_tokens(settings))
+        (sequences,) = job_result.outcomes
+        if isinstance(sequences, Failure):
             return _make_generation(
-                sequences.status, (), settings, names, finished.timings, request_signature, sequences.message
+                sequences.status, (), settings, names, job_result.timings, request_signature, sequences.message
             )
         if isinstance(sequences, InvalidRequest):
             raise sequences
         responses = [_make_response(sequence, index) for index, sequence in enumerate(sequences)]
-        timings = finished.timings
+        timings = job_result.timings
         if plan is not None:
             responses = candidates.drop_duplicates(responses)
             requests = candidates.make_requests(responses, settings.call, limits)

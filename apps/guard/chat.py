@@ -1,4 +1,4 @@
-"""Chat completions in the form of OpenAI's interface: what of an answer may leave, and why.
+"""Chat completions in the form of OpenAI's interface: which parts of an answer may be released, and why.
 
 Nothing here speaks HTTP. ``CheckedChat.check`` takes a completion, or one chunk of a stream, as a dictionary, and gives
 the dictionary that the reader may have. ``run`` and ``arun`` drive it from threads and from asyncio.

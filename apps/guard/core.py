@@ -1,4 +1,4 @@
-"""What a stream holds and what it lets leave: the text, its sentences, their checks, and the policy.
+"""The state of a checked stream: its text, its sentences, their checks, and what the policy releases.
 
 Nothing here waits. ``feed`` and ``finish`` are generators of what has to be waited for, which ``stream`` drives from
 threads and from asyncio.
@@ -21,13 +21,13 @@ import msgspec
 
 from groundwire.engine import MetricResult, Plan, Request, Score
 from groundwire.engine.extend import (
-    Finished,
+    Failure,
     Job,
+    JobResult,
     Procedure,
     ReadRequest,
     Sentence,
     SentenceReader,
-    Unfinished,
     fold_outcomes,
     make_response,
     results_of,
@@ -77,8 +77,8 @@ class StartedCheck(NamedTuple):
 
 
 @dataclass(slots=True)
-class Held:
-    """A complete sentence that was not checked yet, and its request when that was started."""
+class WaitingSentence:
+    """A complete sentence that waits for its check, and the check once it is started."""
 
     sentence: Sentence
     pending: StartedCheck | None = None
@@ -126,19 +126,19 @@ class StreamCore:
         self._opened = clock()
         self._fed: deque[tuple[int, float]] = deque()
         """Where each part of the held text ends, and when it came."""
-        self._half = ""
-        """The first half of a surrogate pair that was cut in two."""
+        self._lone_surrogate = ""
+        """The first half of a surrogate pair whose second half was not fed yet, or nothing."""
         self._reader = SentenceReader()
-        self._waiting: deque[Held] = deque()
-        self._ahead: Held | None = None
+        self._waiting: deque[WaitingSentence] = deque()
+        self._ahead: WaitingSentence | None = None
         """A sentence that has its full stop, but is not complete: its check runs while the next word is awaited."""
         self._read_ahead = 0
         """How many characters the checks ahead have read."""
         self._last_shown = -1
         """Where the last character of the text is that is not blank."""
         self._words = WordCount()
-        self.left = 0
-        """How many characters of the text have left, or were replaced."""
+        self.released_end = 0
+        """Characters of the text that were released or replaced: the rest is held."""
         self.released: list[str] = []
         self._checked = 0
         """How many sentences have their event."""
@@ -171,8 +171,8 @@ class StreamCore:
         self.cancel_jobs()
         self._jobs.clear()
         self._ahead = None
-        for held in self._waiting:
-            held.pending = None
+        for waiting in self._waiting:
+            waiting.pending = None
 
     def feed(self, delta: Any) -> Procedure[None]:
         """Take a part of the text, check the sentences that it completes, and do what the policy says."""
@@ -187,17 +187,17 @@ class StreamCore:
             self._look_ahead()
 
     def finish(self) -> Procedure[None]:
-        """Score the whole text, and do what the policy says about the sentences that are left."""
-        if self._half:
-            self._half = ""
+        """Score the whole text, and do what the policy says about the sentences that remain."""
+        if self._lone_surrogate:
+            self._lone_surrogate = ""
             raise InvalidRequest("The text ended inside a surrogate pair; the half of it is left out.")
         whole = self._request.ask(make_response(self.text, self._plan.options))
         yield from self._check_waiting()
         score = yield from self._score(whole)
-        left = sentences(self.text)[self._checked :]
-        for sentence, check in zip(left, check_in_whole(score, left), strict=True):
+        rest = sentences(self.text)[self._checked :]
+        for sentence, check in zip(rest, check_in_whole(score, rest), strict=True):
             if not self.is_ended:
-                is_last = sentence is left[-1]
+                is_last = sentence is rest[-1]
                 yield from self._apply(sentence, check, len(self.text) if is_last else sentence.end, early=False)
         label = "inconsistent" if self._inconsistent else score.verdict.label
         if label != score.verdict.label:
@@ -207,7 +207,7 @@ class StreamCore:
 
     def seconds_left(self) -> float | None:
         """Seconds until what is held, or the stream, has its time; None without a limit."""
-        if self._last_shown < self.left or self.is_ended:
+        if self._last_shown < self.released_end or self.is_ended:
             return None
         return max(0.0, self._find_limit(self._fed[0][1]) - self._clock())
 
@@ -221,7 +221,7 @@ class StreamCore:
 
     def _take(self, delta: str) -> None:
         """Append ``delta``; InvalidRequest, and nothing is appended, if it is not usable."""
-        text, self._half = self._half + delta, ""
+        text, self._lone_surrogate = self._lone_surrogate + delta, ""
         half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         text = _join_surrogates(text.removesuffix(half) if half else text)
         if "\0" in text:
@@ -232,23 +232,23 @@ class StreamCore:
                 f"The response has {length} characters with this piece; allowed are {allowed}. Finish the stream, or "
                 "raise Options.max_response_chars."
             )
-        self._half = half
+        self._lone_surrogate = half
         if text:
             self._fed.append((length, self._clock()))
             shown = next((index for index in reversed(range(len(text))) if not is_blank(text[index])), None)
             if shown is not None:
                 self._last_shown = length - len(text) + shown
             for sentence in self._reader.feed(text):
-                held = Held(sentence)
+                waiting = WaitingSentence(sentence)
                 if self._ahead is not None and self._ahead.sentence == sentence:
-                    held, self._ahead = self._ahead, None
-                self._waiting.append(held)
+                    waiting, self._ahead = self._ahead, None
+                self._waiting.append(waiting)
 
     def _leave(self, text: str, end: int, outcome: Outcome, action: ActionName, *, checked: bool) -> None:
         """Let ``text`` leave in the place of what is held up to ``end``."""
-        self.events.append(Release(text, self.left, end, outcome, action, checked))
+        self.events.append(Release(text, self.released_end, end, outcome, action, checked))
         self.released.append(text)
-        self.left = end
+        self.released_end = end
         while self._fed and self._fed[0][0] <= end:
             self._fed.popleft()
 
@@ -256,8 +256,8 @@ class StreamCore:
         """Do what the policy says about a sentence that is not complete if too much of it is held, or for too long."""
         if self.seconds_left() == 0.0:
             self._overflow(len(self.text))
-        elif self._words.count(self.text, self.left) > self._policy.max_held_words:
-            held = self.text[self.left :]
+        elif self._words.count(self.text, self.released_end) > self._policy.max_held_words:
+            held = self.text[self.released_end :]
             words = held.rstrip().rsplit(None, 1)
             # The last word may go on, unless it is alone.
             goes_on = len(words) > 1 and not held[-1].isspace()
@@ -266,7 +266,7 @@ class StreamCore:
     def _overflow(self, end: int) -> None:
         """Do what the policy says about the beginning of a sentence that is not complete, up to ``end``."""
         action = resolve(self._policy.overflow)
-        text = self.text[self.left : end]
+        text = self.text[self.released_end : end]
         if isinstance(action, Redact):
             text = _replace_all(text, action.mark)
         if isinstance(action, Redact) or action == "flag":
@@ -287,13 +287,13 @@ class StreamCore:
             self._cancel(pending.job)
         return pending
 
-    def _wait_for(self, pending: StartedCheck) -> Procedure[Finished[MetricResult]]:
-        finished: Finished[MetricResult] = yield pending.job
+    def _wait_for(self, pending: StartedCheck) -> Procedure[JobResult[MetricResult]]:
+        job_result: JobResult[MetricResult] = yield pending.job
         self._jobs.remove(pending.job)
         self._check_open()
-        if any(isinstance(outcome, Unfinished) and outcome.status == "cancelled" for outcome in finished.outcomes):
+        if any(isinstance(outcome, Failure) and outcome.status == "cancelled" for outcome in job_result.outcomes):
             raise EngineClosed("The engine was closed while a sentence was checked; nothing more leaves.")
-        return finished
+        return job_result
 
     def _check_open(self) -> None:
         if self.is_closed:
@@ -303,17 +303,19 @@ class StreamCore:
         """Check the complete sentences in their order, ``AT_ONCE`` at a time."""
         while self._waiting and not self.is_ended:
             self._start_waiting()
-            held = self._waiting[0]
-            assert held.pending is not None
-            check = yield from self._check(held.pending)
-            yield from self._apply(held.sentence, check.shift(held.sentence.start), held.sentence.end, early=True)
+            waiting = self._waiting[0]
+            assert waiting.pending is not None
+            check = yield from self._check(waiting.pending)
+            yield from self._apply(
+                waiting.sentence, check.shift(waiting.sentence.start), waiting.sentence.end, early=True
+            )
             if not self.is_ended:
                 self._waiting.popleft()
 
     def _start_waiting(self) -> None:
-        for index, held in enumerate(islice(self._waiting, AT_ONCE)):
+        for index, waiting in enumerate(islice(self._waiting, AT_ONCE)):
             try:
-                self._start_check(held)
+                self._start_check(waiting)
             except Overloaded:
                 if index == 0:
                     raise
@@ -322,7 +324,7 @@ class StreamCore:
     def _look_ahead(self) -> None:
         """Start the check of a sentence that is probably complete; nothing waits for it."""
         candidate = self._reader.candidate
-        if candidate is None or self.is_ended or candidate.end <= self.left:
+        if candidate is None or self.is_ended or candidate.end <= self.released_end:
             return
         if self._ahead is not None and self._ahead.sentence == candidate:
             return
@@ -332,7 +334,7 @@ class StreamCore:
             return
         self._read_ahead += length
         with suppress(Overloaded, EngineClosed):  # the next call says so if the sentence has to be checked
-            self._ahead = self._start_check(Held(candidate))
+            self._ahead = self._start_check(WaitingSentence(candidate))
 
     def _drop_ahead(self) -> None:
         if self._ahead is not None and self._ahead.pending is not None:
@@ -340,25 +342,25 @@ class StreamCore:
             self._jobs.remove(self._ahead.pending.job)
         self._ahead = None
 
-    def _start_check(self, held: Held) -> Held:
-        if held.pending is None:
+    def _start_check(self, waiting: WaitingSentence) -> WaitingSentence:
+        if waiting.pending is None:
             # An empty turn: only the first sentence answers the last turn of the history.
-            answers = not self.text[: held.sentence.start].strip()
+            answers = not self.text[: waiting.sentence.start].strip()
             history = self._request.history if answers else (*self._request.history, "")
-            request = self._request.ask(held.sentence.text, history)
-            held.pending = self._start_request(request, self._fed[0][1])
-        return held
+            request = self._request.ask(waiting.sentence.text, history)
+            waiting.pending = self._start_request(request, self._fed[0][1])
+        return waiting
 
     def _check(self, pending: StartedCheck) -> Procedure[Check]:
-        finished = yield from self._wait_for(pending)
-        results = results_of(self._plan.metrics, finished.outcomes)
+        job_result = yield from self._wait_for(pending)
+        results = results_of(self._plan.metrics, job_result.outcomes)
         return check_alone(pending.request, results, self._plan)
 
     def _score(self, whole: ReadRequest) -> Procedure[Score]:
         pending = self._start_request(whole, None)
         self._drop_ahead()  # what both ask is asked once, and goes on
-        finished = yield from self._wait_for(pending)
-        return fold_outcomes(whole, finished.outcomes, finished.timings, self._plan)
+        job_result = yield from self._wait_for(pending)
+        return fold_outcomes(whole, job_result.outcomes, job_result.timings, self._plan)
 
     # The policy.
 
@@ -384,10 +386,10 @@ class StreamCore:
             by = name_action(action)
         if action == "block" or isinstance(action, Fallback):
             self._end(action if isinstance(action, Fallback) else None, check.outcome, check.verdict.message)
-        elif end > self.left:
-            text, outcome, checked = self.text[self.left : end], check.outcome, check.has_verdict
+        elif end > self.released_end:
+            text, outcome, checked = self.text[self.released_end : end], check.outcome, check.has_verdict
             if rewritten is not None:
-                text = self.text[self.left : sentence.start] + rewritten[0] + self.text[sentence.end : end]
+                text = self.text[self.released_end : sentence.start] + rewritten[0] + self.text[sentence.end : end]
                 outcome = rewritten[1].outcome
             elif isinstance(action, Redact):
                 text, checked = self._redact(sentence, check, end, action.mark)
@@ -403,27 +405,29 @@ class StreamCore:
 
     def _redact(self, sentence: Sentence, check: Check, end: int, mark: str) -> tuple[str, bool]:
         """What leaves of a sentence, up to ``end``, and whether it is its own, supported words."""
-        begin = min(max(self.left, sentence.start), sentence.end)
+        begin = min(max(self.released_end, sentence.start), sentence.end)
         ranges = [(max(span.start, begin), span.end) for span in check.unsupported if span.end > begin]
         has_own = check.has_verdict and bool(ranges)
         redacted = _replace(self.text, begin, sentence.end, ranges if has_own else [(begin, sentence.end)], mark)
-        return self.text[self.left : begin] + redacted + self.text[max(sentence.end, self.left) : end], has_own
+        return self.text[self.released_end : begin] + redacted + self.text[
+            max(sentence.end, self.released_end) : end
+        ], has_own
 
     def _end(self, fallback: Fallback | None, outcome: Outcome, message: str) -> None:
         """Let nothing of the text leave any more, but the spaces before a text in its place."""
         if fallback is not None:
-            held = self.text[self.left :]
+            held = self.text[self.released_end :]
             text = held[: len(held) - len(held.lstrip())] + fallback.text
             self._leave(text, len(self.text), outcome, "fallback", checked=False)
         else:
-            self.events.append(Blocked(self.left, outcome, message))
+            self.events.append(Blocked(self.released_end, outcome, message))
         self.is_ended = True
         self._waiting.clear()
         self.forget_jobs()
 
     def _rewrite(self, event: SentenceEvent, action: Rewriting) -> Procedure[tuple[str, Check] | None]:
         """Another text for a sentence and what is known about it; None if there is none that may leave."""
-        if self.left > event.start:
+        if self.released_end > event.start:
             return None
         since = self._fed[0][1]
         for _ in range(action.attempts if isinstance(action, Regenerate) else 1):

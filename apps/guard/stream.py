@@ -51,7 +51,7 @@ class ResponseStream:
     @property
     def held(self) -> str:
         """The text that has neither left nor been replaced."""
-        return self._core.text[self._core.left :]
+        return self._core.text[self._core.released_end :]
 
     @property
     def is_ended(self) -> bool:

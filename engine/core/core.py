@@ -22,7 +22,7 @@ from ..metrics.base import skip
 from ..metrics.requests import ReadRequest, read_together
 from ..processes.runtime import ProcessRuntime
 from ..scheduling.admission import estimate_tokens
-from ..scheduling.jobs import Finished, Job, Unfinished, explain_defect
+from ..scheduling.jobs import Failure, Job, JobResult, explain_defect
 from ..scheduling.scheduler import ObserveBatch, Scheduler
 from ..scheduling.steps import Steps
 from ..schema.options import Options
@@ -232,33 +232,33 @@ class Core:
         A model of another language, which cannot read the English text of its call, is left as it is.
         """
         words("Warm.")  # loads spaCy
-        finished = self.run([_ask(call) for call in self.runtime.warm_calls()], Options()).future.result()
-        for outcome in finished.outcomes:
-            if isinstance(outcome, Unfinished) and outcome.status != "truncated":
+        job_result = self.run([_ask(call) for call in self.runtime.warm_calls()], Options()).future.result()
+        for outcome in job_result.outcomes:
+            if isinstance(outcome, Failure) and outcome.status != "truncated":
                 raise ModelError(f"Warming up failed: {outcome.message}")
         # Else Python looks at all objects during one of the first requests, which then waits a tenth of a second.
         gc.collect()
 
 
 def _fold(request: Request, plan: Plan, job: Job[MetricResult]) -> Procedure[Score]:
-    finished: Finished[MetricResult] = yield job
-    return fold_outcomes(request, finished.outcomes, finished.timings, plan)
+    job_result: JobResult[MetricResult] = yield job
+    return fold_outcomes(request, job_result.outcomes, job_result.timings, plan)
 
 
 def _take_score(request: Request, plan: Plan, job: Job[Score]) -> Procedure[Score]:
     """The score of a worker process with the times of this one; without it, every metric has the same reason."""
-    finished: Finished[Score] = yield job
-    (outcome,) = finished.outcomes
-    if isinstance(outcome, Unfinished):
-        return fold_outcomes(request, [outcome] * len(plan.metrics), finished.timings, plan)
-    return msgspec.structs.replace(outcome, timings=finished.timings)
+    job_result: JobResult[Score] = yield job
+    (outcome,) = job_result.outcomes
+    if isinstance(outcome, Failure):
+        return fold_outcomes(request, [outcome] * len(plan.metrics), job_result.timings, plan)
+    return msgspec.structs.replace(outcome, timings=job_result.timings)
 
 
 def _fold_all(requests: Sequence[Request], plan: Plan, job: Job[MetricResult]) -> Procedure[tuple[Score, ...]]:
-    finished: Finished[MetricResult] = yield job
-    outcomes, size = finished.outcomes, len(plan.metrics)
+    job_result: JobResult[MetricResult] = yield job
+    outcomes, size = job_result.outcomes, len(plan.metrics)
     return tuple(
-        fold_outcomes(request, outcomes[index * size : (index + 1) * size], finished.timings, plan)
+        fold_outcomes(request, outcomes[index * size : (index + 1) * size], job_result.timings, plan)
         for index, request in enumerate(requests)
     )
 
@@ -319,9 +319,7 @@ def _ask(call: Call) -> Steps[bool]:
     return True
 
 
-def fold_outcomes(
-    request: Request, outcomes: Sequence[MetricResult | Unfinished], timings: Timings, plan: Plan
-) -> Score:
+def fold_outcomes(request: Request, outcomes: Sequence[MetricResult | Failure], timings: Timings, plan: Plan) -> Score:
     """Return the score of ``request`` from one outcome per metric of the plan."""
     return fold_results(request, results_of(plan.metrics, outcomes), timings, plan)
 
@@ -352,13 +350,13 @@ def make_unscored(
     return Score(status, None, verdict, by_name, (), None, timings or Timings(0.0, {}), plan.signature, message)
 
 
-def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Unfinished]) -> tuple[MetricResult, ...]:
+def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Failure]) -> tuple[MetricResult, ...]:
     """Return one result per metric; a metric without one gets the status that says why, and its message."""
     return tuple(_result_of(metric, outcome) for metric, outcome in zip(metrics, outcomes, strict=True))
 
 
 def _result_of(metric: Metric, outcome: object) -> MetricResult:
-    if isinstance(outcome, Unfinished):
+    if isinstance(outcome, Failure):
         return MetricResult(metric.name, outcome.status, message=outcome.message)
     if not isinstance(outcome, MetricResult):
         kind = type(outcome).__name__

@@ -12,7 +12,7 @@ from groundwire.runtime.arguments import check_iterable, check_sequence
 from groundwire.runtime.errors import InvalidRequest, Overloaded
 
 from ..metrics.requests import ReadRequest, read_together
-from ..scheduling.jobs import Finished
+from ..scheduling.jobs import JobResult
 from ..schema.options import Options
 from ..schema.results import MetricResult, Ranked, Request, Score
 from ..schema.validation import make_request
@@ -189,7 +189,7 @@ def start_ranking(
 def _rank(
     core: Core, candidates: Sequence[str], requests: Sequence[Request], plan: Plan
 ) -> Procedure[tuple[Ranked, ...]]:
-    finished: Finished[MetricResult] = yield core.start(requests, plan)
-    results = results_of(plan.metrics * len(candidates), finished.outcomes)
+    job_result: JobResult[MetricResult] = yield core.start(requests, plan)
+    results = results_of(plan.metrics * len(candidates), job_result.outcomes)
     ranked = [Ranked(*candidate) for candidate in zip(candidates, range(len(candidates)), results, strict=True)]
     return tuple(sorted(ranked, key=lambda item: (item.result.value is None, -(item.result.value or 0.0))))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from groundwire.runtime.arguments import check_integer
 from groundwire.runtime.cores import usable_cores
-from groundwire.runtime.kserve.server import check_backend
+from groundwire.runtime.kserve.endpoint import check_backend
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime

@@ -20,7 +20,7 @@ and the states of a task of an active job:
         returns       │  │ raises TooLong, another error,
         a result      │  │ or the job is stopped
                       ▼  ▼
-                    finished (with a result, or an Unfinished that says why there is none)
+                    finished (with a result, or a Failure that says why there is none)
 ```
 
 A job is over when all of its tasks are finished; its future then gets one outcome per task.
@@ -57,7 +57,7 @@ class Key(NamedTuple):
     max_windows: int
 
 
-class Unfinished(NamedTuple):
+class Failure(NamedTuple):
     """Why a task has no result."""
 
     status: StopStatus
@@ -66,21 +66,21 @@ class Unfinished(NamedTuple):
     message: str
 
 
-def explain_defect(culprit: str, error: BaseException) -> Unfinished:
+def explain_defect(culprit: str, error: BaseException) -> Failure:
     """Log an error that is a defect of a part of the engine, and describe it."""
     log.error("%s failed", culprit, exc_info=error)
-    return Unfinished("failed", f"{type(error).__name__}: {error}. This is a defect of {culprit}; please report it.")
+    return Failure("failed", f"{type(error).__name__}: {error}. This is a defect of {culprit}; please report it.")
 
 
 @dataclass(frozen=True, slots=True)
-class Finished(Generic[T]):
+class JobResult(Generic[T]):
     """What became of a job: one outcome per task, in order, and where the time went."""
 
-    outcomes: tuple[T | Unfinished, ...]
+    outcomes: tuple[T | Failure, ...]
     timings: Timings
 
 
-class Ended(NamedTuple):
+class Returned(NamedTuple):
     """How a generator ended: its result, or why there is none."""
 
     outcome: Any
@@ -97,7 +97,7 @@ class Task(Generic[T]):
     """How many of ``results`` are not there yet."""
     error: GroundwireError | None = None
     """The error of a call of the round; raised in the generator when the round is complete."""
-    outcome: T | Unfinished | None = None
+    outcome: T | Failure | None = None
     advancing: bool = False
     """Its generator runs, or is about to, on a thread of the scheduler's."""
 
@@ -106,7 +106,7 @@ class Task(Generic[T]):
         """The generator function's name, for messages and logs."""
         return getattr(self.steps, "__name__", type(self.steps).__name__)
 
-    def advance(self) -> Round | Ended:
+    def advance(self) -> Round | Returned:
         """Resume the generator with the results or the error of its round, until it yields another round or ends."""
         try:
             if self.error is not None:
@@ -114,14 +114,14 @@ class Task(Generic[T]):
             return self.steps.send(self.results)  # type: ignore[arg-type]  # None starts a generator
         except StopIteration as end:
             if end.value is None:
-                return Ended(self.explain_defect(TypeError("it ended without a result")))
-            return Ended(end.value)
+                return Returned(self.explain_defect(TypeError("it ended without a result")))
+            return Returned(end.value)
         except GroundwireError as error:
-            return Ended(Unfinished("truncated" if isinstance(error, TooLong) else "failed", str(error)))
+            return Returned(Failure("truncated" if isinstance(error, TooLong) else "failed", str(error)))
         except BaseException as error:
-            return Ended(self.explain_defect(error))
+            return Returned(self.explain_defect(error))
 
-    def explain_defect(self, error: BaseException) -> Unfinished:
+    def explain_defect(self, error: BaseException) -> Failure:
         """Log an error that is a defect of the task, and describe it."""
         return explain_defect(f"task {self.name}", error)
 
@@ -157,7 +157,7 @@ class Job(Generic[T]):
     """Jobs that were active when it was admitted."""
     charged: float = 0.0
     """Seconds that its tenant was charged with when it was admitted."""
-    future: Future[Finished[T]] = field(default_factory=Future)
+    future: Future[JobResult[T]] = field(default_factory=Future)
     stages_ms: dict[str, float] = field(default_factory=dict)
     waiting_calls: dict[str, OrderedDict[Key, None]] = field(default_factory=dict)
     """By role, in the order they were asked: the calls that no batch has taken."""

@@ -31,7 +31,7 @@ from ..schema.results import Timings
 from ..schema.statistics import EngineStatistics, StageStatistics
 from .admission import Admission, Backlog, JobHeap
 from .calls import Cache, PendingCalls
-from .jobs import Ended, Finished, Job, Key, StopStatus, Task, Unfinished, Waiter
+from .jobs import Failure, Job, JobResult, Key, Returned, StopStatus, Task, Waiter
 from .steps import Round, Steps
 from .threads import Message, Pool, SystemThreads, Threads
 
@@ -344,7 +344,7 @@ class Scheduler:
 
         self._tasks.submit(advance)
 
-    def _continue(self, job: Job[Any], tasks: Sequence[Task[Any]], steps: Sequence[Round | Ended | None]) -> None:
+    def _continue(self, job: Job[Any], tasks: Sequence[Task[Any]], steps: Sequence[Round | Returned | None]) -> None:
         """Ask for what the tasks have yielded, and keep the outcomes of tasks that have ended."""
         for task in tasks:
             task.advancing = False
@@ -354,7 +354,7 @@ class Scheduler:
             return
         complete = []
         for task, step in zip(tasks, steps, strict=True):
-            if isinstance(step, Ended):
+            if isinstance(step, Returned):
                 task.outcome = step.outcome
                 continue
             try:
@@ -459,7 +459,7 @@ class Scheduler:
             return
         self._stopped[status] = self._stopped.get(status, 0) + 1
         for task in job.unfinished_tasks():
-            task.outcome = Unfinished(status, message)
+            task.outcome = Failure(status, message)
             if not task.advancing:
                 task.close()
         self._finish_if_done(job)
@@ -471,7 +471,7 @@ class Scheduler:
         self._pending.forget(job)
         now = self._now()
         outcomes = tuple(task.outcome for task in job.tasks)
-        self._admission.remove(job, now, complete=not any(isinstance(outcome, Unfinished) for outcome in outcomes))
+        self._admission.remove(job, now, complete=not any(isinstance(outcome, Failure) for outcome in outcomes))
         self._jobs.discard(job)
         self._finished += 1
         with self._lock:
@@ -480,7 +480,7 @@ class Scheduler:
         timings = Timings((now - job.submitted) * 1000, job.stages_ms, queued * 1000)
         try:
             if job.future.set_running_or_notify_cancel():
-                job.future.set_result(Finished(outcomes, timings))
+                job.future.set_result(JobResult(outcomes, timings))
         except BaseException:  # of a callback that someone has added to the future
             log.exception("a callback of a request failed")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from groundwire.runtime.arguments import check_integer, check_path, check_weights
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
-from groundwire.runtime.kserve.server import Backend, Endpoint
+from groundwire.runtime.kserve.endpoint import Backend, Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,8 @@ class LoadOptions:
     backend: Backend = "local"
     """``local``, or ``kserve``: the graphs run on a model server at ``url`` (needs ``groundwire[kserve]``)."""
     url: str | Endpoint | None = None
-    """Address of the model server for ``backend="kserve"``."""
+    """Address of the model server for ``backend="kserve"``; a ``groundwire.runtime.Endpoint`` also has headers and
+    timeouts."""
 
     def __post_init__(self) -> None:
         """Check the values that need no bundle; InvalidRequest names the field and what is allowed."""

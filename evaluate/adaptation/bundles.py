@@ -1,4 +1,4 @@
-"""Adapts a bundle: from labelled rows to a new bundle directory, and a report of what that bought."""
+"""Adapts a bundle: from labelled rows to a new bundle directory, and a report of the gain."""
 
 from __future__ import annotations
 

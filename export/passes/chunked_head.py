@@ -32,13 +32,14 @@ def split_head(model: ir.Model) -> ir.Model | None:
     """
     graph = model.graph
     node = graph.outputs[0].producer()
-    if node is None or not node.op_type.endswith("Int8Head"):
+    form = None if node is None else head.HeadForm.of(node)
+    if node is None or form is None or not form.is_int8 or form.is_chunked:
         return None
     hidden, targets, table = node.inputs[:3]
     # The signs of a small table are flipped by a node between the table and the head.
     if hidden is None or targets is None or table is None or table.const_value is None:
         return None
-    head_model = _build_head_model(model, node, table.const_value)
+    head_model = _build_head_model(model, node, form, table.const_value)
     states = head_model.graph.inputs[0]
     hidden.name, hidden.type, hidden.shape = states.name, states.type, states.shape
     graph.outputs[0] = hidden
@@ -74,7 +75,7 @@ def _find_ids(node: ir.Node) -> ir.Value | None:
     return value
 
 
-def _build_head_model(model: ir.Model, node: ir.Node, table: ir.TensorProtocol) -> ir.Model:
+def _build_head_model(model: ir.Model, node: ir.Node, form: head.HeadForm, table: ir.TensorProtocol) -> ir.Model:
     """Return the head ``node`` of ``model`` as a model of its own."""
     blocks, rows, width = table.shape.numpy()
     inputs = [
@@ -94,7 +95,8 @@ def _build_head_model(model: ir.Model, node: ir.Node, table: ir.TensorProtocol) 
         assert value.const_value is not None
         whole = head.initializer(graph, str(value.name), value.const_value.numpy())
         pieces.append(ir.node("Gather", [whole, inputs[3]]))
-    parts = head.call(head_model, f"{node.op_type}Parts", [*inputs[:3], *(piece.outputs[0] for piece in pieces)])
+    chunked = form._replace(is_chunked=True)
+    parts = head.call(head_model, chunked, [*inputs[:3], *(piece.outputs[0] for piece in pieces)])
     graph.extend([*pieces, parts])
     output, declared = parts.outputs[0], _value("parts", ir.DataType.FLOAT, "blocks", 2, "scored")
     output.name, output.type, output.shape = declared.name, declared.type, declared.shape

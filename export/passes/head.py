@@ -17,6 +17,7 @@ takes the head of a large table out of the graph.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -40,6 +41,28 @@ a backbone then holds its word embeddings once. ONNX Runtime flips the sign bits
 larger table is stored as it is used, so that it stays mapped from the file."""
 
 
+class HeadForm(NamedTuple):
+    """Which of the functions below a streamed head calls."""
+
+    has_bias: bool = False
+    is_int8: bool = False
+    is_chunked: bool = False
+    """It ends with ``parts`` [blocks, 2, N], for a caller that adds up chunks of the table; else with ``log_probs``."""
+
+    @classmethod
+    def of(cls, node: ir.Node) -> HeadForm | None:
+        """Return the form of a streamed head; None for any other node."""
+        return _FORMS.get(node.op_type) if node.domain == DOMAIN else None
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return f"{'Biased' * self.has_bias}{'Int8' * self.is_int8}Head{'Parts' * self.is_chunked}"
+
+
+_FORMS = {form.name: form for form in itertools.starmap(HeadForm, itertools.product((False, True), repeat=3))}
+
+
 def attach(
     model: ir.Model, table: str | npt.NDArray[np.float32], bias: npt.NDArray[np.float32] | None, streamed: bool
 ) -> None:
@@ -58,7 +81,8 @@ def attach(
 
 def find_heads(graph: ir.Graph) -> list[ir.Node]:
     """Return the float streamed heads of ``graph``; inputs are hidden, targets, table, first, and perhaps bias."""
-    return [node for node in graph if node.domain == DOMAIN and node.op_type in ("Head", "BiasedHead")]
+    forms = ((node, HeadForm.of(node)) for node in graph)
+    return [node for node, form in forms if form is not None and not form.is_int8 and not form.is_chunked]
 
 
 def table_of(head: ir.Node) -> ir.Value:
@@ -84,7 +108,8 @@ def add_unsigned_table(graph: ir.Graph, name: str, integers: npt.NDArray[np.int8
 def call_int8_head(model: ir.Model, head: ir.Node, table: ir.Value, scale: ir.Value) -> ir.Node:
     """Return the integer form of a float head: ``table`` uint8 [blocks, rows, d], ``scale`` float [blocks, rows]."""
     hidden, targets, _, first, *bias = head.inputs
-    return call(model, f"{head.op_type.removesuffix('Head')}Int8Head", [hidden, targets, table, first, *bias, scale])
+    form = HeadForm(has_bias=bool(bias), is_int8=True)
+    return call(model, form, [hidden, targets, table, first, *bias, scale])
 
 
 def initializer(graph: ir.Graph, name: str, array: npt.NDArray[np.generic]) -> ir.Value:
@@ -145,7 +170,7 @@ def _add_streamed_head(
     inputs = [hidden, targets, stacked, first]
     if bias is not None:
         inputs.append(initializer(graph, "head.bias", bias.reshape(-1, rows)))
-    node = call(model, "Head" if bias is None else "BiasedHead", inputs)
+    node = call(model, HeadForm(has_bias=bias is not None), inputs)
     graph.append(node)
     return node.outputs[0]
 
@@ -166,15 +191,15 @@ def _look_up_in_blocks(graph: ir.Graph, gather: ir.Node, stacked: ir.Value, rows
     graph.remove(gather, safe=True)
 
 
-def call(model: ir.Model, name: str, inputs: Sequence[ir.Value | None]) -> ir.Node:
-    """Return a node that calls one of the functions below, and add that function to ``model``."""
-    function = ir.from_proto(onnx.parser.parse_function(_write_function(name)))
+def call(model: ir.Model, form: HeadForm, inputs: Sequence[ir.Value | None]) -> ir.Node:
+    """Return a node that calls the function of ``form``, and add that function to ``model``."""
+    function = ir.from_proto(onnx.parser.parse_function(_write_function(form)))
     model.functions[function.identifier()] = function
     model.opset_imports[DOMAIN] = 1
-    return ir.node(name, inputs, domain=DOMAIN)
+    return ir.node(form.name, inputs, domain=DOMAIN)
 
 
-class _Form(NamedTuple):
+class _Lines(NamedTuple):
     """The lines, in ONNX's text form, in which a float and an integer head differ."""
 
     once: str
@@ -183,30 +208,29 @@ class _Form(NamedTuple):
     """A block's products [rows, N]."""
 
 
-def _write_function(name: str) -> str:
-    """Return the function ``name`` in ONNX's text form: float or int8, with or without bias, folded or in parts."""
-    form = _INT8 if "Int8Head" in name else _FLOAT
-    biased = name.startswith("Biased")
+def _write_function(form: HeadForm) -> str:
+    """Return the function of ``form`` in ONNX's text form."""
+    lines = _INT8 if form.is_int8 else _FLOAT
     scanned = {
-        "table": "float[rows, width] part" if form is _FLOAT else "uint8[rows, width] part",
+        "table": "uint8[rows, width] part" if form.is_int8 else "float[rows, width] part",
         "first": "int64 start",
     }
-    if biased:
+    if form.has_bias:
         scanned["bias"] = "float[rows] offset"
-    if form is _INT8:
+    if form.is_int8:
         scanned["scale"] = "float[rows] unit"
     blocks = _BLOCKS.format(
-        once=form.once,
+        once=lines.once,
         scanned=", ".join(scanned),
         count=len(scanned),
         block=", ".join(scanned.values()),
-        product=form.product,
+        product=lines.product,
         logits="shift = Unsqueeze(offset, last_axis)\n        logits = Add(products, shift)"
-        if biased
+        if form.has_bias
         else "logits = Identity(products)",
     )
-    whole = _PARTS if name.endswith("Parts") else _FOLDED
-    return whole.format(name=name, inputs=", ".join(["hidden", "targets", *scanned]), blocks=blocks)
+    whole = _PARTS if form.is_chunked else _FOLDED
+    return whole.format(name=form.name, inputs=", ".join(["hidden", "targets", *scanned]), blocks=blocks)
 
 
 _BLOCKS = """first_axis = Constant<value_ints: ints = [0]>()
@@ -275,14 +299,14 @@ _PARTS = """
       {blocks}
 }}
 """
-_FLOAT = _Form(
+_FLOAT = _Lines(
     once="",
     product="""turned = Transpose<perm: ints = [1, 0]>(part)
         by_position = MatMul(hidden, turned)
         products = Transpose<perm: ints = [1, 0]>(by_position)""",
 )
 """The states are the left side, because the order in which a float product adds up depends on the number of columns."""
-_INT8 = _Form(
+_INT8 = _Lines(
     once="""tiny = Constant<value_float: float = 1e-12>()
       level = Constant<value_float: float = 0.007874015748>()
       whole = Constant<value_float: float = 1.0>()

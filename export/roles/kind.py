@@ -37,17 +37,20 @@ def _keep_files(files: RoleFiles) -> RoleFiles:
 
 @dataclass(frozen=True)
 class Conversion:
-    """A checkpoint as float32 graphs, and what its role's record will say."""
+    """A checkpoint as float32 graphs, and what its role's record will say.
+
+    The pipeline calls ``build_fused`` before the precision is reduced, ``make_record`` after that, and ``finish`` last.
+    """
 
     graphs: Mapping[str, ir.Model]
     """By file name, in the order in which ``ReferenceOutputs.compare`` takes them."""
     template: Template
     """How the fixed texts of the parity check become model inputs."""
-    record: Callable[[CommonFields], Role]
+    make_record: Callable[[CommonFields], Role]
     """Makes the role's record of the common fields, once precision and parity are known."""
     finish: Callable[[RoleFiles], RoleFiles] = _keep_files
     """Applies the passes that come after the parity check, to graphs that it has passed."""
-    fuse: Callable[[], tuple[ir.Model, ...]] | None = None
+    build_fused: Callable[[], tuple[ir.Model, ...]] | None = None
     """Builds the float32 graphs for CUDA, in the same order; None where the role's graphs are adapted. ExportError when
     CUDA cannot run them."""
 

@@ -80,7 +80,7 @@ def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Convers
     graphs = {encoder_file: encoder, step_file: step}
     if options.shortlist:
         return Conversion(graphs, template, record, partial(apply_shortlist, tokens=options.shortlist))
-    return Conversion(graphs, template, record, fuse=lambda: (encoder.clone(), _fuse_step(role, halves)))
+    return Conversion(graphs, template, record, build_fused=lambda: (encoder.clone(), _fuse_step(role, halves)))
 
 
 def _fuse_step(role: str, halves: Halves) -> ir.Model:

@@ -54,7 +54,7 @@ class ServerMetadataResponse(msgspec.Struct, frozen=True):
         return BINARY in self.extensions or self.name == "kserve"
 
 
-class Failure(msgspec.Struct, frozen=True):
+class ErrorResponse(msgspec.Struct, frozen=True):
     """What a server says in place of an answer."""
 
     error: Any = ""

@@ -1,20 +1,20 @@
-"""One model server: its address, its metadata, inference, and one error for each way in which it fails."""
+"""One model server: its metadata, inference, and one error for each way in which it fails."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from ..arguments import check_number
 from ..errors import InvalidRequest, ServerError, ServerUnavailable
+from .endpoint import Endpoint
 from .messages import (
     HEADER_LENGTH,
     Array,
-    Failure,
+    ErrorResponse,
     ModelMetadataResponse,
     ServerMetadataResponse,
     TensorDescription,
@@ -27,30 +27,10 @@ if TYPE_CHECKING:
     import httpx
 
 T = TypeVar("T")
-Backend: TypeAlias = Literal["local", "kserve"]
 BUSY = frozenset({408, 425, 429, 502, 503, 504})
 """Statuses that another attempt may not have."""
 MAX_REASON = 300
 """Characters of a server's own explanation that an error repeats, at most."""
-
-
-class Endpoint(msgspec.Struct, frozen=True):
-    """Where a model server is, and how long to wait for it."""
-
-    url: str
-    """``http://HOST:PORT``, or https; what comes before ``/v2`` on the server, a path included."""
-    headers: Mapping[str, str] = MappingProxyType({})
-    """Sent with each request: ``Authorization``, or the ``Host`` of a KServe ingress."""
-    connect_timeout_ms: float = 5_000
-    """For a connection to the server."""
-    timeout_ms: float = 60_000
-    """For an answer: of no byte for so long, the call fails."""
-    models: Mapping[str, str] = MappingProxyType({})
-    """The names of models that are deployed under another name than ``groundwire export triton`` gave them: by the file
-    of the graph, ``nli.onnx`` say."""
-    binary: bool | None = None
-    """Whether tensors are sent as bytes; None: if the server is known to read them so. JSON takes several times as
-    long, and has no numbers for infinity, which the question generator of the bundle ``compact`` gives."""
 
 
 class Server:
@@ -183,31 +163,12 @@ class Server:
 
     def _describe(self, response: httpx.Response, path: str) -> str:
         try:
-            reason = str(msgspec.json.decode(response.content, type=Failure).error)
+            reason = str(msgspec.json.decode(response.content, type=ErrorResponse).error)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             reason = response.text
         text = f"{self.endpoint.url}{path} answers with status {response.status_code}"
         reason = " ".join(reason.split())[:MAX_REASON]
         return f"{text}: {reason.rstrip('.')}." if reason else f"{text}."
-
-
-def check_backend(backend: str, url: str | Endpoint | None, **of_this_machine: object) -> Endpoint | None:
-    """The server that the arguments of ``Engine.load`` name, None for this machine; InvalidRequest if they do not fit.
-
-    ``of_this_machine`` are arguments that a server has no use for.
-    """
-    if backend not in get_args(Backend):
-        raise InvalidRequest(f"backend={backend!r} is unknown; use {' or '.join(get_args(Backend))}.")
-    if backend == "local":
-        if url is not None:
-            raise InvalidRequest("url is given, but backend is 'local'; pass backend='kserve' too.")
-        return None
-    if not isinstance(url, str | Endpoint):
-        raise InvalidRequest(f"backend='kserve' needs url=: 'http://HOST:PORT', or an Endpoint, not {url!r}.")
-    for name, value in of_this_machine.items():
-        if value is not None:
-            raise InvalidRequest(f"{name} is of this machine; leave it out with backend='kserve'.")
-    return url if isinstance(url, Endpoint) else Endpoint(url)
 
 
 def _compare_tensors(

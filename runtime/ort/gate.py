@@ -1,4 +1,4 @@
-"""Work on a GPU, and captures, which nothing else may run beside.
+"""A lock: captures of graphs run alone, other GPU work runs together.
 
 While ONNX Runtime captures a graph, CUDA refuses to every thread of the process what may wait for the device: to
 allocate or free its memory or page-locked memory, to copy ordinary memory, to wait. The refusal ends the capture too.
@@ -98,7 +98,7 @@ class CaptureGate:
 
 
 GATE = CaptureGate()
-"""Of this process."""
+"""The lock that all GPU work of this process takes."""
 
 
 class GpuSession(ort.InferenceSession):  # type: ignore[misc]

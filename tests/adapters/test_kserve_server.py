@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from groundwire.engine import Engine, LoadOptions, ServerUnavailable
+from groundwire.runtime import Endpoint
 from groundwire.runtime.bundles.bundle import Bundle, embedded
 from groundwire.runtime.kserve.names import name_model
-from groundwire.runtime.kserve.server import Endpoint, Server
+from groundwire.runtime.kserve.server import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = [("Bob Ross hosted The Joy of Cooking.", "Bob Ross was the creator and host of The Joy of Painting.")]

@@ -10,7 +10,7 @@ from typing import Any
 
 from groundwire.engine.scheduling.admission import BULK_SHARE
 from groundwire.engine.scheduling.calls import ENTRY_BYTES, count_bytes
-from groundwire.engine.scheduling.jobs import Finished, Job, Unfinished
+from groundwire.engine.scheduling.jobs import Failure, Job, JobResult
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.schema.statistics import EngineStatistics
 from groundwire.runtime.calls import Call
@@ -251,13 +251,13 @@ class Simulation:
         if (error := client.job.future.exception()) is not None:
             self.violations.append(f"the scheduler stopped: {error}")
             return
-        finished: Finished[Any] = client.job.future.result()
-        if len(finished.outcomes) != len(client.tasks):
+        job_result: JobResult[Any] = client.job.future.result()
+        if len(job_result.outcomes) != len(client.tasks):
             self.violations.append("a request has outcomes of another")
         late = client.finished[0] - client.submitted - (client.deadline_ms or 0.0) / 1000
         if client.deadline_ms is not None and late > self.world.longest_work + 1e-9:
             self.violations.append(f"a deadline was overrun by {late} s")
-        for task, outcome in zip(client.tasks, finished.outcomes, strict=True):
+        for task, outcome in zip(client.tasks, job_result.outcomes, strict=True):
             self._check_outcome(client, task, outcome, late)
 
     def _check_outcome(self, client: Client, task: TaskRecord, outcome: object, late: float) -> None:
@@ -272,7 +272,7 @@ class Simulation:
 
         has_error = any(map(has_failed, calls))
         fails = task.behaviour in ("defect", "recursion", "exit", "garbage", "nothing")
-        if not isinstance(outcome, Unfinished):
+        if not isinstance(outcome, Failure):
             if not task.is_value(outcome, has_failed):
                 self.violations.append(f"{task.behaviour}: {outcome} is not the result of {task.rounds}")
             return

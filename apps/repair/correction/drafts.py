@@ -31,6 +31,7 @@ from .question import UserQuestion
 from .removal import find_removals
 from .sources import find_parts
 
+# Chosen by eye, on development pairs.
 TOGETHER = 0.7
 """How far proposals must be trusted to be drafted together, 0–1."""
 REMOVAL = 0.35

@@ -16,7 +16,7 @@ from groundwire.engine import Engine, MetricResult, Options, Pending, Plan, Requ
 from groundwire.engine.extend import (
     STOPPED,
     Count,
-    Finished,
+    JobResult,
     Procedure,
     ReadRequest,
     Record,
@@ -139,8 +139,8 @@ class Corrector:
         return self._core.drive(self._correct(request, plan, settings))
 
     def _correct(self, request: ReadRequest, plan: Plan, settings: CorrectOptions) -> Procedure[Correction]:
-        finished = yield self._core.start([request], plan)
-        before = fold_outcomes(request, finished.outcomes, finished.timings, plan)
+        job_result = yield self._core.start([request], plan)
+        before = fold_outcomes(request, job_result.outcomes, job_result.timings, plan)
         work = Work(request, before, before.timings, f"{plan.signature}|correct:{_format(settings)}")
         if before.verdict.label != "inconsistent":
             return work.leave_as_it_is()
@@ -164,14 +164,14 @@ class Corrector:
         requests = [work.request.ask(draft.response) for draft in drafts]
         deadline_ms = plan.options.deadline_ms
         left_ms = None if deadline_ms is None else max(0.0, deadline_ms - work.timings.total_ms)
-        finished: Finished[MetricResult] = yield self._core.start(requests, plan, left_ms, is_bounded=False)
+        job_result: JobResult[MetricResult] = yield self._core.start(requests, plan, left_ms, is_bounded=False)
         size = len(plan.metrics)
         scores = [
-            fold_outcomes(request, finished.outcomes[index * size : (index + 1) * size], finished.timings, plan)
+            fold_outcomes(request, job_result.outcomes[index * size : (index + 1) * size], job_result.timings, plan)
             for index, request in enumerate(requests)
         ]
         checked = [ScoredDraft(draft, score) for draft, score in zip(drafts, scores, strict=True)]
-        return checked, work._replace(timings=add_timings(work.timings, finished.timings))
+        return checked, work._replace(timings=add_timings(work.timings, job_result.timings))
 
     def _make_quick_plan(self, plan: Plan) -> Plan:
         """The plan with the metrics that drafts are compared by."""

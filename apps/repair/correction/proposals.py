@@ -39,6 +39,7 @@ from .keeping import Kept, find_clause, list_heads
 from .question import UserQuestion
 from .sources import Sources, SourceSentence, TypedValue, find_free_parts
 
+# Chosen by eye, on development pairs, down to COVERED.
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
 """How far a proposal is trusted before it is checked, 0–1, by its source. ``LIKELY_VALUE``: a name, or a number or date
 beside other words than in the response."""

@@ -11,9 +11,9 @@ from groundwire.engine import Engine, Options, Pending
 from groundwire.engine.extend import (
     CRITIC_ROLE,
     Core,
+    Failure,
     Procedure,
     Timings,
-    Unfinished,
     estimate_tokens,
     make_history,
     make_response,
@@ -111,11 +111,11 @@ class Critic:
             return _make_no_context(request_signature)
         info = self._core.runtime.role_info(CRITIC_ROLE)
         task = steps.critique_response(context, options, info)
-        finished = yield self._core.run([task], options, size=_count_tokens(context, CRITIQUE_MODELS))
-        (outcome,) = finished.outcomes
-        if isinstance(outcome, Unfinished):
-            return _make_stopped(context, outcome, finished.timings, request_signature)
-        return _make_critique(context, outcome, finished.timings, request_signature)
+        job_result = yield self._core.run([task], options, size=_count_tokens(context, CRITIQUE_MODELS))
+        (outcome,) = job_result.outcomes
+        if isinstance(outcome, Failure):
+            return _make_stopped(context, outcome, job_result.timings, request_signature)
+        return _make_critique(context, outcome, job_result.timings, request_signature)
 
 
 class Refiner:
@@ -191,8 +191,8 @@ class Refiner:
         runtime = self._core.runtime
         info = runtime.role_info(CRITIC_ROLE)
         task = steps.repair_response(context, settings, options, info, has_spans=SPANS in runtime.roles)
-        finished = yield self._core.run([task], options, size=_count_tokens(context, REFINE_MODELS))
-        return _build(context, finished.outcomes[0], finished.timings, request_signature)
+        job_result = yield self._core.run([task], options, size=_count_tokens(context, REFINE_MODELS))
+        return _build(context, job_result.outcomes[0], job_result.timings, request_signature)
 
 
 def _count_tokens(context: Context, models: int) -> int:
@@ -201,9 +201,9 @@ def _count_tokens(context: Context, models: int) -> int:
     return estimate_tokens((context.response, *context.history, *triples), models)
 
 
-def _build(context: Context, repair: RepairResult | Unfinished, timings: Timings, request_signature: str) -> Refinement:
+def _build(context: Context, repair: RepairResult | Failure, timings: Timings, request_signature: str) -> Refinement:
     """Return the result of the steps, or why they did not finish."""
-    if isinstance(repair, Unfinished):
+    if isinstance(repair, Failure):
         before = _make_stopped(context, repair, timings, request_signature)
         return _make_unchanged(context, before.status, before, timings, repair.message)
     before = _make_critique(context, repair.before, timings, request_signature)
@@ -269,7 +269,7 @@ def _make_no_context(signature: str) -> Critique:
     return Critique("no_context", None, None, (), (), (), Timings(0.0, {}), signature, NO_CONTEXT)
 
 
-def _make_stopped(context: Context, reason: Unfinished, timings: Timings, signature: str) -> Critique:
+def _make_stopped(context: Context, reason: Failure, timings: Timings, signature: str) -> Critique:
     return Critique(reason.status, None, None, (), context.nodes, context.triples, timings, signature, reason.message)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.export.options import Gate, RoleOptions
 from groundwire.export.passes import fold_transposes, list_quantizable, quantize
-from groundwire.export.precision import lower
+from groundwire.export.precision import reduce_precision
 from groundwire.export.roles import encoder, generation
 from groundwire.export.roles.registry import KINDS
 from groundwire.export.session import Arrays, CpuSession
@@ -54,9 +54,9 @@ def ops(graph: ir.Model) -> set[str]:
 
 
 def test_int8_that_passes_stays_int8(graph: ir.Model) -> None:
-    lowered = lower([graph], FragileReference([]), RoleOptions("x"))
-    assert (lowered.precision, lowered.parity.kept_float, lowered.parity.gate) == ("int8", (), "passed")
-    assert "MatMulIntegerToFloat" in ops(lowered.graphs[0])
+    verified = reduce_precision([graph], FragileReference([]), RoleOptions("x"))
+    assert (verified.precision, verified.parity.kept_float, verified.parity.gate) == ("int8", (), "passed")
+    assert "MatMulIntegerToFloat" in ops(verified.graphs[0])
     assert "MatMulIntegerToFloat" not in ops(graph), "the float graph is not changed"
 
 
@@ -64,43 +64,43 @@ def test_int8_that_passes_stays_int8(graph: ir.Model) -> None:
 def test_mixed_keeps_the_sensitive_weights_and_few_others(graph: ir.Model, rank: int) -> None:
     order = [name for _, name in rank_by_sensitivity([graph], FragileReference([]))]
     reference = FragileReference([order[rank]])
-    lowered = lower([graph], reference, RoleOptions("x"))
-    assert lowered.precision == "mixed"
-    assert lowered.parity.gate == "passed"
-    assert order[rank] in lowered.parity.kept_float
-    assert set(lowered.parity.kept_float) <= set(order[: rank + 1])
+    verified = reduce_precision([graph], reference, RoleOptions("x"))
+    assert verified.precision == "mixed"
+    assert verified.parity.gate == "passed"
+    assert order[rank] in verified.parity.kept_float
+    assert set(verified.parity.kept_float) <= set(order[: rank + 1])
     # Three large ones are tried in int8 again; the sensitive one may be among them and stays.
-    assert len(lowered.parity.kept_float) <= max(1, rank + 1 - 2), "large ones that came along are int8 again"
-    weights = lowered.graphs[0].graph.initializers
-    assert {name for name in order if name in weights} == set(lowered.parity.kept_float)
+    assert len(verified.parity.kept_float) <= max(1, rank + 1 - 2), "large ones that came along are int8 again"
+    weights = verified.graphs[0].graph.initializers
+    assert {name for name in order if name in weights} == set(verified.parity.kept_float)
     assert reference.compared <= 12
 
 
 def test_int8_that_cannot_be_mended_becomes_fp32(graph: ir.Model) -> None:
-    lowered = lower([graph], FragileReference(list_quantizable(graph)), RoleOptions("x"))
-    assert (lowered.precision, lowered.parity.kept_float) == ("fp32", ())
-    assert "MatMulIntegerToFloat" not in ops(lowered.graphs[0])
+    verified = reduce_precision([graph], FragileReference(list_quantizable(graph)), RoleOptions("x"))
+    assert (verified.precision, verified.parity.kept_float) == ("fp32", ())
+    assert "MatMulIntegerToFloat" not in ops(verified.graphs[0])
 
 
 def test_fp16_that_fails_becomes_fp32(graph: ir.Model) -> None:
-    assert lower([graph], FragileReference([]), RoleOptions("x", precision="fp16")).precision == "fp16"
+    assert reduce_precision([graph], FragileReference([]), RoleOptions("x", precision="fp16")).precision == "fp16"
     strict = RoleOptions("x", precision="fp16", gate=Gate(max_error=1e-9))
-    assert lower([graph], FragileReference([]), strict).precision == "fp32"
+    assert reduce_precision([graph], FragileReference([]), strict).precision == "fp32"
 
 
 def test_a_wrong_conversion_is_not_saved(graph: ir.Model) -> None:
     with pytest.raises(ParityError, match=r"int8: decision agreement 0\.500.*fp32: decision.*--allow-unverified"):
-        lower([graph], FragileReference([], broken=True), RoleOptions("random/weights"))
+        reduce_precision([graph], FragileReference([], broken=True), RoleOptions("random/weights"))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
 def test_waived_only_by_the_flag(graph: ir.Model, precision: str) -> None:
     options = RoleOptions("x", precision=precision, allow_unverified=True)  # type: ignore[arg-type]
     reference = FragileReference([], broken=True)
-    lowered = lower([graph], reference, options)
-    assert (lowered.precision, lowered.parity.gate) == (precision, "waived")
+    verified = reduce_precision([graph], reference, options)
+    assert (verified.precision, verified.parity.gate) == (precision, "waived")
     assert reference.compared == (2 if precision == "fp16" else 1), "nothing is tried but, for fp16, its ranges"
-    assert lower([graph], FragileReference([]), options).parity.gate == "passed"
+    assert reduce_precision([graph], FragileReference([]), options).parity.gate == "passed"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from onnx import helper
 
 from groundwire.export.options import RoleOptions
 from groundwire.export.passes import fold_transposes, round_to_half, to_half
-from groundwire.export.precision import lower
+from groundwire.export.precision import reduce_precision
 from groundwire.export.roles import encoder, generation
 from groundwire.export.roles.registry import KINDS
 from groundwire.export.session import Arrays, CpuSession
@@ -82,21 +82,23 @@ def test_the_cpu_does_not_see_an_overflow_and_a_rounding_graph_does() -> None:
 def test_what_does_not_fit_float16_stays_float32() -> None:
     graph = two_products(102.4, 1e-3)
     expected = CpuSession(graph)(FEEDS)["y"]
-    lowered = lower([graph], Runs(FEEDS, expected), RoleOptions("x", precision="fp16"))
-    ranges = lowered.parity.ranges
+    verified = reduce_precision([graph], Runs(FEEDS, expected), RoleOptions("x", precision="fp16"))
+    ranges = verified.parity.ranges
     assert isinstance(ranges, Ranges)
-    assert (lowered.precision, lowered.parity.gate, ranges.limit) == ("fp16", "passed", HALF_LIMIT)
+    assert (verified.precision, verified.parity.gate, ranges.limit) == ("fp16", "passed", HALF_LIMIT)
     assert ranges.kept_float == pytest.approx(dict.fromkeys(("back", "hidden", "moved"), 102400))
     assert ranges.largest == pytest.approx(102.4)
-    rounded = CpuSession(round_to_half(lowered.graphs[0]))(FEEDS)["y"]
+    rounded = CpuSession(round_to_half(verified.graphs[0]))(FEEDS)["y"]
     np.testing.assert_allclose(rounded, expected, rtol=1e-2)
 
 
 def test_what_fits_with_room_becomes_float16() -> None:
     graph = two_products(8.0, 1e-3)
-    lowered = lower([graph], Runs(FEEDS), RoleOptions("x", precision="fp16"))
-    assert lowered.parity.ranges == Ranges(HALF_LIMIT, pytest.approx(8000), {})
-    assert {node.op_type: node.outputs[0].dtype for node in lowered.graphs[0].graph}["Transpose"] == ir.DataType.FLOAT16
+    verified = reduce_precision([graph], Runs(FEEDS), RoleOptions("x", precision="fp16"))
+    assert verified.parity.ranges == Ranges(HALF_LIMIT, pytest.approx(8000), {})
+    assert {node.op_type: node.outputs[0].dtype for node in verified.graphs[0].graph}[
+        "Transpose"
+    ] == ir.DataType.FLOAT16
 
 
 def test_a_float16_graph_that_overflows_all_the_same_is_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +106,7 @@ def test_a_float16_graph_that_overflows_all_the_same_is_not_saved(monkeypatch: p
     monkeypatch.setattr("groundwire.export.precision.measure_magnitudes", lambda graphs, reference: [{}])
     graph = two_products(102.4, 1e-3)
     expected = CpuSession(graph)(FEEDS)["y"]
-    assert lower([graph], Runs(FEEDS, expected), RoleOptions("x", precision="fp16")).precision == "fp32"
+    assert reduce_precision([graph], Runs(FEEDS, expected), RoleOptions("x", precision="fp16")).precision == "fp32"
 
 
 @pytest.mark.parametrize("number", [float(np.finfo(np.float32).min), -30000.0, -1e9])
@@ -140,7 +142,7 @@ def test_an_encoder_with_a_large_layer(load: Loader, family: str) -> None:
     graph = encoder.build_encoder_graph(checkpoint.model, "question-answering")
     fold_transposes(graph)
     reference = KINDS["extractive_qa"].reference(checkpoint, Template("{question}", "{passage}"))
-    plain = lower([graph], reference, RoleOptions("x", precision="fp16"))
+    plain = reduce_precision([graph], reference, RoleOptions("x", precision="fp16"))
     assert (plain.precision, plain.parity.gate) == ("fp16", "passed")
     assert isinstance(plain.parity.ranges, Ranges)
     assert plain.parity.ranges.kept_float == {}
@@ -151,7 +153,7 @@ def test_an_encoder_with_a_large_layer(load: Loader, family: str) -> None:
     before, after = (next(p for p in products if _reads(p, gelu, direction)) for direction in (-1, 1))
     for product, factor in ((before, 1e5), (after, 1e-5)):
         _scale(product, factor)
-    loud = lower([graph], Loud(reference, graph), RoleOptions("x", precision="fp16"))
+    loud = reduce_precision([graph], Loud(reference, graph), RoleOptions("x", precision="fp16"))
     assert isinstance(loud.parity.ranges, Ranges)
     assert loud.precision == "fp16"
     assert gelu.outputs[0].name in loud.parity.ranges.kept_float
@@ -230,9 +232,11 @@ def test_a_generator_is_compared_rounded(load: Loader, family: str) -> None:
         fold_transposes(graph)
     template = Template("{answer}", "{context}") if family == "bert" else QUESTION
     reference = KINDS["question_generator"].reference(loaded, template)
-    lowered = lower(pair, reference, RoleOptions("x", precision="fp16"), keep_in_half=[loaded.float_modules] * 2)
-    assert (lowered.precision, lowered.parity.gate) == ("fp16", "passed")
-    for graph in lowered.graphs:
+    verified = reduce_precision(
+        pair, reference, RoleOptions("x", precision="fp16"), keep_in_half=[loaded.float_modules] * 2
+    )
+    assert (verified.precision, verified.parity.gate) == ("fp16", "passed")
+    for graph in verified.graphs:
         rounded = round_to_half(graph)
         for before, after in ((graph.graph.inputs, rounded.graph.inputs), (graph.graph.outputs, rounded.graph.outputs)):
             assert [(value.name, value.dtype) for value in after] == [(value.name, value.dtype) for value in before]
@@ -249,7 +253,7 @@ def test_states_that_do_not_fit_make_a_generator_float32(load: Loader) -> None:
     assert weight.const_value is not None
     weight.const_value = ir.tensor((weight.const_value.numpy() * 1e6).astype(np.float32), name=name)
     options = RoleOptions("x", precision="fp16", allow_unverified=True)
-    assert lower(pair, KINDS["question_generator"].reference(loaded, QUESTION), options).precision == "fp32"
+    assert reduce_precision(pair, KINDS["question_generator"].reference(loaded, QUESTION), options).precision == "fp32"
 
 
 @pytest.mark.parametrize("family", ["gpt2", "bloom", "opt"])
@@ -259,6 +263,6 @@ def test_a_language_model_is_compared_rounded(folder: Callable[[str, str], Path]
     loaded = kind.load(options)  # type: ignore[union-attr]
     conversion = kind.convert("lm", loaded, options)  # type: ignore[union-attr]
     reference = kind.reference(loaded, conversion.template)  # type: ignore[union-attr]
-    lowered = lower(tuple(conversion.graphs.values()), reference, options)
-    assert (lowered.precision, lowered.parity.gate) == ("fp16", "passed")
-    assert isinstance(lowered.parity.ranges, Ranges)
+    verified = reduce_precision(tuple(conversion.graphs.values()), reference, options)
+    assert (verified.precision, verified.parity.gate) == ("fp16", "passed")
+    assert isinstance(verified.parity.ranges, Ranges)

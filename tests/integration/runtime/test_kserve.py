@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from groundwire.engine import Endpoint, Engine, InvalidRequest, LoadOptions, ModelError, ServerError, ServerUnavailable
+from groundwire.engine import Engine, InvalidRequest, LoadOptions, ModelError, ServerError, ServerUnavailable
+from groundwire.runtime import Endpoint
 from groundwire.runtime.bundles.bundle import Bundle, embedded, locate
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.server import Server

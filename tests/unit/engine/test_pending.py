@@ -14,7 +14,7 @@ import pytest
 
 from groundwire.engine import Engine, EngineClosed, InvalidRequest, Options, Pending, Request, StreamClosed
 from groundwire.engine.core.pending import NeedsAsyncio, Procedure
-from groundwire.engine.scheduling.jobs import Finished
+from groundwire.engine.scheduling.jobs import JobResult
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.generation import Generator
 from groundwire.guard import Guard
@@ -174,13 +174,13 @@ def wait_for_everything(engine: Engine, threads: list[int]) -> Procedure[list[An
         await asyncio.sleep(0)
         return threading.get_ident()
 
-    finished: Finished[str] = yield engine.core.run([ask("It has six strings.")], Options())
+    job_result: JobResult[str] = yield engine.core.run([ask("It has six strings.")], Options())
     threads.append(threading.get_ident())
     function = yield threading.get_ident
     threads.append(threading.get_ident())
     coroutine = yield ask_a_service
     threads.append(threading.get_ident())
-    return [finished.outcomes, function, coroutine]
+    return [job_result.outcomes, function, coroutine]
 
 
 @pytest.mark.parametrize("on_threads", [True, False])
@@ -249,8 +249,8 @@ def test_a_function_that_fails_is_called_again_at_the_next_wait() -> None:
 
     def procedure(engine: Engine) -> Procedure[tuple[Any, ...]]:
         text = yield call
-        finished: Finished[str] = yield engine.core.run([ask(text)], Options())
-        return finished.outcomes
+        job_result: JobResult[str] = yield engine.core.run([ask(text)], Options())
+        return job_result.outcomes
 
     with open_engine(is_open=True) as (engine, _):
         pending = engine.core.drive(procedure(engine))
@@ -278,8 +278,8 @@ def test_a_request_that_is_given_up_between_two_jobs_cancels_the_next() -> None:
         yield engine.core.run([ask("It is old.")], Options())
         running.set()
         assert resumed.wait(60)
-        finished: Finished[str] = yield engine.core.run([ask("It has six strings.")], Options())
-        return finished.outcomes[0]
+        job_result: JobResult[str] = yield engine.core.run([ask("It has six strings.")], Options())
+        return job_result.outcomes[0]
 
     async def main(engine: Engine, gate: Gate) -> None:
         task = asyncio.ensure_future(engine.core.drive(procedure(engine)))

@@ -13,7 +13,7 @@ import pytest
 from groundwire.engine import Engine, EngineClosed, LoadOptions, MetricResult, Options, Overloaded
 from groundwire.engine.core.pending import Pending, Procedure
 from groundwire.engine.scheduling.calls import ENTRY_BYTES, Cache, Key, count_bytes
-from groundwire.engine.scheduling.jobs import Unfinished
+from groundwire.engine.scheduling.jobs import Failure
 from groundwire.engine.scheduling.scheduler import Scheduler
 from groundwire.engine.scheduling.steps import Steps
 from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
@@ -197,7 +197,7 @@ def test_a_failed_call_is_not_cached() -> None:
 def test_the_status_of_a_too_long_text_is_truncated() -> None:
     scheduler = Scheduler(FakeRuntime({"nli": lambda call: TooLong("too long")}))
     (result,) = scheduler.submit([ask("a")], 8, None).future.result(5).outcomes
-    assert result == Unfinished("truncated", "too long")
+    assert result == Failure("truncated", "too long")
     scheduler.close()
 
 
@@ -208,7 +208,7 @@ def test_a_defect_of_a_metric_fails_that_metric_alone(caplog: pytest.LogCaptureF
 
     scheduler = Scheduler(FakeRuntime({"nli": label}))
     broke, fine = scheduler.submit([broken(), ask("a")], 8, None).future.result(5).outcomes
-    assert isinstance(broke, Unfinished)
+    assert isinstance(broke, Failure)
     assert (broke.status, fine.status) == ("failed", "scored")
     assert "ZeroDivisionError" in broke.message
     assert "task broken failed" in caplog.text
@@ -223,7 +223,7 @@ def test_a_deadline_ends_a_waiting_request_and_no_other() -> None:
     time.sleep(0.02)
     runtime.opened.set()
     result = late.future.result(5).outcomes[0]
-    assert isinstance(result, Unfinished)
+    assert isinstance(result, Failure)
     assert result.status == "deadline"
     assert "1 ms" in result.message
     assert first.future.result(5).outcomes[0].status == "scored"
@@ -495,7 +495,7 @@ def test_an_error_that_the_runtime_raises_reaches_every_call_of_the_batch() -> N
 
     scheduler = Scheduler(Broken({"nli": label}))
     (outcome,) = scheduler.submit([ask("a")], 8).future.result(5).outcomes
-    assert outcome == Unfinished("truncated", "the batch is too long")
+    assert outcome == Failure("truncated", "the batch is too long")
     scheduler.close()
 
 

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from groundwire.runtime import Endpoint
 from groundwire.runtime.errors import InvalidRequest, ModelError, ServerError
+from groundwire.runtime.kserve.endpoint import check_backend
 from groundwire.runtime.kserve.messages import HEADER_LENGTH, decode_response, encode_request
-from groundwire.runtime.kserve.server import Endpoint, check_backend
 from groundwire.runtime.kserve.specs import _DATATYPES, GraphSpec, TensorSpec
 
 BY_NAME = {datatype.name: datatype for datatype in _DATATYPES.values()}
