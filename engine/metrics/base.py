@@ -228,7 +228,7 @@ class Metric:
         if self.words is None:
             return SENTENCE_WEIGHTS.get(span.reason, 0.4)
         weight = self.words.weight
-        return weight[span.reason] if isinstance(weight, Mapping) else weight
+        return weight if isinstance(weight, float | int) else weight[span.reason]
 
 
 class BoundResult(NamedTuple):
@@ -242,7 +242,7 @@ def within(items: Sequence[Ranged], start: int, end: int) -> tuple[Ranged, ...]:
     """Those of ``items``, which are in the order of their starts, that lie in the characters ``start`` to ``end``."""
     first = bisect_left(items, start, key=_find_start)
     last = bisect_right(items, end, lo=first, key=_find_start)
-    return tuple(item for item in items[first:last] if item.end <= end)
+    return tuple([item for item in items[first:last] if item.end <= end])
 
 
 def starting_in(items: Sequence[Ranged], start: int, end: int) -> Sequence[Ranged]:

@@ -175,7 +175,7 @@ def _describe(
 
 
 def _add_up(by_label: Mapping[str, float], labels: Sequence[str]) -> float:
-    return min(1.0, sum(by_label[label] for label in labels))
+    return min(1.0, sum(map(by_label.__getitem__, labels)))
 
 
 def _list_unsupported(request: ReadRequest, explanation: ReaderExplanation) -> Iterator[UnsupportedSpan]:

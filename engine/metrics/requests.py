@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 
 from ..schema.results import Request
 from ..text.reading import ReadText, follow_question, is_verbatim, join_readings, read_sentences_of
@@ -22,13 +23,15 @@ class ReadKnowledge:
 
     def read_words(self) -> Iterator[Word]:
         """Yield the words of all passages, in order; long passages are read as far as somebody asks, each time."""
-        for index, passage in enumerate(self.passages):
-            if len(passage) > SHORT:
-                yield from read_words(passage)
-                continue
-            if index not in self._words:
-                self._words[index] = words(passage)
-            yield from self._words[index]
+        return chain.from_iterable(map(self._read_passage, range(len(self.passages))))
+
+    def _read_passage(self, index: int) -> Iterable[Word]:
+        passage = self.passages[index]
+        if len(passage) > SHORT:
+            return read_words(passage)
+        if index not in self._words:
+            self._words[index] = words(passage)
+        return self._words[index]
 
     @cached_property
     def values(self) -> tuple[ValueText, ...]:

@@ -47,9 +47,12 @@ def token_classifier(request: ReadRequest, options: Options, role_info: RoleInfo
 
 def locate_tokens(flags: Iterable[tuple[ReadText, FlaggedToken]]) -> tuple[FlaggedToken, ...]:
     """The tokens with their positions in the response; tokens of context, such as a table's header, have none."""
-    positions = ((reading.locate(flag.start, flag.end), flag) for reading, flag in flags)
     return tuple(
-        FlaggedToken(*position, flag.probability, flag.begins) for position, flag in positions if position is not None
+        [
+            FlaggedToken(*position, flag.probability, flag.begins)
+            for reading, flag in flags
+            if (position := reading.locate(flag.start, flag.end)) is not None
+        ]
     )
 
 

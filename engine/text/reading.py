@@ -21,6 +21,7 @@ LEAST_SIZE = 8
 _PIECE = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 _LETTERS, _DIGITS = 6, 3
 """Letters and digits that count as one unit, at most: vocabularies have few longer tokens."""
+_UNIT = re.compile(rf"[^\W\d_]{{1,{_LETTERS}}}|\d{{1,{_DIGITS}}}|[^\w\s]|_")
 _CLAUSE = re.compile(r"(?<=[,;:.!?)\]—–])\s+|\s+(?=[(\[—–])")
 _SPACE = re.compile(r"\s+")
 
@@ -39,11 +40,7 @@ def count_pieces(text: str) -> int:
     >>> count_pieces("It opens at 19:00.")
     7
     """
-    return sum(_count(match[0]) for match in _PIECE.finditer(text))
-
-
-def _count(piece: str) -> int:
-    return -(-len(piece) // (_DIGITS if piece[0].isdigit() else _LETTERS))
+    return len(_UNIT.findall(text))
 
 
 def group_texts(texts: Sequence[str], size: int = WINDOW_SIZE, context: int = 0) -> list[TextWindow]:
@@ -99,7 +96,7 @@ def _find_end(text: str, start: int, size: int) -> int:
     """Where a part from ``start`` on must end: the end of its last unit that fits."""
     read, end = 0, start
     for match in _PIECE.finditer(text, start):
-        count = _count(match[0])
+        count = count_pieces(match[0])
         if read + count > size:
             if end == start:  # a single run of letters or digits
                 end = match.start() + max(1, size) * (_DIGITS if match[0][0].isdigit() else _LETTERS)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from .abbreviations import Abbreviation, find_abbreviation, goes_on
@@ -260,8 +261,7 @@ class SentenceReader:
         self._seen = len(left) if left[-1:].isspace() else len(left) - len(left.rsplit(None, 1)[-1])
 
     def _read(self, part: str, complete: list[Sentence]) -> None:
-        for mark in read_tokens(part, _mark_token):
-            mark = mark._replace(start=self._settled + mark.start, end=self._settled + mark.end)
+        for mark in _read_marks(part, self._settled):
             bounds = self._bounds.read(mark, self._marker)
             if bounds is not None:
                 self._end_sentence(*bounds, complete)
@@ -282,8 +282,7 @@ def _find_bounds(text: str) -> Iterator[tuple[int, int]]:
     for line in text.splitlines(keepends=True):
         kind = lines.read(line)
         if kind.is_split:
-            for mark in read_tokens(line, _mark_token):
-                mark = mark._replace(start=offset + mark.start, end=offset + mark.end)
+            for mark in _read_marks(line, offset):
                 ended = bounds.read(mark, offset + kind.marker)
                 if ended is not None:
                     yield ended
@@ -358,8 +357,13 @@ class _Mark(NamedTuple):
     """Whether it is punctuation or a line break, which begins no sentence."""
 
 
-def _mark_token(token: Token, offset: int) -> _Mark:
-    start = offset + token.idx
+def _read_marks(part: str, begin: int) -> Iterator[_Mark]:
+    """The tokens of a part of a text that begins at ``begin``."""
+    return chain.from_iterable(read_tokens(part, partial(_mark_token, begin)))
+
+
+def _mark_token(begin: int, token: Token, offset: int) -> _Mark:
+    start = begin + offset + token.idx
     text = token.text
     return _Mark(text, start, start + len(token), text in _stops(), token.is_punct or _is_break(text))
 

@@ -7,7 +7,7 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
@@ -52,14 +52,14 @@ def words(text: str) -> tuple[Word, ...]:
 
 def read_words(text: str) -> Iterator[Word]:
     """Yield what ``words`` returns, reading the text as far as somebody asks."""
-    return (word for word in read_tokens(text, _make_word) if word is not None)
+    return chain.from_iterable(read_tokens(text, _make_word))
 
 
-def read_tokens(text: str, build: Callable[[Token, int], T]) -> Iterator[T]:
-    """Yield ``build(token, offset)`` of each token of ``text``; the token's ``idx`` counts from ``offset``.
+def read_tokens(text: str, build: Callable[[Token, int], T | None]) -> Iterator[list[T]]:
+    """Yield ``build(token, offset)`` of the tokens of ``text``, a list for each part of it, without what is None.
 
-    Between two parts of a long text, whoever else waits for the tokenizer has a turn. What ``build`` returns may
-    have nothing of spaCy.
+    The token's ``idx`` counts from ``offset``. Between two parts of a long text, whoever else waits for the tokenizer
+    has a turn. What ``build`` returns may have nothing of spaCy.
     """
     # spaCy does not promise that a tokenizer is thread-safe. The memory zone frees the strings of words, so the memory
     # of a service does not grow with those it has seen.
@@ -67,8 +67,8 @@ def read_tokens(text: str, build: Callable[[Token, int], T]) -> Iterator[T]:
     parts = tokenizer.cut(text)
     for start, part in parts:
         with _lock, zone.read(len(part)):
-            built = [build(token, start) for token in tokenizer.read(part)]
-        yield from built
+            built = [item for token in tokenizer.read(part) if (item := build(token, start)) is not None]
+        yield built
 
 
 def settle_tokens(text: str, begin: int = 0) -> int:
@@ -112,8 +112,13 @@ _lock = threading.Lock()
 @cache
 def _tokenizer() -> tuple[LongZone, LinearTokenizer]:
     import spacy  # on first use: it takes 70 MB and half a second
+    from spacy.attrs import IS_PUNCT, IS_SPACE, IS_STOP, LOWER
 
     nlp = spacy.blank("en")
+    # What ``_make_word`` and ``sentences`` read of a word: spaCy computes 23 attributes of each new one.
+    nlp.vocab.lex_attr_getters = {
+        name: nlp.vocab.lex_attr_getters[name] for name in (LOWER, IS_STOP, IS_PUNCT, IS_SPACE)
+    }
     return LongZone(nlp.vocab), LinearTokenizer(nlp.tokenizer)
 
 
@@ -145,13 +150,15 @@ def find_overlaps(bounds: Iterable[tuple[int, int]], items: Sequence[Item]) -> I
     >>> [[span.text for span in overlaps] for overlaps in find_overlaps([(0, 1), (2, 3), (4, 5)], spans)]
     [['a b', 'a'], ['a b'], []]
     """
-    waiting = sorted(range(len(items)), key=lambda index: items[index].start, reverse=True)
+    starts = [item.start for item in items]
+    waiting = sorted(range(len(items)), key=starts.__getitem__, reverse=True)
     active: list[int] = []
     for start, end in bounds:
-        while waiting and items[waiting[-1]].start < end:
+        while waiting and starts[waiting[-1]] < end:
             active.append(waiting.pop())
-        active = sorted(index for index in active if start < items[index].end)
-        yield [items[index] for index in active if items[index].start < end]
+        if active:
+            active = sorted([index for index in active if start < items[index].end])
+        yield [items[index] for index in active if starts[index] < end]
 
 
 class RangeIndex(Generic[Item]):
@@ -195,7 +202,7 @@ def flag_tokens(answer: ClassifiedTokens, info: RoleInfo) -> tuple[FlaggedToken,
     begin, inside = (_find_labels(answer.labels, prefix) for prefix in ("B", "I"))
     flags = []
     for token in answer.tokens:
-        doubt = 1.0 - sum(token.probabilities[index] for index in supported)
+        doubt = 1.0 - _sum(token.probabilities, supported)
         begins = bool(inside) and _sum(token.probabilities, begin) > _sum(token.probabilities, inside)
         flags.append(FlaggedToken(token.start, token.end, min(1.0, max(0.0, doubt)), begins))
     return tuple(flags)
@@ -206,4 +213,4 @@ def _find_labels(labels: Sequence[str], prefix: str) -> list[int]:
 
 
 def _sum(probabilities: Sequence[float], indices: Sequence[int]) -> float:
-    return sum(probabilities[index] for index in indices)
+    return sum([probabilities[index] for index in indices])

@@ -352,22 +352,17 @@ def _is_minutes(tokens: Sequence[Token], index: int) -> bool:
     return len(text) == 2 and text.isdecimal() and int(text) < 60 and touches(tokens, index)
 
 
-_SHORT = {
-    "mon": 0,
-    "tue": 1,
-    "tues": 1,
-    "wed": 2,
-    "weds": 2,
-    "thu": 3,
-    "thur": 3,
-    "thurs": 3,
-    "fri": 4,
-    "sat": 5,
-    "sun": 6,
-}
-_GROUPS = {
-    "weekday": range(5), "weekdays": range(5), "weekend": range(5, 7), "weekends": range(5, 7), "daily": range(7),
+_SHORT_DAYS = {
+    **{name[:3]: number for name, number in WEEKDAYS.items()}, "tues": 1, "weds": 2, "thur": 3, "thurs": 3,
 }  # fmt: skip
+_NAMED_DAYS = {
+    **{name: frozenset({number}) for name, number in (_SHORT_DAYS | WEEKDAYS).items()},
+    **{f"{name}s": frozenset({number}) for name, number in WEEKDAYS.items()},
+    **dict.fromkeys(("weekday", "weekdays"), frozenset(range(5))),
+    **dict.fromkeys(("weekend", "weekends"), frozenset(range(5, 7))),
+    **dict.fromkeys(("daily", "day"), frozenset(range(7))),
+}
+"""The days of the week that a word may name; "day" after "every"."""
 _HOLIDAYS = frozenset({"black", "cyber", "easter", "good"})
 """Words that make a name of a day: "Black Friday"."""
 _DASHES = frozenset("-–—")
@@ -468,6 +463,8 @@ def _make(tokens: Sequence[Token], group: _Group) -> Value:
 def _find_groups(tokens: Sequence[Token], taken: set[int]) -> Iterator[_Group]:
     group: _Group | None = None
     for index, token in enumerate(tokens):
+        if token.lower.removesuffix("'s") not in _NAMED_DAYS:
+            continue
         days = _read_days(tokens, index)
         if days is None or index in taken or (group is not None and index < group.end):
             continue
@@ -495,27 +492,18 @@ def _find_groups(tokens: Sequence[Token], taken: set[int]) -> Iterator[_Group]:
 
 def _read_days(tokens: Sequence[Token], index: int) -> frozenset[int] | None:
     """The day or days that a word names, or None."""
-    token = tokens[index]
-    if text_at(tokens, index - 1) in _HOLIDAYS:
+    token, before = tokens[index], text_at(tokens, index - 1)
+    name = token.lower.removesuffix("'s")
+    if before in _HOLIDAYS or (name == "day" and before != "every"):
         return None
-    lower = token.lower.removesuffix("'s")
-    day = WEEKDAYS.get(lower)
-    if day is None:
-        day = WEEKDAYS.get(lower.removesuffix("s"))
-    if day is not None:
-        return frozenset({day})
-    if lower in _GROUPS:
-        return frozenset(_GROUPS[lower])
-    if lower == "day" and text_at(tokens, index - 1) == "every":
-        return frozenset(range(7))
-    if lower not in _SHORT or not token.text[0].isupper():
+    if name in _SHORT_DAYS and not token.text[0].isupper():
         return None
-    if lower in ("sat", "sun"):
-        following, before = text_at(tokens, index + 1), text_at(tokens, index - 1)
+    if name in ("sat", "sun"):
+        following = text_at(tokens, index + 1)
         beside = following in _DASHES or following in (":", "&", "/") or following[:1].isdecimal()
         if not (beside or before in _DASHES or before in ("&", "/", "on")):
             return None
-    return frozenset({_SHORT[lower]})
+    return _NAMED_DAYS.get(name)
 
 
 def _read_clocks(
@@ -573,7 +561,7 @@ def _is_address(tokens: Sequence[Token], value: Value, first: int) -> bool:
     if following is None or following.sentence != value.sentence or len(following.text) < 2:
         return False
     is_name = following.text[0].isupper() and following.text[1:].islower()
-    return is_name and following.lower not in WEEKDAYS and following.lower not in _SHORT
+    return is_name and following.lower not in WEEKDAYS and following.lower not in _SHORT_DAYS
 
 
 def _is_range(tokens: Sequence[Token], left: Value, right: int) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import accumulate, combinations, islice, permutations, product
+from math import inf
 from operator import attrgetter
 
 from .comparing import is_limit, relate
@@ -204,7 +205,11 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], liste
     factors = [factor for word, factor in NAMED_FACTORS.items() if word in words]
     factors += [1 / factor for word, factor in CHANGES.items() if word in words]
     numbers = [(item, item.value.content) for item in operands if isinstance(item.value.content, Measure)]
+    margin = find_margin(content)
     for left, first in numbers:
+        is_operand = _may_be_operand(content, first)
+        if is_operand and any(abs(content.amount - first.amount * factor) <= margin for factor in factors):
+            return True
         for right, second in numbers:
             if left is right or second.measure == "rank":
                 continue
@@ -212,14 +217,15 @@ def may_follow(value: Value, operands: Sequence[Operand], words: Set[str], liste
                 continue
             if _is_ratio(content, first, second):
                 return True
-            if not _may_be_operand(content, first):
+            if not is_operand:
                 continue
-            if any(equals(content, amount) for amount in _combine(first, second)):
+            added = _find_added(first, second)
+            if min([abs(content.amount - amount) for amount in _combine(first, second, added)], default=inf) <= margin:
                 return True
-            if subtracts and _is_subtracted(content, first, second):
+            if not subtracts or added is None:
+                continue
+            if is_difference(content, first.amount, added) or is_difference(content, added, first.amount):
                 return True
-        if _may_be_operand(content, first) and any(equals(content, first.amount * factor) for factor in factors):
-            return True
     if named and content.measure in _DEGREES and _is_gap(content, numbers):
         return True
     return _adds_listed(value, content, listed) or _takes_three(
@@ -290,29 +296,18 @@ def _find_added(left: Measure, right: Measure) -> float | None:
     return right.amount if left.measure == right.measure else None
 
 
-def _is_subtracted(target: Measure, left: Measure, right: Measure) -> bool:
-    """Whether the target is what one of two amounts is more than the other."""
-    added = _find_added(left, right)
-    if added is None:
-        return False
-    return is_difference(target, left.amount, added) or is_difference(target, added, left.amount)
-
-
-def _combine(left: Measure, right: Measure) -> Iterator[float]:
-    """What two numbers can give but their difference, the first of them an amount of what is counted."""
-    added = _find_added(left, right)
-    if added is not None:
-        yield left.amount + added
+def _combine(left: Measure, right: Measure, added: float | None) -> list[float]:
+    """What two numbers can give but their difference; the first is an amount of what is counted."""
+    amounts = [] if added is None else [left.amount + added]
     if left.measure == right.measure == "share":
-        return  # 5% is a fifth of 25%, and no discount of 20%
+        return amounts  # 5% is a fifth of 25%, and no discount of 20%
     number = right.amount / right.factor if right.measure != "share" else right.amount
-    yield left.amount * number
-    yield left.amount * right.amount  # 300 g, of a price per kilo
+    amounts += (left.amount * number, left.amount * right.amount)  # 300 g, of a price per kilo
     if number:
-        yield left.amount / number
+        amounts.append(left.amount / number)
     if right.measure == "share":
-        yield left.amount * (1 - number)
-        yield left.amount * (1 + number)
+        amounts += (left.amount * (1 - number), left.amount * (1 + number))
+    return amounts
 
 
 _SERVED = frozenset(map(stem, SERVINGS))
@@ -552,8 +547,8 @@ class Computation:
         text = sides.response[value.start : value.end]
         words = self._list_own_words(value)
         passages = {location.passage for location, _ in located}
-        factors = {word for word in FACTORS if word in words or sides.knowledge.has_word(word, passages)}
-        serves = {word for word in SERVINGS if sides.knowledge.has_word(word, passages)}
+        factors = (FACTORS.keys() & words) | sides.knowledge.find_words(FACTORS.keys(), passages)
+        serves = sides.knowledge.find_words(SERVINGS, passages)
         if serves:
             factors |= serves
             stated += sides.said
@@ -595,7 +590,7 @@ class Computation:
         """The words of a value's sentence; with words of the last turn and of passages that say that it is computed."""
         sides = self._sides
         words = self._list_own_words(value) | (sides.asked & COMPUTING)
-        return words | {word for word in (*CHANGES, *RESTS) if sides.knowledge.has_word(word, passages)}
+        return words | sides.knowledge.find_words(CHANGES.keys() | RESTS, passages)
 
     def _list_own_words(self, value: Value) -> Set[str]:
         """The words of a value's sentence; beside a limit, "more" and "less" say nothing about a percentage."""

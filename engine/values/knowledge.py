@@ -303,9 +303,10 @@ class Knowledge:
             _index_words(passage, tokens, words, acronyms)
         return words, acronyms
 
-    def has_word(self, word: str, passages: Set[int]) -> bool:
-        """Whether one of some passages has a folded word."""
-        return any(passage in passages for passage, _ in self._index[0].get(word, ()))
+    def find_words(self, words: Set[str], passages: Set[int]) -> set[str]:
+        """The folded words that one of some passages has."""
+        index = self._index[0]
+        return {word for word in index.keys() & words if any(passage in passages for passage, _ in index[word])}
 
     def find_name(self, words: Sequence[str]) -> Location | None:
         """Where a sentence has all words of a name, or its acronym, or the name that it abbreviates.

@@ -60,19 +60,12 @@ class Evidence(NamedTuple):
     """A span that one metric does not find supported."""
 
     span: UnsupportedSpan
+    start: int
+    """Start of the span, and below its end."""
+    end: int
     weight: float
     family: str
     precision: int
-
-    @property
-    def start(self) -> int:
-        """Start of the span."""
-        return self.span.start
-
-    @property
-    def end(self) -> int:
-        """End of the span."""
-        return self.span.end
 
 
 class MarkedWord(NamedTuple):
@@ -83,26 +76,23 @@ class MarkedWord(NamedTuple):
     content: bool
     """Not a stop word."""
     evidence: tuple[Evidence, ...]
+    weight: float
+    """The evidence added up, each family of metrics once."""
+    marked: bool
+    """Whether the evidence is enough."""
+    precision: int
+    """How precisely its evidence points at it (``WordEvidence.precision``)."""
 
-    @property
-    def weight(self) -> float:
-        """The evidence added up, each family of metrics once."""
-        best: dict[str, float] = {}
-        for item in self.evidence:
-            best[item.family] = max(best.get(item.family, 0.0), item.weight)
-        return sum(best.values())
 
-    @property
-    def marked(self) -> bool:
-        """Whether the evidence is enough."""
-        if self.content:
-            return self.weight >= MARKED
-        return any(item.weight >= MARKED for item in self.evidence)
-
-    @property
-    def precision(self) -> int:
-        """How precisely its evidence points at it (``WordEvidence.precision``)."""
-        return max((item.precision for item in self.evidence), default=0)
+def mark_word(bounds: tuple[int, int], content: bool, evidence: Sequence[Evidence]) -> MarkedWord:
+    """Return a word of the response with what its evidence, strongest first, adds up to."""
+    best: dict[str, float] = {}
+    for item in evidence:
+        best.setdefault(item.family, item.weight)
+    weight = sum(best.values())
+    marked = bool(evidence) and (weight if content else evidence[0].weight) >= MARKED
+    precision = max([item.precision for item in evidence], default=0)
+    return MarkedWord(*bounds, content, tuple(evidence), weight, marked, precision)
 
 
 def fuse_spans(request: ReadRequest, results: Iterable[BoundResult]) -> tuple[UnsupportedSpan, ...]:
@@ -110,10 +100,8 @@ def fuse_spans(request: ReadRequest, results: Iterable[BoundResult]) -> tuple[Un
     response = request.response
     scored = [bound for bound in results if bound.result.status == "scored"]
     alone = len({metric.family for metric, _ in scored}) == 1
-    evidence = sorted(
-        (item for item in _collect(scored) if alone or _says_something(response[item.start : item.end])),
-        key=rank_evidence,
-    )
+    evidence = [item for item in _collect(scored) if alone or _says_something(response[item.start : item.end])]
+    evidence.sort(key=rank_evidence)
     if not evidence:
         return ()
     marked_words = _mark_words(request, evidence)
@@ -129,16 +117,16 @@ def fuse_spans(request: ReadRequest, results: Iterable[BoundResult]) -> tuple[Un
     return tuple(_merge(response, marked_words, remaining))
 
 
-def _collect(scored: Iterable[BoundResult]) -> Iterable[Evidence]:
-    for metric, result in scored:
-        for span in metric.list_spans(result):
-            yield weigh(span, metric)
+def _collect(scored: Iterable[BoundResult]) -> list[Evidence]:
+    return [weigh(span, metric) for metric, result in scored for span in metric.list_spans(result)]
 
 
 def weigh(span: UnsupportedSpan, metric: Metric) -> Evidence:
     """Return ``span`` as evidence; evidence below weight 1 has at most precision 1."""
-    weight = metric.weight(span)
-    return Evidence(span, weight, metric.family, metric.precision if weight >= MARKED else min(metric.precision, 1))
+    weight, precision = metric.weight(span), metric.precision
+    return Evidence(
+        span, span.start, span.end, weight, metric.family, precision if weight >= MARKED else min(precision, 1)
+    )
 
 
 def rank_evidence(item: Evidence) -> tuple[float, bool]:
@@ -148,23 +136,23 @@ def rank_evidence(item: Evidence) -> tuple[float, bool]:
 
 def _says_something(text: str) -> bool:
     """Whether a part of a response has a word that can be unsupported by itself."""
-    return any(word.lower() not in SILENT for word in WORD.findall(text))
+    return not SILENT.issuperset(map(str.lower, WORD.findall(text)))
 
 
 def _mark_words(request: ReadRequest, evidence: Sequence[Evidence]) -> list[MarkedWord]:
     bounds = [match.span() for match in WORD.finditer(request.response)]
     content = find_overlaps(bounds, request.content)
     return [
-        MarkedWord(start, end, bool(content_words), tuple(about_word))
-        for (start, end), content_words, about_word in zip(
-            bounds, content, find_overlaps(bounds, evidence), strict=True
-        )
+        mark_word(of_word, bool(content_words), about_word)
+        for of_word, content_words, about_word in zip(bounds, content, find_overlaps(bounds, evidence), strict=True)
     ]
 
 
 def _has_neighbour(word: MarkedWord, others: Sequence[int]) -> bool:
     """Whether evidence about ``word`` is also about one of the words that start at ``others``, ascending."""
-    return any(bisect_left(others, item.start) < bisect_left(others, item.end) for item in word.evidence)
+    return bool(others) and any(
+        bisect_left(others, item.start) < bisect_left(others, item.end) for item in word.evidence
+    )
 
 
 def _is_stop_word_of(word: MarkedWord, sentences: Set[Evidence]) -> bool:

@@ -106,8 +106,8 @@ def looks_foreign(text: str) -> bool:
         if others >= MIN_LETTERS and others > len(scripts) / 2:
             return True
     words = [word for word in _WORD.findall(text) if word.islower()]
-    english = sum(word in ENGLISH for word in words)
-    others = sum(word in OTHERS for word in words)
+    english = sum(map(ENGLISH.__contains__, words))
+    others = sum(map(OTHERS.__contains__, words))
     if len(words) < MIN_WORDS:
         return english == 0 and others >= LEAST_OTHERS
     return others >= 2 * max(1, english) or (english == others == 0 and len(words) >= 2 * MIN_WORDS)

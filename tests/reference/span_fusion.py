@@ -9,7 +9,7 @@ import msgspec
 from groundwire.engine import MetricResult, UnsupportedSpan
 from groundwire.engine.metrics import find
 from groundwire.engine.text.words import WORD, words
-from groundwire.engine.verdict.spans import MARKED, SILENT, Evidence, MarkedWord, rank_evidence, weigh
+from groundwire.engine.verdict.spans import MARKED, SILENT, Evidence, MarkedWord, mark_word, rank_evidence, weigh
 
 
 def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[UnsupportedSpan, ...]:
@@ -40,8 +40,8 @@ def fuse_spans(response: str, results: Iterable[MetricResult]) -> tuple[Unsuppor
 def _mark_words(response: str, evidence: Sequence[Evidence]) -> list[MarkedWord]:
     content = [word for word in words(response) if word.content]
     return [
-        MarkedWord(
-            *match.span(),
+        mark_word(
+            match.span(),
             any(word.start < match.end() and match.start() < word.end for word in content),
             tuple(item for item in evidence if item.span.start < match.end() and match.start() < item.span.end),
         )
