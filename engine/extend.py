@@ -25,7 +25,6 @@ from .metrics.overlap import split_words
 from .metrics.requests import ReadRequest
 from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Failure, Job, JobResult, explain_defect
-from .scheduling.steps import Steps
 from .schema.base import MAX_DEADLINE_MS, Count, Milliseconds, Probability, Record, check_record
 from .schema.explanations import (
     REASONS,
@@ -40,6 +39,7 @@ from .schema.explanations import (
 )
 from .schema.options import DetectorOptions, NliOptions, Q2Options
 from .schema.results import Citation, Label, SentenceVerdict, Timings, check_fields
+from .schema.steps import Steps
 from .schema.validation import (
     digest_fields,
     digest_request,

@@ -62,6 +62,7 @@ class LocalRuntime:
         self._models = dict(models)
         self._closed = False
         self._roles = merge_roles((bundle, *extra))
+        self._infos = {role: record.info for role, (record, _) in self._roles.items()}
         self.bundle = bundle
         self.profile = profile
         self._calibration = join_calibrations([opened.manifest.calibration for opened in (bundle, *extra)])
@@ -171,7 +172,7 @@ class LocalRuntime:
 
     def role_info(self, role: str) -> RoleInfo:
         """From the manifest."""
-        return self._roles[role][0].info if role in self._roles else RoleInfo()
+        return self._infos.get(role, RoleInfo())
 
     @property
     def worker_pools(self) -> Mapping[str, int]:

@@ -24,10 +24,10 @@ from ..processes.runtime import ProcessRuntime
 from ..scheduling.admission import estimate_tokens
 from ..scheduling.jobs import Failure, Job, JobResult, explain_defect
 from ..scheduling.scheduler import ObserveBatch, Scheduler
-from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Status, Timings, Verdict
 from ..schema.statistics import EngineStatistics
+from ..schema.steps import Steps
 from ..text.words import words
 from ..verdict.score import build_score
 from .pending import Pending, Procedure

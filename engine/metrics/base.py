@@ -1,6 +1,6 @@
 """What a metric is: how it is computed, and every fact about it that the rest of the engine needs.
 
-A metric yields rounds of model calls and returns a MetricResult (``groundwire.engine.scheduling.steps``). Groups, help,
+A metric yields rounds of model calls and returns a MetricResult (``groundwire.engine.schema.steps``). Groups, help,
 the verdict, the marked words, tables and reports take what they say about a metric from its record.
 """
 
@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from groundwire.runtime.protocol import RoleInfo
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import Reason, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from .requests import ReadRequest
 
 Group: TypeAlias = Literal["all", "paper", "fast"]

@@ -21,15 +21,14 @@ from groundwire.runtime.calls import Call, CountTokens, Embed, Embedded, TokenCo
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.models.embedder import best_matches
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import BertScoreExplanation, MatchedWord
 from ..schema.options import BertScoreOptions, Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.reading import ReadText
 from ..text.words import words
 from .base import Metric, MetricNumber, RoleInfos, within
-from .evidence import open_knowledge
-from .requests import ReadRequest
+from .requests import ReadRequest, open_knowledge
 
 ROLE = "embedder"
 Triple: TypeAlias = tuple[float, float, float]

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from groundwire.runtime.calls import Classified, Classify, Embed, Embedded
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import CitationCandidate, CitationsExplanation, CitedSentence, PassageRange
 from ..schema.options import BertScoreOptions, CitationOptions, Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.retrieval import PassageSentence, content_words
 from ..text.sentences import Sentence, read_sentences
 from ..text.words import WORD, check_words

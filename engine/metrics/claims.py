@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from groundwire.runtime.calls import Call, Classified, ClassifiedTokens, Classify, TextSpan
 from groundwire.runtime.errors import TooLong, Unreadable
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, Reason, UnsupportedSpan, VerifiabilityExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading
 from ..text.sentences import Sentence
 from ..text.words import find_overlaps

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from groundwire.runtime.calls import ClassifyTokens
 from groundwire.runtime.triples import SEPARATOR, Triple, linearise
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import CriticExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.words import flag_tokens
 from .base import Metric, RoleInfos, WordEvidence
 from .mentions import find_mentions

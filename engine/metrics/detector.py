@@ -12,10 +12,10 @@ from itertools import chain
 
 from groundwire.runtime.calls import Classify
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import DetectorExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, within
 from .claims import (
@@ -30,8 +30,7 @@ from .claims import (
     read_claims,
     unsupported_span,
 )
-from .evidence import open_knowledge
-from .requests import ReadRequest
+from .requests import ReadRequest, open_knowledge
 
 PREFIX = "detector."
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from groundwire.runtime.calls import Answer, TextSpan
 from groundwire.runtime.triples import linearise
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import AnsweredPhrase, FeqaExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.normalization import format_document
 from ..text.words import words
 from .base import Details, Metric, RoleInfos, WordEvidence

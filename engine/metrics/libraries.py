@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from groundwire.runtime.errors import InvalidRequest, TooLong
 
-from ..scheduling.steps import Steps
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.words import check_words, words
 from .base import Metric, RoleInfos, without_calls
 from .requests import ReadRequest

@@ -12,10 +12,10 @@ from itertools import chain
 
 from groundwire.runtime.calls import Classified, Classify
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import NliExplanation
 from ..schema.options import NliOptions, Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.reading import ReadText
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, within
@@ -31,8 +31,7 @@ from .claims import (
     read_claims,
     unsupported_span,
 )
-from .evidence import open_knowledge
-from .requests import ReadRequest
+from .requests import ReadRequest, open_knowledge
 
 LABEL_VALUE = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 """What a label is worth (§5.1 of the paper, and the authors' code)."""

@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 
 from groundwire.runtime.texts.linear_tokenizer import cut_parts
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.words import Word, check_words, find_overlaps
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .requests import ReadRequest

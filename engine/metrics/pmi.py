@@ -24,10 +24,10 @@ from groundwire.runtime.calls import MeasureTexts, ScoreText, TextScored
 from groundwire.runtime.errors import TooLong, Unreadable
 from groundwire.runtime.texts.unread import is_blank
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, PmiExplanation, PmiToken, UnsupportedSpan
 from ..schema.options import Options, PmiOptions
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.retrieval import PassageSentence, RelevantSentence, count_shared_words, rank_by_overlap
 from ..text.words import WORD
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence

@@ -27,19 +27,18 @@ from groundwire.runtime.calls import (
 )
 from groundwire.runtime.errors import TooLong, Unreadable
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import Comparison, PassageRange, Q2Explanation, Reason, UnsupportedSpan
 from ..schema.options import Options, Q2Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..schema.validation import check_spans
 from ..text.normalization import answer_f1, match_answers
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading
 from ..text.sentences import Sentence
 from .base import Cell, Details, Metric, MetricNumber, RoleInfos, WordEvidence
 from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
-from .evidence import SelectedKnowledge, open_knowledge
 from .nli import LABEL_VALUE, expected_value, lower
-from .requests import ReadRequest
+from .requests import ReadRequest, SelectedKnowledge, open_knowledge
 
 ALL_QUESTIONS = 1_000
 """More than are generated about a span."""

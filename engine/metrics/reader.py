@@ -15,16 +15,15 @@ from groundwire.runtime.bundles.manifest import ReaderHead
 from groundwire.runtime.calls import AnswerRead, ReadAnswer
 from groundwire.runtime.errors import TooLong, Unreadable
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanation, ReadWindow, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
-from .evidence import SelectedKnowledge, open_knowledge
-from .requests import ReadRequest
+from .requests import ReadRequest, SelectedKnowledge, open_knowledge
 from .token_classifier import join_ranges, locate_tokens
 
 ROLE = "reader"

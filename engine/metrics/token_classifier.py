@@ -6,17 +6,16 @@ from collections.abc import Iterable
 
 from groundwire.runtime.calls import ClassifyTokens
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import FlaggedToken, TokenClassifierExplanation, UnsupportedSpan
 from ..schema.options import Options
 from ..schema.results import MetricResult
+from ..schema.steps import Steps
 from ..text.reading import ReadText
 from ..text.retrieval import NEAR
 from ..text.words import flag_tokens
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
 from .claims import cut_to_fit, join_claims, least_coverage
-from .evidence import open_knowledge
-from .requests import ReadRequest
+from .requests import ReadRequest, open_knowledge
 
 ROLE = "token_classifier"
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from groundwire.runtime.errors import TooLong
 
-from ..scheduling.steps import Steps
 from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
+from ..schema.steps import Steps
 from ..text.words import check_words
 from ..values.comparing import normalize
 from ..values.knowledge import ValueText
@@ -22,8 +22,7 @@ from ..values.sides import CheckedValue
 from ..values.support import check_in_steps
 from ..values.tokens import TOKEN
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
-from .evidence import open_knowledge
-from .requests import ReadRequest
+from .requests import ReadRequest, open_knowledge
 
 NAMES = frozenset({"name", "person", "place", "organisation", "nationality"})
 """Kinds of values that a text may have without stating anything: "Thanks, Ann!"."""

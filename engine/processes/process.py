@@ -22,7 +22,7 @@ log = logging.getLogger("groundwire")
 PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from groundwire.engine.worker import work
+from groundwire.engine.core.worker import work
 work()
 """
 EXIT_SECONDS = 5.0

@@ -39,7 +39,7 @@ from groundwire.runtime.calls import Call
 from groundwire.runtime.errors import GroundwireError, TooLong
 
 from ..schema.results import Timings
-from .steps import Round, Steps
+from ..schema.steps import Round, Steps
 
 T = TypeVar("T")
 StopStatus: TypeAlias = Literal["truncated", "deadline", "cancelled", "failed"]

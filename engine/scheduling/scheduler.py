@@ -29,10 +29,10 @@ from groundwire.runtime.protocol import Outcome, Runtime
 
 from ..schema.results import Timings
 from ..schema.statistics import EngineStatistics, StageStatistics
+from ..schema.steps import Round, Steps
 from .admission import Admission, Backlog, JobHeap
 from .calls import Cache, PendingCalls
 from .jobs import Failure, Job, JobResult, Key, Returned, StopStatus, Task, Waiter
-from .steps import Round, Steps
 from .threads import Message, Pool, SystemThreads, Threads
 
 T = TypeVar("T")

@@ -37,7 +37,7 @@ from .sides import (
     list_pairs,
     share_nouns,
 )
-from .tokens import Clock, Date, Days, ExactCode, Measure, Name, Value
+from .tokens import Clock, Content, Date, Days, ExactCode, Measure, Name, Value
 from .units import (
     AGAIN,
     AVERAGES,
@@ -48,6 +48,8 @@ from .units import (
     FACTORS,
     MONEY,
     NAMED_FACTORS,
+    OF_MONEY,
+    OF_REDUCTIONS,
     PASSING,
     RESTS,
     SERVINGS,
@@ -55,7 +57,6 @@ from .units import (
     SHARES,
     TOTALS,
     UNITS,
-    leave_out_others,
 )
 
 _DAY_MINUTES = 1440
@@ -173,6 +174,14 @@ def _is_after(target: Date, start: Date, duration: Measure, direction: int) -> b
         return False
     same_year = target.first is None or start.first is None or target.first == end.year
     return same_year and (end.month, end.day) == (target.month, target.day)
+
+
+def leave_out_others(content: Content, words: Set[str]) -> Set[str]:
+    """The words without words that name computations of other contents: of money alone, or none of percentages."""
+    if isinstance(content, Measure) and content.measure == "share":
+        return words - OF_REDUCTIONS
+    of_money = isinstance(content, Measure) and content.measure in MONEY
+    return words if of_money else words - OF_MONEY
 
 
 LEAST_COMPUTED = 10.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from groundwire.runtime.errors import TooLong
 
-from ..scheduling.steps import Steps
+from ..schema.steps import Steps
 from .derived import Computation
 from .knowledge import Knowledge, ValueText
 from .names import split_by_case

@@ -6,10 +6,9 @@ takes seconds to build and knows no currencies; docs/adr, nr 21.
 
 from __future__ import annotations
 
-from collections.abc import Set
 from typing import NamedTuple
 
-from .tokens import Content, Measure, read_table
+from .tokens import read_table
 
 _COUNTRIES = """
 afghanistan: afghan afghans | albania: albanian | algeria: algerian | america: american americans usa u.s. us |
@@ -215,9 +214,9 @@ SERVINGS = frozenset(read_table("serves serving servings portion portions people
 """Words of the knowledge with which its amounts are for a number of people or portions."""
 COMPUTING = (TOTALS | DIFFERENCES | SHARES | AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
 """Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
-_OF_MONEY = frozenset({"pay", "pays", "paid", "spend", "spends", "cheaper", "dearer", "discount", "refund"})
+OF_MONEY = frozenset({"pay", "pays", "paid", "spend", "spends", "cheaper", "dearer", "discount", "refund"})
 """Words that name computations of amounts of money alone."""
-_OF_REDUCTIONS = frozenset({"off", "discount", "refund", "save", "saves", "saving", "saved"})
+OF_REDUCTIONS = frozenset({"off", "discount", "refund", "save", "saves", "saving", "saved"})
 """Words that say what a percentage is of, and of an amount how it is computed: "20% off" and "£20 off"."""
 NAMED_FACTORS = {**FACTORS, **CHANGES, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
 """Words that may multiply a number where nothing more is said."""
@@ -230,11 +229,3 @@ PASSING = frozenset(
 """Words with which a time follows from another and a duration."""
 AGAIN = frozenset({"again", "open", "opens", "reopen", "reopens", "after", "next", "starts", "resumes"})
 """Words with which a date follows the last day of a period."""
-
-
-def leave_out_others(content: Content, words: Set[str]) -> Set[str]:
-    """The words without words that name computations of other contents: of money alone, or none of percentages."""
-    if isinstance(content, Measure) and content.measure == "share":
-        return words - _OF_REDUCTIONS
-    of_money = isinstance(content, Measure) and content.measure in MONEY
-    return words if of_money else words - _OF_MONEY

@@ -10,7 +10,7 @@ from typing import Any
 from groundwire.engine.scheduling.admission import Admission
 from groundwire.engine.scheduling.jobs import Job
 from groundwire.engine.scheduling.scheduler import Scheduler
-from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.steps import Steps
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.fake import FakeRuntime
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.steps import Steps
 from groundwire.runtime.calls import Call, Classified, Classify, Read
 from groundwire.runtime.errors import DeviceError, GroundwireError, ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime

@@ -15,8 +15,8 @@ from groundwire.engine import Engine, Options, Score
 from groundwire.engine.metrics import METRICS, Metric, register
 from groundwire.engine.processes import process, runtime, watchdog
 from groundwire.engine.processes.runtime import ProcessRuntime
-from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.results import MetricResult, Request, Timings
+from groundwire.engine.schema.steps import Steps
 from groundwire.runtime.errors import BundleError, EngineClosed, ModelError
 from tests.support import worker_engines
 from tests.support.broken_folds import MESSAGE

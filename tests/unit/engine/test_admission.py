@@ -11,7 +11,7 @@ import pytest
 from groundwire.engine.scheduling.admission import KINDS, Admission, JobHeap
 from groundwire.engine.scheduling.calls import count_bytes
 from groundwire.engine.scheduling.jobs import Job, Task, rank
-from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.steps import Steps
 from groundwire.runtime.calls import Classify, TextScored, TextSpan
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options
 from groundwire.engine.scheduling.admission import JOBS_PER_WAITING_TENANT, KEPT_TENANTS, Admission, FairQueue
 from groundwire.engine.scheduling.jobs import Job, Task
-from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.steps import Steps
 from tests.support.fakes import world
 
 

@@ -10,8 +10,8 @@ import pytest
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Options, Request, UnsupportedSpan
 from groundwire.engine.metrics import METRICS, Details, Metric, available, find, register
 from groundwire.engine.metrics.base import BoundResult, RoleInfos
-from groundwire.engine.scheduling.steps import Steps
 from groundwire.engine.schema.explanations import REASONS
+from groundwire.engine.schema.steps import Steps
 from groundwire.engine.verdict.fusion import features
 from groundwire.runtime.calls import Classified, Classify
 from groundwire.runtime.fake import FakeRuntime

@@ -15,7 +15,7 @@ import pytest
 from groundwire.engine import Engine, EngineClosed, InvalidRequest, Options, Pending, Request, StreamClosed
 from groundwire.engine.core.pending import NeedsAsyncio, Procedure
 from groundwire.engine.scheduling.jobs import JobResult
-from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.steps import Steps
 from groundwire.generation import Generator
 from groundwire.guard import Guard
 from groundwire.repair import Corrector, Critic, Refiner

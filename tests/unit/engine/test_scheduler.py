@@ -15,7 +15,7 @@ from groundwire.engine.core.pending import Pending, Procedure
 from groundwire.engine.scheduling.calls import ENTRY_BYTES, Cache, Key, count_bytes
 from groundwire.engine.scheduling.jobs import Failure
 from groundwire.engine.scheduling.scheduler import Scheduler
-from groundwire.engine.scheduling.steps import Steps
+from groundwire.engine.schema.steps import Steps
 from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
 from groundwire.runtime.errors import DeviceError, GroundwireError, ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime

@@ -20,11 +20,8 @@ from groundwire.runtime.errors import GroundwireError, ModelError
 from groundwire.runtime.garbage import freeze_objects
 from groundwire.runtime.protocol import Outcome
 
-from .api import Engine
-from .core.core import fold_outcomes
-from .core.plan import Plan
-from .metrics import available
-from .processes.messages import (
+from ..metrics import available
+from ..processes.messages import (
     AnswerPart,
     AskStatistics,
     Envelope,
@@ -38,10 +35,12 @@ from .processes.messages import (
     read_message,
     write_message,
 )
-from .scheduling.jobs import Failure, Job, JobResult
-from .scheduling.steps import Steps
-from .schema.options import Options
-from .schema.results import MetricResult, Request
+from ..scheduling.jobs import Failure, Job, JobResult
+from ..schema.options import Options
+from ..schema.results import MetricResult, Request
+from ..schema.steps import Steps
+from .core import Core, fold_outcomes
+from .plan import Plan
 
 log = logging.getLogger("groundwire")
 FOLDING_THREADS = 2
@@ -66,13 +65,13 @@ class _Worker:
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(FOLDING_THREADS, "groundwire-fold")
 
-    def open(self, first: Envelope) -> Engine:
-        """Make the engine that the first message describes, and say what it can do."""
+    def open(self, first: Envelope) -> Core:
+        """Make the engine that the first message describes, say what it can do, and return its core."""
         start: Start = first.content
         try:
             module, _, name = start.factory.partition(":")
             make = reduce(getattr, name.split("."), importlib.import_module(module))
-            engine: Engine = make(**start.arguments)  # type: ignore[operator]
+            core: Core = make(**start.arguments).core  # type: ignore[operator]
         except GroundwireError as error:
             self._write(first.number, error)
             raise SystemExit(1) from error
@@ -81,7 +80,7 @@ class _Worker:
             self._write(first.number, ModelError(f"A worker process could not start: {type(error).__name__}: {error}"))
             raise SystemExit(1) from error
         freeze_objects()
-        runtime = engine.core.runtime
+        runtime = core.runtime
         loaded = Loaded(
             runtime.identity,
             runtime.calibration,
@@ -91,16 +90,16 @@ class _Worker:
             runtime.concurrent_requests,
         )
         self._write(first.number, loaded)
-        return engine
+        return core
 
-    def read(self, source: IO[bytes], engine: Engine) -> Never:
+    def read(self, source: IO[bytes], core: Core) -> Never:
         """Start what each message asks for; answers are written when they are there, in any order. Does not return."""
         while True:
             try:
                 number, content = read_message(source)
             except PipeClosed:
                 self._leave()
-            self._answer(number, self._begin, number, content, engine)
+            self._answer(number, self._begin, number, content, core)
 
     def _answer(self, number: int, make: Callable[..., Any], *arguments: Any) -> None:
         """Write what ``make`` returns, if it returns anything yet, or the error that it raises."""
@@ -114,26 +113,26 @@ class _Worker:
         if content is not None:
             self._write(number, content)
 
-    def _begin(self, number: int, content: Any, engine: Engine) -> Any:
+    def _begin(self, number: int, content: Any, core: Core) -> Any:
         match content:
             case RunCalls(_, [Compute() as call], _):
                 request = _REQUEST.decode(call.request)
-                plan = engine.plan(call.metrics, _OPTIONS.decode(call.options))
-                job: Job[Any] = engine.core.start([request], plan, is_bounded=False)
+                plan = core.plan(call.metrics, _OPTIONS.decode(call.options))
+                job: Job[Any] = core.start([request], plan, is_bounded=False)
                 make = partial(_fold, request, plan) if call.whole else _list_outcomes
                 self._answer_when_done(number, job, make)
             case RunCalls():
                 options = Options(max_windows=content.max_windows)
-                job = engine.core.run([_ask(call) for call in content.calls], options, is_bounded=False)
+                job = core.run([_ask(call) for call in content.calls], options, is_bounded=False)
                 self._answer_when_done(number, job, _read_outcomes)
             case StreamCall():
-                self._start_thread(self._stream, number, content, engine)
+                self._start_thread(self._stream, number, content, core)
             case WarmUp():
-                self._start_thread(self._warm_up, number, engine)
+                self._start_thread(self._warm_up, number, core)
             case Ping():
                 return True
             case AskStatistics():
-                return engine.statistics()
+                return core.statistics()
         return None
 
     def _answer_when_done(self, number: int, job: Job[Any], make: Callable[[JobResult[Any]], Any]) -> None:
@@ -146,16 +145,16 @@ class _Worker:
         """For what takes long: meanwhile the process answers other messages, and shows that it lives."""
         threading.Thread(target=target, args=arguments, daemon=True).start()
 
-    def _warm_up(self, number: int, engine: Engine) -> None:
+    def _warm_up(self, number: int, core: Core) -> None:
         def warm_up() -> bool:
-            engine.warmup()
+            core.warm_up()
             return True
 
         self._answer(number, warm_up)
 
-    def _stream(self, number: int, content: StreamCall, engine: Engine) -> None:
+    def _stream(self, number: int, content: StreamCall, core: Core) -> None:
         def write_parts() -> None:
-            for part in engine.core.runtime.stream(content.call):
+            for part in core.runtime.stream(content.call):
                 self._write(number, AnswerPart(part))
             self._write(number, None)
 
