@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from groundwire.engine import MetricResult, Plan, Request, Score, UnsupportedSpan, Verdict
-from groundwire.engine.extend import Citation, SentenceVerdict, Timings
+from groundwire.engine.schema.results import Citation, SentenceVerdict, Timings
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Identity
 

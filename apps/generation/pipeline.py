@@ -10,17 +10,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 from groundwire.engine import Engine, Options, Pending, Plan
-from groundwire.engine.extend import (
-    Failure,
-    Knowledge,
-    Metrics,
-    Procedure,
-    Steps,
-    Timings,
-    add_timings,
-    estimate_tokens,
-    signature,
-)
+from groundwire.engine.extend import Failure, Knowledge, Metrics, Procedure, estimate_tokens, signature
+from groundwire.engine.schema.results import Timings
+from groundwire.metrics import Steps
 from groundwire.runtime.calls import GeneratedSequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Runtime
@@ -169,7 +161,7 @@ class Generator:
             if requests:
                 left_ms = None if limits.deadline_ms is None else max(0.0, limits.deadline_ms - timings.total_ms)
                 checked = yield self._core.start(requests, plan, left_ms, is_bounded=False)
-                timings = add_timings(timings, checked.timings)
+                timings = timings + checked.timings
                 responses = candidates.rank_responses(responses, requests, checked, plan)
         best = tuple(responses[: settings.options.n])
         return _make_generation("generated", best, settings, names, timings, request_signature)

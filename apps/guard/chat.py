@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from groundwire.engine import Engine, InvalidRequest, Score, UnsupportedSpan, Verdict
-from groundwire.engine.extend import Citation, Record
+from groundwire.engine.extend import Record
+from groundwire.engine.schema.results import Citation
 from groundwire.runtime.arguments import OptionRecord
 from groundwire.runtime.texts.unread import is_blank
 

@@ -7,28 +7,16 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from groundwire.engine import MetricResult, Plan, Score, UnsupportedSpan, Verdict
+from groundwire.engine import MetricResult, Score, UnsupportedSpan, Verdict
 from groundwire.engine.extend import (
-    FOLD,
-    STOPPED,
-    Citation,
-    ReadRequest,
-    Sentence,
-    SentenceVerdict,
-    decide_alone,
-    decide_without_knowledge,
-    explain_defect,
-    list_citations,
-    make_unscored,
-    mark_spans,
     within,
 )
+from groundwire.engine.schema.results import STOPPED, Citation, SentenceVerdict
+from groundwire.metrics import Sentence
 
 from .records import Outcome
 
 Part = TypeVar("Part", UnsupportedSpan, Citation)
-_ORDER = ("inconsistent", "unknown", "consistent", "unverifiable")
-"""Labels of the parts of a text; the first counts."""
 
 
 class Check(NamedTuple):
@@ -52,27 +40,14 @@ class Check(NamedTuple):
         )
 
 
-def check_alone(request: ReadRequest, results: Sequence[MetricResult], plan: Plan) -> Check:
-    """What the ``results`` of a response that was scored by itself say about it as a sentence of another.
+def check_alone(score: Score) -> Check:
+    """Return what the score of a sentence by itself says about it.
 
-    If one of the metrics was stopped, or a defect ends the fold, the check has no verdict.
+    If one of the metrics was stopped, or a defect ended the fold, the check has no verdict.
     """
-    try:
-        return _fold_alone(request, results, plan)
-    except Exception as error:
-        verdict = make_unscored("failed", explain_defect(FOLD, error).message, plan).verdict
-        return Check("failed", verdict)
-
-
-def _fold_alone(request: ReadRequest, results: Sequence[MetricResult], plan: Plan) -> Check:
-    bound = plan.criteria.bind(results)
-    if request.knowledge:
-        decided = decide_alone(request, bound, plan.criteria)
-    else:
-        _, decided = decide_without_knowledge(request, bound, plan.criteria)
-    worst = min(decided, key=_rank).verdict
-    spans = mark_spans(request, bound, decided)
-    return _stop(results, worst) or Check(worst.label, worst, spans, list_citations(bound, decided))
+    return _stop(tuple(score.metrics.values()), score.verdict) or Check(
+        "failed" if score.status == "failed" else score.verdict.label, score.verdict, score.unsupported, score.citations
+    )
 
 
 def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
@@ -104,8 +79,3 @@ def _stop(results: Sequence[MetricResult], verdict: Verdict) -> Check | None:
 def _shift(part: Part, offset: int) -> Part:
     """The same part of a text that begins ``offset`` characters later."""
     return msgspec.structs.replace(part, start=part.start + offset, end=part.end + offset)
-
-
-def _rank(sentence: SentenceVerdict) -> tuple[int, float]:
-    verdict = sentence.verdict
-    return _ORDER.index(verdict.label), 1.0 if verdict.probability is None else verdict.probability

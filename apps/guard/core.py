@@ -25,14 +25,11 @@ from groundwire.engine.extend import (
     Job,
     JobResult,
     Procedure,
-    ReadRequest,
-    Sentence,
     SentenceReader,
     fold_outcomes,
     make_response,
-    results_of,
-    sentences,
 )
+from groundwire.metrics import ReadRequest, Sentence, sentences
 from groundwire.runtime.errors import EngineClosed, InvalidRequest, Overloaded, StreamClosed
 from groundwire.runtime.texts.unread import is_blank
 
@@ -353,8 +350,9 @@ class StreamCore:
 
     def _check(self, pending: StartedCheck) -> Procedure[Check]:
         job_result = yield from self._wait_for(pending)
-        results = results_of(self._plan.metrics, job_result.outcomes)
-        return check_alone(pending.request, results, self._plan)
+        outcomes, timings = job_result.outcomes, job_result.timings
+        score = fold_outcomes(pending.request, outcomes, timings, self._plan, is_sentence=True)
+        return check_alone(score)
 
     def _score(self, whole: ReadRequest) -> Procedure[Score]:
         pending = self._start_request(whole, None)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from groundwire.engine.extend import WORD, sentences
+from groundwire.engine.extend import WORD
+from groundwire.metrics import sentences
 from groundwire.runtime.texts.unread import looks_foreign
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from groundwire.engine import UnsupportedSpan
-from groundwire.engine.extend import Citation, Record
+from groundwire.engine.extend import Record
+from groundwire.engine.schema.results import Citation
 
 SCHEMA = 1
 MIN_RESPONSES = 30

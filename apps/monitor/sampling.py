@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from groundwire.engine import Engine, Options, Request, Score
-from groundwire.engine.extend import Knowledge, Metrics, digest_request, is_drawn, make_request
+from groundwire.engine.extend import Knowledge, Metrics, make_request
 from groundwire.runtime.errors import InvalidRequest
 
 from .prevalence import summarize_verdicts
@@ -75,7 +75,7 @@ class Monitor:
         outcome = "offered"
         try:
             request = make_request(response, knowledge, history, self._plan.options)
-            if is_drawn(digest_request(request), self._rate):
+            if is_drawn(request.digest(), self._rate):
                 if self._is_closed:
                     raise queue.Full
                 self._waiting.put_nowait(request)
@@ -161,3 +161,12 @@ def monitor(
         InvalidRequest: An argument is out of range, or the bundle cannot compute the metrics.
     """
     return Monitor(engine, rate, metrics, options, max_waiting, on_score)
+
+
+def is_drawn(digest: str, rate: float) -> bool:
+    """Whether a request belongs to the share ``rate``, 0–1, of all requests; a higher rate keeps it.
+
+    >>> [is_drawn("4000000000000000", rate) for rate in (0.2, 0.3, 1.0)]
+    [False, True, True]
+    """
+    return int(digest, 16) < rate * float(16 ** len(digest))

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from groundwire.engine.extend import Label
+from groundwire.engine.schema.results import Label
 from groundwire.runtime.bundles.calibration import Calibration, Fusion
 from groundwire.runtime.errors import InvalidRequest
 

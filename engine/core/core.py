@@ -29,7 +29,7 @@ from ..schema.results import MetricResult, Request, Score, Status, Timings, Verd
 from ..schema.statistics import EngineStatistics
 from ..schema.steps import Steps
 from ..text.words import words
-from ..verdict.score import build_score
+from ..verdict.score import build_score, build_sentence_score
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
 
@@ -263,16 +263,6 @@ def _fold_all(requests: Sequence[Request], plan: Plan, job: Job[MetricResult]) -
     )
 
 
-def add_timings(first: Timings, second: Timings) -> Timings:
-    """Return the time of two jobs, one after the other."""
-    roles = dict.fromkeys((*first.stages_ms, *second.stages_ms))
-    return Timings(
-        first.total_ms + second.total_ms,
-        {role: first.stages_ms.get(role, 0.0) + second.stages_ms.get(role, 0.0) for role in roles},
-        first.queued_ms + second.queued_ms,
-    )
-
-
 def _make_key(metrics: Any, options: Any) -> Key | None:
     """What a plan depends on, with the types of all values; None for arguments that only ``make_plan`` can refuse."""
     if metrics is not None and not isinstance(metrics, str | tuple | list):
@@ -319,19 +309,24 @@ def _ask(call: Call) -> Steps[bool]:
     return True
 
 
-def fold_outcomes(request: Request, outcomes: Sequence[MetricResult | Failure], timings: Timings, plan: Plan) -> Score:
-    """Return the score of ``request`` from one outcome per metric of the plan."""
-    return fold_results(request, results_of(plan.metrics, outcomes), timings, plan)
-
-
-def fold_results(request: Request, results: Sequence[MetricResult], timings: Timings, plan: Plan) -> Score:
-    """Return the score of ``request`` from the results of the plan's metrics.
+def fold_outcomes(
+    request: Request,
+    outcomes: Sequence[MetricResult | Failure],
+    timings: Timings,
+    plan: Plan,
+    *,
+    is_sentence: bool = False,
+) -> Score:
+    """Return the score of ``request`` from one outcome per metric of the plan.
 
     A defect of the fold, or of a metric's record that it reads, ends no batch, file or stream: the score is ``failed``,
-    its verdict ``unknown``, and the metrics keep their results.
+    its verdict ``unknown``, and the metrics keep their results. ``is_sentence``: the response was scored by itself and
+    is a sentence of another.
     """
+    results = results_of(plan.metrics, outcomes)
     try:
-        return build_score(ReadRequest.of(request), results, timings, plan.criteria, plan.signature)
+        build = build_sentence_score if is_sentence else build_score
+        return build(ReadRequest.of(request), results, timings, plan.criteria, plan.signature)
     except Exception as error:
         return make_unscored("failed", explain_defect(FOLD, error).message, plan, results, timings)
 

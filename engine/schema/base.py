@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import threading
 from numbers import Integral, Real
@@ -122,3 +123,8 @@ _LOCATION = re.compile(r" - at `\$\.([\w.]+)[^`]*`$")
 
 _LOCK = threading.Lock()
 """msgspec reads a type's annotations at its first use, and crashes when two threads do so at the same time."""
+
+
+def digest_fields(fields: dict[str, Any]) -> str:
+    """Sixteen hexadecimal digits of the fields of a request, in order."""
+    return hashlib.sha256(msgspec.json.encode(fields)).hexdigest()[:16]

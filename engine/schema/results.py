@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -12,7 +12,7 @@ from groundwire.runtime.bundles.calibration import ProfileName
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
-from .base import Record
+from .base import Record, digest_fields
 from .explanations import Explanation, PassageRange
 from .explanations import UnsupportedSpan as UnsupportedSpan
 
@@ -21,6 +21,8 @@ Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadlin
 texts exceed what may be read, or too much of them is unknown to the model's tokenizer. ``deadline``, ``cancelled``:
 the request was stopped. ``failed``: a model failed. ``invalid``: the input is not usable (only in ``score_many``,
 which goes on; ``score`` raises). Only ``scored`` carries a value."""
+STOPPED: frozenset[Status] = frozenset({"truncated", "deadline", "cancelled", "failed"})
+"""Statuses of metrics that could not look at the texts; ``nothing_to_verify`` is what a metric says about them."""
 
 
 class Request(Record, frozen=True):
@@ -34,6 +36,13 @@ class Request(Record, frozen=True):
     """Utterances, oldest first."""
     triples: tuple[Triple, ...] = ()
     """Facts of a knowledge graph, for the metrics that read them."""
+
+    def digest(self) -> str:
+        """Return sixteen hexadecimal digits of the response, the knowledge, the history and the triples."""
+        fields = msgspec.to_builtins(self)
+        if not fields["triples"]:
+            del fields["triples"]  # requests without triples keep the digest they had before there were any
+        return digest_fields(fields)
 
 
 class MetricResult(Record, frozen=True):
@@ -78,6 +87,15 @@ class Timings(Record, frozen=True):
     pass are joined by ``+``."""
     queued_ms: float = 0.0
     """Part of the total: the time before the engine began with this request, because it was working on others."""
+
+    def __add__(self, other: Timings) -> Timings:
+        """Return the time of two jobs, one after the other."""
+        roles = dict.fromkeys((*self.stages_ms, *other.stages_ms))
+        return Timings(
+            self.total_ms + other.total_ms,
+            {role: self.stages_ms.get(role, 0.0) + other.stages_ms.get(role, 0.0) for role in roles},
+            self.queued_ms + other.queued_ms,
+        )
 
 
 Label: TypeAlias = Literal["consistent", "inconsistent", "unverifiable", "unknown"]
@@ -206,6 +224,13 @@ def check_fields(fields: Sequence[str] | None) -> Sequence[str]:
             near = suggest(str(name), allowed)
             raise InvalidRequest(f"fields[{index}] is {name!r:.100}{near}; allowed are {', '.join(allowed)}.")
     return names
+
+
+def number_evidence(citations: Iterable[Citation]) -> dict[PassageRange, int]:
+    """Return the cited sentences of the knowledge, numbered from 1 in the order of the knowledge."""
+    cited = {citation.evidence for citation in citations}
+    order = sorted(cited, key=lambda evidence: (evidence.passage, evidence.start, evidence.end))
+    return {evidence: number for number, evidence in enumerate(order, 1)}
 
 
 def _drop_explanations(score: Score) -> Score:

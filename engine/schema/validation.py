@@ -1,12 +1,9 @@
-"""Turns what a caller passes into a Request, or says what is wrong with it; and digests of requests."""
+"""Turns what a caller passes into a Request, or says what is wrong with it."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-import msgspec
 
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest
@@ -214,25 +211,3 @@ def _format_value(value: Any) -> str:
     if value is None:
         return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def digest_fields(fields: dict[str, Any]) -> str:
-    """Sixteen hexadecimal digits of the fields of a request, in order."""
-    return hashlib.sha256(msgspec.json.encode(fields)).hexdigest()[:16]
-
-
-def digest_request(request: Request) -> str:
-    """Sixteen hexadecimal digits of the response, the knowledge, the history and the triples."""
-    fields = msgspec.to_builtins(request)
-    if not fields["triples"]:
-        del fields["triples"]  # requests without triples keep the digest they had before there were any
-    return digest_fields(fields)
-
-
-def is_drawn(digest: str, rate: float) -> bool:
-    """Whether a request belongs to the share ``rate``, 0–1, of all requests; a higher rate keeps it.
-
-    >>> [is_drawn("4000000000000000", rate) for rate in (0.2, 0.3, 1.0)]
-    [False, True, True]
-    """
-    return int(digest, 16) < rate * float(16 ** len(digest))

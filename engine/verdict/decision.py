@@ -23,7 +23,7 @@ from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 from ..metrics import bind_results
 from ..metrics.base import BoundResult, starting_in
 from ..metrics.requests import ReadRequest
-from ..schema.results import MetricResult, SentenceVerdict, Status, UnsupportedSpan, Verdict
+from ..schema.results import STOPPED, MetricResult, SentenceVerdict, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence
 from .adjustments import (
     ADJUSTMENTS,
@@ -37,8 +37,6 @@ from .adjustments import (
 from .criteria import BoundFeature, Criteria, Rule, ask_for, bind_criteria
 from .fusion import features, features_of_part, sigmoid
 
-STOPPED: frozenset[Status] = frozenset({"truncated", "deadline", "cancelled", "failed"})
-"""Statuses of metrics that could not look at the texts; ``nothing_to_verify`` is what a metric says about them."""
 Decision = tuple[Verdict, tuple[SentenceVerdict, ...]]
 """The verdicts on a response and on its sentences."""
 

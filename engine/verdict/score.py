@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from groundwire.runtime.texts.unread import looks_foreign
 
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
-from ..schema.explanations import CitationsExplanation, PassageRange
+from ..schema.explanations import CitationsExplanation
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
 from .criteria import Criteria
-from .decision import add_spans, decide_response, decide_without_knowledge, keep_doubted
+from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import decide_metrics
 from .marks import fit_marks
 from .spans import fuse_spans, type_spans
+
+_ORDER = ("inconsistent", "unknown", "consistent", "unverifiable")
+"""Labels of the sentences of a text; the first counts."""
 
 
 def list_citations(results: Sequence[BoundResult], decided: Sequence[SentenceVerdict]) -> tuple[Citation, ...]:
@@ -39,16 +42,6 @@ def list_citations(results: Sequence[BoundResult], decided: Sequence[SentenceVer
         for candidate in sentence.candidates
         if candidate.support >= explanation.min_support
     )
-
-
-def number_evidence(citations: Iterable[Citation]) -> dict[PassageRange, int]:
-    """The cited sentences of the knowledge, numbered from 1 in the order of the knowledge."""
-    cited = {citation.evidence for citation in citations}
-    return {evidence: number for number, evidence in enumerate(sorted(cited, key=_order), 1)}
-
-
-def _order(evidence: PassageRange) -> tuple[int, int, int]:
-    return evidence.passage, evidence.start, evidence.end
 
 
 FOREIGN = (
@@ -91,6 +84,39 @@ def build_score(
         citations=list_citations(bound, decided),
         warnings=warn_of_language(request),
     )
+
+
+def build_sentence_score(
+    request: ReadRequest, results: Sequence[MetricResult], timings: Timings, criteria: Criteria, signature: str
+) -> Score:
+    """Fold the results of a response that was scored by itself into its score as a sentence of another.
+
+    Its verdict is the worst of its sentences; single metrics draw none, and nothing warns of its language. Parameters
+    as of ``build_score``.
+    """
+    bound = criteria.bind(results)
+    if request.knowledge:
+        decided = decide_alone(request, bound, criteria)
+    else:
+        _, decided = decide_without_knowledge(request, bound, criteria)
+    spans = mark_spans(request, bound, decided)
+    return Score(
+        status=bound[0].result.status,
+        value=bound[0].result.value,
+        verdict=min(decided, key=_rank).verdict,
+        metrics={result.name: result for _, result in bound},
+        unsupported=spans,
+        coverage=None,
+        timings=timings,
+        signature=signature,
+        sentences=add_spans(decided, spans),
+        citations=list_citations(bound, decided),
+    )
+
+
+def _rank(sentence: SentenceVerdict) -> tuple[int, float]:
+    verdict = sentence.verdict
+    return _ORDER.index(verdict.label), 1.0 if verdict.probability is None else verdict.probability
 
 
 def mark_spans(

@@ -10,7 +10,9 @@ import msgspec
 import numpy as np
 
 from groundwire.engine import MetricResult, Options, Request
-from groundwire.engine.extend import DetectorExplanation, ReadRequest, detector, is_detector
+from groundwire.engine.extend import detector, is_detector
+from groundwire.engine.schema.explanations import DetectorExplanation
+from groundwire.metrics import ReadRequest
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ClassifierRole
 from groundwire.runtime.calls import Classify

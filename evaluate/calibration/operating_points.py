@@ -12,15 +12,8 @@ from dataclasses import replace
 import numpy as np
 from msgspec import UNSET
 
-from groundwire.engine.extend import (
-    REFUTING,
-    find,
-    find_threshold,
-    is_probability,
-    name_metric,
-    normalized,
-    smallest_level,
-)
+from groundwire.engine.extend import REFUTING, find_threshold, is_probability, name_metric, normalized, smallest_level
+from groundwire.metrics import find
 from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.bundles.calibration import (
     Calibration,

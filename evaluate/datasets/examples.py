@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from groundwire.engine.extend import PassageRange, Record
+from groundwire.engine.extend import Record
+from groundwire.engine.schema.explanations import PassageRange
 from groundwire.runtime.errors import InvalidRequest
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from groundwire.engine.extend import PassageRange
+from groundwire.engine.schema.explanations import PassageRange
 from groundwire.files.columns import PROMPT, AmbiguousColumns, find_columns, rename_fields
 from groundwire.files.json_text import MalformedText
 from groundwire.runtime.errors import InvalidRequest

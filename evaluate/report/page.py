@@ -18,7 +18,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from groundwire.engine.extend import REASONS, find
+from groundwire.engine.schema.explanations import REASONS
+from groundwire.metrics import find
 from groundwire.monitor.records import MIN_RESPONSES, Estimate
 from groundwire.runtime.errors import InvalidRequest
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from groundwire.engine import UnsupportedSpan
-from groundwire.engine.extend import UNSHOWABLE, Citation, number_evidence
+from groundwire.engine.extend import UNSHOWABLE
+from groundwire.engine.schema.results import Citation, number_evidence
 
 _BREAK = re.compile(r"(?<=[_./\-])(?=\w)")
 

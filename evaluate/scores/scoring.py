@@ -15,7 +15,8 @@ from typing import NamedTuple
 import msgspec
 
 from groundwire.engine import Engine, LoadOptions, Options, Plan, Request, Score
-from groundwire.engine.extend import DetectorOptions, NliOptions, digest_request, make_plan
+from groundwire.engine.extend import make_plan
+from groundwire.engine.schema.options import DetectorOptions, NliOptions
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import is_final
 from groundwire.runtime.bundles.bundle import open_bundles
@@ -110,7 +111,7 @@ class Scored(NamedTuple):
 
 def request_key(example: Example) -> str:
     """Sixteen hexadecimal digits of the request; the same for examples that differ in their labels only."""
-    return digest_request(_build_request(example))
+    return _build_request(example).digest()
 
 
 class ScoreStore:

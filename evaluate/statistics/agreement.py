@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from groundwire.engine.extend import are_consistent, find
+from groundwire.engine.extend import are_consistent
 from groundwire.engine.extend import is_probability as has_probability
+from groundwire.metrics import find
 
 from ..scores.metric_values import VERDICT, MetricValues
 from .estimates import Bools, Floats, areas, classification, pearson

@@ -13,13 +13,13 @@ from groundwire.engine import Options, Score, Verdict
 from groundwire.engine.extend import (
     HALF,
     VERIFIABLE,
-    Label,
     are_consistent,
     choose_fusion,
     decide_again,
     list_unread,
     rates_verifiability,
 )
+from groundwire.engine.schema.results import Label
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
 from groundwire.runtime.bundles.calibration import Calibration, ProfileName

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from groundwire.engine import Score
-from groundwire.engine.extend import PassageRange, bind_results, sentences
+from groundwire.engine.extend import bind_results
+from groundwire.engine.schema.explanations import PassageRange
+from groundwire.metrics import sentences
 
 from ..datasets.examples import Example
 from .human_labels import HumanLabels

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from groundwire.engine import Score
-from groundwire.engine.extend import Comparison, Label, Q2Explanation
+from groundwire.engine.schema.explanations import Comparison, Q2Explanation
+from groundwire.engine.schema.results import Label
 
 from ..datasets.examples import Example
 from ..scores.metric_values import MetricValues, select_values

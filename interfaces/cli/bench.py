@@ -14,7 +14,8 @@ from groundwire.cli import display, options
 from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import print_json
 from groundwire.engine import Engine, Options, Request
-from groundwire.engine.extend import GROUPS, to_request
+from groundwire.engine.extend import to_request
+from groundwire.metrics import GROUPS
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.device import parse_device
 

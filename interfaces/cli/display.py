@@ -16,8 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine import MetricResult, Score
-from groundwire.engine.extend import REASONS, Details, OperatingPoint, Q2Explanation, SentenceVerdict, find, shown
+from groundwire.engine.extend import OperatingPoint, shown
+from groundwire.engine.schema.explanations import REASONS, Q2Explanation
+from groundwire.engine.schema.results import SentenceVerdict
 from groundwire.files.sources import strip_gzip
+from groundwire.metrics import Details, find
 
 EXIT_UNSCORED = 3
 """Exit code of a command that has no result for some of its input."""

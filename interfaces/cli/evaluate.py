@@ -153,8 +153,8 @@ def evaluate(
 
 def _split_score_columns(value: str | None) -> tuple[str, ...]:
     """The names of the score columns; BadParameter for the name of a metric."""
-    from groundwire.engine.extend import find
     from groundwire.evaluate.scores.metric_values import VERDICT
+    from groundwire.metrics import find
 
     names = options.split_names(value) or ()
     if taken := [name for name in names if name == VERDICT or find(name) is not None]:

@@ -10,10 +10,11 @@ import typer
 from rich.text import Text
 
 from groundwire.engine import Engine, Score
-from groundwire.engine.extend import OperatingPoint, find, shown
+from groundwire.engine.extend import OperatingPoint, shown
 from groundwire.evidence import Auditor
 from groundwire.files.results_file import translate_write_errors
 from groundwire.guard.chat import add_citing
+from groundwire.metrics import find
 
 from . import display, options
 from .groups import expand_groups

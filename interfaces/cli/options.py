@@ -12,10 +12,12 @@ from typing import Annotated, Any, get_args
 import typer
 
 from groundwire.engine import Engine, LoadOptions, Options
-from groundwire.engine.extend import DETECTOR_PREFIX, GROUPS, MAX_DEADLINE_MS, METRICS, Q2Options, check_names
+from groundwire.engine.extend import DETECTOR_PREFIX, MAX_DEADLINE_MS, check_names
+from groundwire.engine.schema.options import Q2Options
 from groundwire.files.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
 from groundwire.files.reading import NEEDED, Line, read_lines
 from groundwire.files.sharding import Shard
+from groundwire.metrics import GROUPS, METRICS
 from groundwire.runtime.bundles.bundle import check_exists, split_role
 from groundwire.runtime.bundles.calibration import ProfileName
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling

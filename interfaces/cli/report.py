@@ -20,10 +20,11 @@ from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.cli.score import read_request
 from groundwire.engine import Options, Request, Score
-from groundwire.engine.extend import digest_fields, digest_request, is_drawn
+from groundwire.engine.extend import digest_fields
 from groundwire.files.columns import FIELDS
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
+from groundwire.monitor.sampling import is_drawn
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import describe
@@ -247,7 +248,7 @@ class _Reader:
             return True
         assert line.row is not None
         if request is not None:
-            key = digest_request(request)
+            key = request.digest()
         else:  # of a results file without texts
             stored = line.row.get("key")
             key = stored if _is_digest(stored) else digest_fields({"id": line.row.get("id"), "line": line.number})

@@ -15,7 +15,6 @@ from rich.text import Text
 from groundwire.engine import Options, Request, Score
 from groundwire.engine.extend import (
     choose_fusion,
-    digest_request,
     find_operating_point,
     list_unread,
     make_request,
@@ -136,7 +135,7 @@ def score_file(
         def read_requests() -> Iterator[Request]:
             for line in lines:
                 request = read_request(line, request_options)
-                key = "" if isinstance(request, InvalidRequest) else digest_request(request)
+                key = "" if isinstance(request, InvalidRequest) else request.digest()
                 if resume.is_done(line.number, key):
                     counts[DONE_BEFORE] += 1
                 elif isinstance(request, InvalidRequest):

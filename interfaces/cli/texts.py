@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine import Score
-from groundwire.engine.extend import PassageRange, number_evidence, shown
+from groundwire.engine.extend import shown
+from groundwire.engine.schema.explanations import PassageRange
+from groundwire.engine.schema.results import number_evidence
 
 from . import display
 

@@ -13,7 +13,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from groundwire.engine import GroundwireError, Options, Overloaded, Pending, Plan, Score
-from groundwire.engine.extend import RETRY_SECONDS, check_fields, make_request
+from groundwire.engine.extend import make_request
+from groundwire.engine.schema.results import check_fields
 
 from .problems import Refusal, refuse_error
 from .records import ScoredLine, ScoreLine
@@ -68,6 +69,10 @@ async def score_many(request: ServiceRequest) -> Response:
     if options.priority <= settings.max_priority:  # a higher one is refused with the others
         options = replace(options, priority=min(options.priority, PRIORITY))
     return ScoredLines(request, request.plan(names or None, options), request.deadline.left_ms())
+
+
+RETRY_SECONDS = 0.02
+"""Between two attempts while the engine has no room for a line."""
 
 
 class ScoredLines(Response):

@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from groundwire.engine import EngineStatistics, MetricResult, Score, Verdict
-from groundwire.engine.extend import Timings
+from groundwire.engine.schema.results import Timings
 from groundwire.monitor.prevalence import Interval, summarize_verdicts
 from groundwire.runtime.bundles.calibration import Calibration
 

@@ -8,7 +8,8 @@ import msgspec
 from starlette.responses import Response
 
 from groundwire.engine import Plan, Request, Score
-from groundwire.engine.extend import check_fields, count_tokens, make_request
+from groundwire.engine.extend import count_tokens, make_request
+from groundwire.engine.schema.results import check_fields
 from groundwire.evidence.packet import make_packet
 from groundwire.generation import Generation, Generator
 from groundwire.repair import Correction, CorrectOptions, Corrector, Refinement, RefineOptions, Refiner

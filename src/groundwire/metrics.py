@@ -6,21 +6,11 @@
 from __future__ import annotations
 
 from groundwire.engine import Engine, MetricResult, Options, Request, UnsupportedSpan
-from groundwire.engine.extend import (
-    GROUPS,
-    METRICS,
-    Details,
-    Metric,
-    MetricNumber,
-    ReadRequest,
-    RoleInfos,
-    Sentence,
-    Steps,
-    WordEvidence,
-    register,
-    sentences,
-    without_calls,
-)
+from groundwire.engine.metrics import GROUPS, METRICS, Metric, find, register
+from groundwire.engine.metrics.base import Details, MetricNumber, RoleInfos, WordEvidence, without_calls
+from groundwire.engine.metrics.requests import ReadRequest
+from groundwire.engine.schema.steps import Steps
+from groundwire.engine.text.sentences import Sentence, sentences
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.calls import (
     Answer,
@@ -88,6 +78,7 @@ __all__ = [
     "TokenCounts",
     "UnsupportedSpan",
     "WordEvidence",
+    "find",
     "register",
     "sentences",
     "without_calls",

@@ -8,9 +8,7 @@ import pytest
 
 from groundwire.engine.core import core
 from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.decision import decide_alone
-from groundwire.engine.verdict.score import build_score
-from groundwire.guard import checks
+from groundwire.engine.verdict.score import build_score, build_sentence_score
 
 BROKEN = "broken"
 MESSAGE = "IndexError: list index out of range. This is a defect of the verdict; please report it."
@@ -24,14 +22,14 @@ def build(request: Any, *others: Any) -> Score:
     return build_score(request, *others)
 
 
-def decide(request: Any, *others: Any) -> Any:
-    """As ``decide_alone``; a sentence that is ``BROKEN`` raises IndexError."""
+def build_sentence(request: Any, *others: Any) -> Score:
+    """As ``build_sentence_score``; a sentence that is ``BROKEN`` raises IndexError."""
     if BROKEN in request.response:
         return [][0]
-    return decide_alone(request, *others)
+    return build_sentence_score(request, *others)
 
 
 def break_folds(patch: pytest.MonkeyPatch) -> None:
     """Break the folds of scores, and of the sentences of a stream."""
     patch.setattr(core, "build_score", build)
-    patch.setattr(checks, "decide_alone", decide)
+    patch.setattr(core, "build_sentence_score", build_sentence)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from groundwire.engine import Score, Verdict
-from groundwire.engine.extend import STOPPED, SentenceVerdict, ValuesExplanation, find_feature
+from groundwire.engine.extend import find_feature
+from groundwire.engine.schema.explanations import ValuesExplanation
+from groundwire.engine.schema.results import STOPPED, SentenceVerdict
 
 from .drafts import Draft
 

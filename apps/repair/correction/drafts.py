@@ -12,19 +12,12 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from groundwire.engine import UnsupportedSpan
-from groundwire.engine.extend import (
-    WORD,
-    HasRange,
-    Name,
-    PassageRange,
-    Replacement,
-    Sentence,
-    check_values,
-    replace_names,
-    words,
-)
+from groundwire.engine.extend import WORD, HasRange, Name, check_values, words
+from groundwire.engine.schema.explanations import PassageRange
+from groundwire.metrics import Sentence
 
 from ..records import EditSource
+from ..wording import Replacement, replace_names
 from .keeping import Kept
 from .proposals import Proposal
 from .question import UserQuestion

@@ -16,7 +16,8 @@ from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import NamedTuple
 
-from groundwire.engine.extend import LIGHT, UNITS, Clock, Date, Measure, compare, sentences, stem
+from groundwire.engine.extend import LIGHT, UNITS, Clock, Date, Measure, compare, stem
+from groundwire.metrics import sentences
 
 from .sources import SourceSentence, TypedValue, find_parts
 

@@ -14,21 +14,17 @@ from msgspec.structs import asdict
 
 from groundwire.engine import Engine, MetricResult, Options, Pending, Plan, Request, Score, UnsupportedSpan
 from groundwire.engine.extend import (
-    STOPPED,
     Count,
     JobResult,
     Procedure,
-    ReadRequest,
     Record,
-    Sentence,
-    Timings,
-    add_timings,
     check_record,
     fold_outcomes,
-    fold_results,
     make_request,
     name_metric,
 )
+from groundwire.engine.schema.results import STOPPED, Timings
+from groundwire.metrics import ReadRequest, Sentence
 from groundwire.runtime.bundles.calibration import Fusion
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
@@ -171,7 +167,7 @@ class Corrector:
             for index, request in enumerate(requests)
         ]
         checked = [ScoredDraft(draft, score) for draft, score in zip(drafts, scores, strict=True)]
-        return checked, work._replace(timings=add_timings(work.timings, job_result.timings))
+        return checked, work._replace(timings=work.timings + job_result.timings)
 
     def _make_quick_plan(self, plan: Plan) -> Plan:
         """The plan with the metrics that drafts are compared by."""
@@ -249,7 +245,7 @@ class Work(NamedTuple):
 
 def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
     """The score by the metrics of ``plan`` alone."""
-    return fold_results(request, [score.metrics[name] for name in plan.names], score.timings, plan)
+    return fold_outcomes(request, [score.metrics[name] for name in plan.names], score.timings, plan)
 
 
 def draft_response(request: Request, score: Score, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:

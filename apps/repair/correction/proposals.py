@@ -13,25 +13,15 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from groundwire.engine import Score, UnsupportedSpan
-from groundwire.engine.extend import (
-    MONTHS,
-    UNITS,
-    WORD,
+from groundwire.engine.extend import MONTHS, UNITS, WORD, Date, HasRange, Measure, Name, compare, stem, within, words
+from groundwire.engine.schema.explanations import (
     Comparison,
-    Date,
-    HasRange,
-    Measure,
-    Name,
     PassageRange,
     Q2Explanation,
-    Sentence,
     StatedValue,
     ValuesExplanation,
-    compare,
-    stem,
-    within,
-    words,
 )
+from groundwire.metrics import Sentence
 
 from ..records import EditSource
 from .alignment import align_words

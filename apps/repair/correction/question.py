@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from groundwire.engine.extend import NEGATIONS, WORD, Clock, Date, Measure, Sentence, compare, stem, words
+from groundwire.engine.extend import NEGATIONS, WORD, Clock, Date, Measure, compare, stem, words
+from groundwire.metrics import Sentence
 
 from .sources import SourceSentence, TypedValue, find_parts
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from groundwire.engine.extend import (
     VALUE_TYPES,
     Name,
-    PassageRange,
     PassageSentence,
     TypedRange,
     Value,
@@ -22,6 +21,7 @@ from groundwire.engine.extend import (
     split_by_case,
     tokenize,
 )
+from groundwire.engine.schema.explanations import PassageRange
 
 MAX_SENTENCES = 1_000
 """Sentences of long knowledge that are compared with one of the response; later sentences are not looked at."""

@@ -7,19 +7,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from groundwire.engine.extend import (
-    ARTICLES,
-    FUNCTION_WORDS,
-    NormalizedWord,
-    has_joiner,
-    is_possessive,
-    join_parts,
-    normalize_name,
-    normalize_words,
-)
+from groundwire.engine.extend import FUNCTION_WORDS
 
+from .normalization import NormalizedWord, has_joiner, is_possessive, join_parts, normalize_name, normalize_words
 from .records import Linked
 
+ARTICLES = frozenset(("the", "a", "an"))
 MAX_WORDS = 64
 """Words of a name, at most; longer names are in the graph but are not linked."""
 _SENTENCE_ENDS = frozenset(".!?…。！？")

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from groundwire.engine.extend import Steps
+from groundwire.metrics import Steps
 from groundwire.runtime.calls import FindSpans, TextSpan
 from groundwire.runtime.triples import Triple, sentence
 

@@ -13,13 +13,13 @@ from groundwire.engine.extend import (
     Core,
     Failure,
     Procedure,
-    Timings,
     estimate_tokens,
     make_history,
     make_response,
     make_triples,
     signature,
 )
+from groundwire.engine.schema.results import Timings
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundwire.engine.extend import FlaggedMention, sentences
+from groundwire.engine.schema.explanations import FlaggedMention
+from groundwire.metrics import sentences
 from groundwire.runtime.calls import Candidate, Retrieved
 
 from .context import Context, find_subjects, sort_by_relevance

@@ -11,22 +11,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundwire.engine import Options
-from groundwire.engine.extend import (
-    FlaggedMention,
-    FlaggedToken,
-    Replacement,
-    Steps,
-    critic_call,
-    find_all_mentions,
-    find_mentions,
-    flag_tokens,
-    replace_names,
-)
+from groundwire.engine.extend import critic_call, find_all_mentions, find_mentions, flag_tokens
+from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
+from groundwire.metrics import Steps
 from groundwire.runtime.calls import Retrieve, Retrieved
 from groundwire.runtime.protocol import RoleInfo
 from groundwire.runtime.triples import Triple
 
 from ..records import Alternative, Change
+from ..wording import Replacement, replace_names
 from .context import Context, find_path
 from .entity_types import find_entities, find_other_types
 from .options import RefineOptions

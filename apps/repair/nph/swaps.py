@@ -11,21 +11,13 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from groundwire.engine.extend import (
-    FlaggedMention,
-    FlaggedToken,
-    Replacement,
-    Steps,
-    critic_call,
-    find_overlaps,
-    flag_tokens,
-    max_probabilities,
-    replace_names,
-    sentences,
-)
+from groundwire.engine.extend import critic_call, find_overlaps, flag_tokens, max_probabilities
+from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
+from groundwire.metrics import Steps, sentences
 from groundwire.runtime.protocol import RoleInfo
 
 from ..kg import Linked
+from ..wording import Replacement, replace_names
 from .context import Context
 
 MIN_PROBABILITY = 0.2

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundwire.engine.schema.results import MetricResult
+from groundwire.engine.extend import fold_outcomes
+from groundwire.engine.schema.results import STOPPED, Score
 from groundwire.guard import checks, core
 from groundwire.guard.checks import Check
 from groundwire.guard.core import StreamCore
@@ -43,8 +44,8 @@ def test_no_schedule_lets_text_leave_unchecked_or_leaves_a_stream_waiting() -> N
 def ignore_failures(patch: pytest.MonkeyPatch) -> None:
     """A sentence is consistent although a metric failed."""
 
-    def check_alone(request: Any, results: Any, plan: Any) -> Check:
-        check = checks.check_alone(request, results, plan)
+    def check_alone(score: Score) -> Check:
+        check = checks.check_alone(score)
         if check.has_verdict:
             return check
         return Check("consistent", msgspec.structs.replace(check.verdict, label="consistent"))
@@ -55,19 +56,21 @@ def ignore_failures(patch: pytest.MonkeyPatch) -> None:
 def forget_failures(patch: pytest.MonkeyPatch) -> None:
     """The metrics that were stopped are left out."""
 
-    def results_of(metrics: Any, outcomes: Any) -> tuple[MetricResult, ...]:
-        return tuple(outcome for outcome in outcomes if isinstance(outcome, MetricResult))
+    def fold(request: Any, outcomes: Any, timings: Any, plan: Any, **options: Any) -> Score:
+        score = fold_outcomes(request, outcomes, timings, plan, **options)
+        scored = {name: result for name, result in score.metrics.items() if result.status not in STOPPED}
+        return msgspec.structs.replace(score, metrics=scored)
 
-    patch.setattr(core, "results_of", results_of)
+    patch.setattr(core, "fold_outcomes", fold)
 
 
 def release_twice(patch: pytest.MonkeyPatch) -> None:
     """What has left is held again."""
 
     def leave(self: StreamCore, text: str, end: int, *arguments: Any, **settings: Any) -> None:
-        left = self.left
+        released_end = self.released_end
         original(self, text, end, *arguments, **settings)
-        self.left = (left + end) // 2
+        self.released_end = (released_end + end) // 2
 
     original = StreamCore._leave
     patch.setattr(StreamCore, "_leave", leave)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, Request, Score
-from groundwire.engine.schema.validation import digest_request, is_drawn
 from groundwire.monitor import monitor
+from groundwire.monitor.sampling import is_drawn
 from tests.support.evaluation import CALIBRATION
 from tests.support.fakes import world
 
@@ -41,7 +41,7 @@ def test_every_response_is_scored_at_rate_1_and_counted() -> None:
 
 def test_the_digest_of_the_texts_draws() -> None:
     texts = [f"Elvis was born in {year}." for year in range(1900, 1940)]
-    expected = [is_drawn(digest_request(Request(text, (KNOWLEDGE,))), 0.3) for text in texts]
+    expected = [is_drawn(Request(text, (KNOWLEDGE,)).digest(), 0.3) for text in texts]
     assert 4 < sum(expected) < 24
     with load() as engine, monitor(engine, rate=0.3, metrics=["overlap"]) as watch:
         assert [watch.add(text, KNOWLEDGE) for text in texts] == expected

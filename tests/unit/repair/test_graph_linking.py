@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from groundwire.engine import InvalidRequest
-from groundwire.engine.text.normalization import normalize_words
 from groundwire.repair import KnowledgeGraph
+from groundwire.repair.kg.normalization import normalize_words
 
 
 def graph_of(*names: str, aliases: Mapping[str, Sequence[str]] | None = None) -> KnowledgeGraph:

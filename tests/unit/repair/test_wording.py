@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.text.wording import Replacement, choose_article, replace_names
+from groundwire.repair.wording import Replacement, choose_article, replace_names
 from tests.support.work import CountedText, count_steps
 
 
