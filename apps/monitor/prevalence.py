@@ -74,8 +74,9 @@ def count_errors(calibration: Calibration, fusion: Fusion, threshold: float) -> 
     if not fusion.held_out.consistent.count or not fusion.held_out.inconsistent.count:
         return None
     classes = (fusion.held_out.consistent, fusion.held_out.inconsistent)
+    # Responses that are called unverifiable are called inconsistent by no threshold.
     (consistent, false_positives), (inconsistent, true_positives) = (
-        (record.count, record.count * _share_below(record, threshold)) for record in classes
+        (record.count + record.unverifiable, record.count * _share_below(record, threshold)) for record in classes
     )
     return ErrorRates(consistent, false_positives, inconsistent, true_positives)
 
@@ -148,14 +149,14 @@ def summarize_verdicts(
     """Return the share of inconsistent verdicts, and the share that is corrected for their errors.
 
     Args:
-        counts: Verdicts by label, fusion and threshold; only ``consistent`` and ``inconsistent`` are in the shares.
+        counts: Verdicts by label, fusion and threshold; ``unknown`` is not in the shares.
         calibration: The calibration that drew them; None corrects nothing.
 
     Returns:
-        Both shares. The first is None without such a verdict; the second also where verdicts are by several fusions or
-        thresholds, or the calibration does not know the errors.
+        Both shares of the responses with a verdict. The first is None without one; the second also where verdicts are
+        by several fusions or thresholds, or the calibration does not know the errors.
     """
-    decided = {key: count for key, count in counts.items() if key[0] in ("consistent", "inconsistent") and count > 0}
+    decided = {key: count for key, count in counts.items() if key[0] != "unknown" and count > 0}
     total = sum(decided.values())
     if not total:
         return None, None

@@ -339,8 +339,7 @@ def make_unscored(
     timings: Timings | None = None,
 ) -> Score:
     """Return a score without a value and a verdict, for a reason that ``message`` gives."""
-    profile = plan.options.profile if plan.options.max_false_positive_rate is None else None
-    verdict = Verdict("unknown", profile=profile, message=message)
+    verdict = Verdict("unknown", profile=plan.criteria.basis.profile, message=message)
     by_name = {result.name: result for result in results}
     return Score(status, None, verdict, by_name, (), None, timings or Timings(0.0, {}), plan.signature, message)
 

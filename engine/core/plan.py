@@ -77,7 +77,8 @@ def make_plan(
     if calibration is not None and calibration_digest is None:
         calibration_digest = calibration.digest()
     signed = signature(identity, names, options, calibration_digest)
-    criteria = bind_criteria(selected, calibration, options.profile, options.max_false_positive_rate)
+    point = options.profile, options.max_false_positive_rate, options.threshold
+    criteria = bind_criteria(selected, calibration, *point)
     return Plan(selected, options, calibration, signed, _complete(options, criteria), criteria)
 
 
@@ -93,12 +94,21 @@ def _complete(options: Options, criteria: Criteria) -> Options:
 
 def check_options(options: Options | None, roles: frozenset[str], calibration: Calibration | None) -> Options:
     """The options, by default the defaults; InvalidRequest for a value out of range, for a profile or a claim filter
-    that the bundle lacks, and for a false positive rate that its calibration cannot promise."""
+    that the bundle lacks, for two choices of a threshold, and for a false positive rate that its calibration cannot
+    promise."""
     options = Options() if options is None else check_record(options, Options)
     for decoding in (options.q2.decoding, options.feqa.decoding):
         if decoding is not None:
             check_decoding(decoding)
     check_texts(options)
+    if options.threshold is not None:
+        others = {"max_false_positive_rate": options.max_false_positive_rate, "profile": options.profile}
+        for name, value in others.items():
+            if value != getattr(Options(), name):
+                raise InvalidRequest(
+                    f"Options.threshold is {options.threshold:g} and Options.{name} is {value!r}, and both choose the "
+                    "threshold of the verdict; give one of them."
+                )
     if calibration is not None:
         for fusion in calibration.fusions:
             find_operating_point(fusion, options.profile, options.max_false_positive_rate)

@@ -165,12 +165,16 @@ class Options(Record, OptionRecord, frozen=True):
     """``verifiable``: Q², FeQA, inference and detectors check only the sentences that the bundle's verifiability
     classifier takes for factual claims, and end with ``nothing_to_verify`` without any. ``none``: all sentences."""
     profile: ProfileName = "balanced"
-    """The verdict's operating point. Positive is a response called inconsistent: ``strict`` has a low false negative
-    rate, ``lenient`` a low false positive rate, ``balanced`` is between them. The bundle's calibration has each one's
-    bound on the false positive rate and its measured rates."""
+    """The verdict's operating point, by purpose. ``balanced``: right most often, where consistent and inconsistent
+    responses are equally frequent. ``strict``: at most 15 % of the inconsistent responses are called consistent.
+    ``lenient``: at most 5 % of the consistent responses are called inconsistent. The bundle's calibration states both
+    error rates of each, measured on sets that were left out."""
     max_false_positive_rate: Annotated[float, msgspec.Meta(ge=0.001, lt=1)] | None = None
     """A bound of your own, from 0.001, in place of the profile's: the share of consistent responses that are called
     inconsistent is at most this, for responses like the responses of the calibration. None: the profile's."""
+    threshold: Probability | None = None
+    """A threshold of your own, in place of the profile's: a response is called consistent from this probability, 0–1,
+    on. Not beside another profile than ``balanced``, nor beside ``max_false_positive_rate``. None: the profile's."""
     deadline_ms: Milliseconds | None = None
     """Milliseconds after which the request ends with status ``deadline``; None waits without limit. A request that
     cannot be finished in time because others are before it ends so at once."""

@@ -111,9 +111,13 @@ class Verdict(Record, frozen=True):
     probability: float | None = None
     """Of being consistent, 0–1; None when a number that it needs is missing (``unknown``, perhaps ``unverifiable``)."""
     profile: ProfileName | None = "balanced"
-    """None where ``Options.max_false_positive_rate`` took its place."""
+    """None where ``Options.max_false_positive_rate`` or ``Options.threshold`` took its place."""
     threshold: float | None = None
     """Probability from which a response is called consistent."""
+    sure: bool = False
+    """Whether the probability is outside the band around the threshold where labels are often wrong: outside it at
+    least 90 % of the labels of the calibration's held-out responses are right (``Fusion.band``). ``unverifiable`` is
+    sure, ``unknown`` never is."""
     contributions: dict[str, float] | None = None
     """What each number added to the logit; they and the intercept add up to it."""
     message: str = ""

@@ -133,11 +133,11 @@ def adjust(verdict: Verdict, context: VerdictContext, adjustments: Sequence[Adju
         adjustments: One of the lists of this module.
 
     Returns:
-        The adjusted verdict.
+        The adjusted verdict, which says whether its label is sure.
     """
     for adjustment in adjustments:
         verdict = adjustment(verdict, context)
-    return verdict
+    return replace(verdict, sure=context.rule.is_sure(verdict))
 
 
 def state_nothing(verdict: Verdict, context: VerdictContext) -> Verdict:

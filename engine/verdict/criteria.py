@@ -51,6 +51,12 @@ class Rule:
         """Return what a probability of being consistent, 0–1, means."""
         return "consistent" if is_consistent(probability, self.point.threshold, fitted=True) else "inconsistent"
 
+    def is_sure(self, verdict: Verdict) -> bool:
+        """Return whether the label of a verdict is outside the band around thresholds where labels are often wrong."""
+        if verdict.probability is None or verdict.label not in ("consistent", "inconsistent"):
+            return verdict.label == "unverifiable"
+        return self.fusion.band.is_sure(verdict.probability, consistent=verdict.label == "consistent")
+
     def is_chat(self, numbers: Mapping[str, float]) -> bool:
         """Return whether a text states nothing, as far as a classifier can say; False where none was asked."""
         rate = next((number for name, number in numbers.items() if name in self.verifiability), None)
@@ -81,6 +87,7 @@ def bind_criteria(
     calibration: Calibration | None,
     profile: ProfileName,
     max_false_positive_rate: float | None = None,
+    threshold: float | None = None,
 ) -> Criteria:
     """Choose the fusion that draws the verdicts, and bind its features to metrics.
 
@@ -89,6 +96,7 @@ def bind_criteria(
         calibration: How their values are read; None where none was fitted.
         profile: Name of the operating point.
         max_false_positive_rate: A bound, 0–1, that takes the profile's place; None takes the profile.
+        threshold: A probability, 0–1, that takes the place of both; None takes one of them.
 
     Returns:
         What every decision about results of these metrics reads.
@@ -99,11 +107,12 @@ def bind_criteria(
     metrics = tuple(metrics)
     if calibration is None:
         message = "The bundle has no calibration; load one with it."
-        basis = Verdict("unknown", profile=profile if max_false_positive_rate is None else None, message=message)
+        is_profile = max_false_positive_rate is None and threshold is None
+        basis = Verdict("unknown", profile=profile if is_profile else None, message=message)
         return Criteria(metrics, (None,) * len(metrics), basis, None)
     names = [metric.name for metric in metrics]
     fusion = choose_fusion(calibration, names)
-    point = find_operating_point(fusion, profile, max_false_positive_rate)
+    point = find_operating_point(fusion, profile, max_false_positive_rate, threshold)
     rule = Rule(
         fusion,
         point,

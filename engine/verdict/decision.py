@@ -120,6 +120,7 @@ def decide_again(
     calibration: Calibration | None,
     profile: ProfileName,
     max_false_positive_rate: float | None = None,
+    threshold: float | None = None,
 ) -> Decision:
     """Decide by stored results of metrics.
 
@@ -129,12 +130,14 @@ def decide_again(
         calibration: How their values are read; None gives no verdict.
         profile: Name of the operating point.
         max_false_positive_rate: A bound, 0–1, that takes the profile's place; None takes the profile.
+        threshold: A probability, 0–1, that takes the place of both; None takes one of them.
 
     Raises:
         InvalidRequest: The calibration lacks the profile, or cannot promise the rate.
     """
     bound = bind_results(results)
-    criteria = bind_criteria([metric for metric, _ in bound], calibration, profile, max_false_positive_rate)
+    metrics = [metric for metric, _ in bound]
+    criteria = bind_criteria(metrics, calibration, profile, max_false_positive_rate, threshold)
     # The knowledge says only that there is some.
     return decide_response(ReadRequest(response, ("",)), bound, criteria)
 

@@ -25,19 +25,21 @@ class OperatingPoint(NamedTuple):
     """A threshold, and what it promises."""
 
     profile: ProfileName | None
-    """None where ``max_false_positive_rate`` was asked for."""
+    """None where a false positive rate or a threshold was asked for."""
     threshold: float
     max_false_positive_rate: float | None
-    """None for a profile of an earlier version's calibration, which promises nothing."""
+    """None for a profile that promises none, and for a threshold that was asked for."""
 
 
 def find_operating_point(
-    fusion: Fusion, profile: ProfileName, max_false_positive_rate: float | None = None
+    fusion: Fusion, profile: ProfileName, max_false_positive_rate: float | None = None, threshold: float | None = None
 ) -> OperatingPoint:
-    """The profile's threshold, or the one for ``max_false_positive_rate``.
+    """The profile's threshold, the one for ``max_false_positive_rate``, or ``threshold`` itself.
 
     InvalidRequest if the fusion lacks the profile, or has not enough held-out responses for the bound.
     """
+    if threshold is not None:
+        return OperatingPoint(None, threshold, None)
     if max_false_positive_rate is None:
         point = fusion.profile(profile)
         return OperatingPoint(profile, point.threshold, point.max_false_positive_rate)
@@ -47,8 +49,7 @@ def find_operating_point(
             "version and has no record of held-out responses to draw a threshold from. Fit it again with "
             "`groundwire calibrate`, or leave the option out and choose a profile."
         )
-    threshold = find_threshold(fusion.held_out, max_false_positive_rate)
-    return OperatingPoint(None, threshold, max_false_positive_rate)
+    return OperatingPoint(None, find_threshold(fusion.held_out, max_false_positive_rate), max_false_positive_rate)
 
 
 def find_threshold(held_out: HeldOut, level: float) -> float:

@@ -81,6 +81,7 @@ class Material:
         return described._replace(
             features={**described.features, **features(bind_results(changed))},
             sentences=tuple({**part, **other} for part, other in zip(described.sentences, parts, strict=True)),
+            results={**described.results, **changed},
         )
 
     @cached_property

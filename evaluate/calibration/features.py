@@ -26,6 +26,8 @@ def collect_features(
             list_sentences(example.response, score.metrics),
             describe_texts(example.response, example.knowledge),
             example.digest,
+            example.response,
+            score.metrics,
         )
         for name, examples in sets.items()
         for example, score in zip(examples, scores[name], strict=True)

@@ -16,7 +16,7 @@ out a part of the knowledge (F1, recall, BLEU) says nothing against it. Probabil
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeAlias
@@ -28,6 +28,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
+from groundwire.engine import MetricResult
 from groundwire.engine.extend import (
     REFUTING,
     SentenceWeights,
@@ -70,6 +71,9 @@ class LabelledFeatures(NamedTuple):
     """How the response looks (``groundwire.monitor.shift.describe_texts``)."""
     digest: str = ""
     """``Example.digest``; empty for an example whose text is not known."""
+    response: str = ""
+    results: Mapping[str, MetricResult] = {}
+    """The results of metrics that the features are of: the verdict is drawn from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,16 +295,13 @@ def fit_model(
     return FusionModel(tuple(names), mean, deviation, upwards * optimum.x[1:], float(optimum.x[0]), whole)
 
 
-def predict_held_out(
+def fit_without_folds(
     examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float, options: FusionOptions
-) -> Floats:
-    """The probability [N] of each example's verdict by a model fitted without its fold."""
-    logits = np.zeros(len(examples))
+) -> Iterator[tuple[FusionModel, NDArray[Any]]]:
+    """For each fold, the model that is fitted without it, and the indices of its examples."""
     for train, test in _split_folds(examples, options.seed):
         fitted = [examples[i] for i in train]
-        model = rescale_model(fit_model(fitted, names, penalty, options.whole), fitted, options.verifiable)
-        logits[test] = model.predict_responses([examples[i] for i in test], options.verifiable)
-    return np.asarray(expit(logits))
+        yield rescale_model(fit_model(fitted, names, penalty, options.whole), fitted, options.verifiable), test
 
 
 def leave_one_out(

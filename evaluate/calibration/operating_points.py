@@ -1,50 +1,38 @@
-"""Fits a calibration: the fusions' weights, the operating points of their profiles, and a scale for each metric.
+"""Fits a calibration: the fusions' weights, their operating points, and a scale for each metric.
 
-Operating points are drawn from probabilities of folds that the fit has not seen, and so are the rates they state.
+Operating points are drawn from verdicts on folds that the fit has not seen (``profiles.py``).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from groundwire.engine.extend import REFUTING, find_threshold, is_probability, name_metric, normalized, smallest_level
+from groundwire.engine.extend import HALF, REFUTING, decide_again, is_probability, name_metric, normalized
 from groundwire.metrics import find
 from groundwire.monitor.shift import describe_distributions
-from groundwire.runtime.bundles.calibration import (
-    Calibration,
-    Feature,
-    Fusion,
-    HeldOut,
-    OrderStatistics,
-    Profile,
-    ProfileName,
-    Scale,
-)
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Scale
 from groundwire.runtime.errors import InvalidRequest
 
-from ..statistics.estimates import Bools, Floats, best_f1_threshold
+from ..statistics.estimates import best_f1_threshold
 from .fusion import (
     FusionModel,
     FusionOptions,
     LabelledFeatures,
     choose_features,
+    fit_without_folds,
     labels_of,
-    predict_held_out,
     select_model,
     tabulate_features,
 )
+from .profiles import HeldOutVerdicts, make_points
 
-MAX_FALSE_POSITIVE_RATES: dict[ProfileName, float] = {"balanced": 0.15, "strict": 0.3, "lenient": 0.05}
-"""What the profiles promise (docs/adr, nr 24)."""
-MAX_ORDER_STATISTICS = 1000
-"""Probabilities of each class that a calibration keeps."""
-PRECISION = 1e6
-"""Kept probabilities are multiples of its inverse."""
+SMALLEST_WEIGHT = 1e-4
+"""A feature with less counts nothing."""
 
 
 def fit_calibration(
@@ -92,7 +80,11 @@ def select_features(example: LabelledFeatures, metrics: Sequence[str]) -> Labell
     def keep(features: Mapping[str, float]) -> dict[str, float]:
         return {name: value for name, value in features.items() if name_metric(name) in metrics}
 
-    return example._replace(features=keep(example.features), sentences=tuple(map(keep, example.sentences)))
+    return example._replace(
+        features=keep(example.features),
+        sentences=tuple(map(keep, example.sentences)),
+        results={name: result for name, result in example.results.items() if name in metrics},
+    )
 
 
 def fit_fusion(
@@ -100,14 +92,29 @@ def fit_fusion(
 ) -> Fusion | None:
     """A fusion of the examples' features, and its operating points; None if no feature separates the classes."""
     model, penalty = select_model(examples, options)
-    held_out = predict_held_out(examples, model.names, penalty, options)
     # Where weights are as good as equal, features that more examples have come first: they can be asked for.
     present = ~np.isnan(tabulate_features([e.features for e in examples], model.names))
     order = np.lexsort((-present.mean(0), -np.abs(model.weight).round(3)))
-    used = [int(i) for i in order if abs(model.weight[i]) > 1e-4]
+    used = [int(i) for i in order if abs(model.weight[i]) > SMALLEST_WEIGHT]
     if not used:
         return None
     needed = {*options.needed} & {*model.names} or {*_choose_needed(model, used)}
+    fusion = _build_fusion(name, model, used, needed, metrics)
+    held_out = decide_held_out(fusion, model.names, examples, penalty, options)
+    quantities = [
+        {**example.quantities, "probability": float(probability)}
+        for example, probability in zip(examples, held_out.probabilities, strict=True)
+        if example.label and not np.isnan(probability)
+    ]
+    return msgspec.structs.replace(
+        fusion, **make_points(held_out)._asdict(), distributions=describe_distributions(quantities)
+    )
+
+
+def _build_fusion(
+    name: str, model: FusionModel, used: Sequence[int], needed: Collection[str], metrics: Sequence[str]
+) -> Fusion:
+    """The fusion of a model's features ``used``; it has no operating points yet."""
     features = tuple(
         Feature(
             name=model.names[i],
@@ -121,31 +128,46 @@ def fit_fusion(
     )
     read = tuple(name for name in metrics if any(name_metric(feature.name) == name for feature in features))
     checks = [name for name in metrics if name not in read and (_checks_verifiability(name) or _refutes(name))]
-    # A response without a needed feature gets no probability, so it says nothing about responses that have one.
-    decided: Bools = np.asarray(present[:, [i for i in used if model.names[i] in needed]].all(1), dtype=bool)
-    consistent = np.asarray(labels_of(examples) == 1)
-    record = HeldOut(
-        consistent=keep_order_statistics(held_out[decided & consistent]),
-        inconsistent=keep_order_statistics(held_out[decided & ~consistent]),
-    )
-    quantities = [
-        {**example.quantities, "probability": float(probability)}
-        for example, probability, counts in zip(examples, held_out, decided & consistent, strict=True)
-        if counts
-    ]
     return Fusion(
         name=name,
         metrics=(*read, *checks),
         intercept=round(model.intercept, 6),
         features=features,
-        profiles={
-            profile: make_profile(record, held_out[decided], consistent[decided], level)
-            for profile, level in MAX_FALSE_POSITIVE_RATES.items()
-        },
+        profiles={},
         whole=model.whole,
-        held_out=record,
-        distributions=describe_distributions(quantities),
     )
+
+
+def decide_held_out(
+    fusion: Fusion,
+    names: Sequence[str],
+    examples: Sequence[LabelledFeatures],
+    penalty: float,
+    options: FusionOptions,
+) -> HeldOutVerdicts:
+    """The verdicts that the engine draws with weights that are fitted without the example's fold.
+
+    ``names`` are the features that the weights are fitted of; the fusion reads those of them that count.
+    """
+    needed = {feature.name for feature in fusion.features if feature.needed}
+    probabilities = np.full(len(examples), np.nan)
+    unverifiable = np.zeros(len(examples), dtype=bool)
+    folds = np.zeros(len(examples), dtype=np.int64)
+    for fold, (model, test) in enumerate(fit_without_folds(examples, names, penalty, options)):
+        used = [index for index, weight in enumerate(model.weight) if abs(weight) > SMALLEST_WEIGHT]
+        without = _build_fusion(fusion.name, model, used, needed, fusion.metrics)
+        drawn = Calibration(fitted_on=(), rows=0, fusions=(without,), scales={}, verifiable=options.verifiable)
+        folds[test] = fold
+        for index in test:
+            example = examples[index]
+            # The threshold changes neither what is kept here of a verdict.
+            verdict = decide_again(example.response, example.results, drawn, "balanced", threshold=HALF)[0]
+            unverifiable[index] = verdict.label == "unverifiable"
+            if verdict.probability is not None and needed <= example.features.keys():
+                probabilities[index] = verdict.probability
+    sets = np.array([example.set for example in examples])
+    parts = sets if len(set(sets)) > 1 else folds
+    return HeldOutVerdicts(labels_of(examples) == 1, probabilities, unverifiable, parts, len(set(sets)))
 
 
 def _checks_verifiability(name: str) -> bool:
@@ -155,29 +177,6 @@ def _checks_verifiability(name: str) -> bool:
 
 def _refutes(name: str) -> bool:
     return any(name_metric(feature) == name for feature in REFUTING)
-
-
-def keep_order_statistics(probabilities: Floats) -> OrderStatistics:
-    """At most ``MAX_ORDER_STATISTICS`` of the probabilities [N], evenly spread over their ranks and rounded down."""
-    count = len(probabilities)
-    stored = min(count, MAX_ORDER_STATISTICS)
-    ranks = np.arange(1, stored + 1) * count // max(stored, 1)
-    values = np.sort(probabilities)[ranks - 1]
-    return OrderStatistics(count=count, values=tuple(math.floor(value * PRECISION) / PRECISION for value in values))
-
-
-def make_profile(record: HeldOut, probabilities: Floats, consistent: Bools, level: float) -> Profile:
-    """The threshold that promises ``level``, with its rates on these held-out examples; 0, which calls nothing
-    inconsistent, if they are too few for the promise."""
-    possible = level >= smallest_level(record.consistent)
-    threshold = find_threshold(record, level) if possible else 0.0
-    positive = probabilities < threshold
-    return Profile(
-        threshold=threshold,
-        max_false_positive_rate=level,
-        false_positive_rate=round(float(positive[consistent].mean()), 4) if consistent.any() else 0.0,
-        false_negative_rate=round(float((~positive)[~consistent].mean()), 4) if not consistent.all() else 1.0,
-    )
 
 
 def _choose_needed(model: FusionModel, order: Sequence[int]) -> tuple[str, ...]:

@@ -70,9 +70,9 @@ def calibrate(
     """Fit verdicts to your own labelled responses.
 
     Every metric gets a scale. All metrics together give one probability of "consistent", and the metrics of the group
-    fast give another. The profiles balanced, strict and lenient draw the line. Each promises a false positive rate,
-    which is the share of consistent responses that are called inconsistent, and states its power: the share of
-    inconsistent responses that are called so. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
+    fast give another. The profiles draw the line: balanced is right most often, strict misses at most 15 % of the
+    inconsistent responses, and lenient promises to call at most 5 % of the consistent ones inconsistent. Each states
+    what to expect on other sets. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
     hundred examples of each label are a good start, and 20 of each are needed.
 
         groundwire calibrate labelled.jsonl --out mine.json
@@ -138,8 +138,9 @@ def calibrate(
             console.print(_tabulate_weights(fusion))
             console.print(_tabulate_profiles(fusion))
         console.print(
-            "[dim]Positive: a response is called inconsistent. Promised: for responses like these examples. Power: the "
-            "share of inconsistent responses that are called so.[/]",
+            "[dim]Rates of what is delivered, each set left out in turn. Positive: a response is called inconsistent. "
+            "Power: the share of inconsistent responses that are called so. Sure: the share of labels outside the "
+            "band.[/]",
             soft_wrap=True,
         )
         if precision := explain_precision(fitted):
@@ -220,18 +221,23 @@ def _tabulate_weights(fusion: Fusion) -> Table:
 
 
 def _tabulate_profiles(fusion: Fusion) -> Table:
-    table = Table(
-        title=f"profiles of {fusion.name}, with their rates on examples that the fit had not seen", title_justify="left"
-    )
-    for column in ("profile", "consistent from", "false positive rate, promised", "measured", "power"):
-        table.add_column(column, justify="left" if column == "profile" else "right")
+    sets = next(iter(fusion.profiles.values())).sets
+    left_out = f"means over {sets} sets, each left out" if sets > 1 else "on folds that were left out"
+    band = f"not sure from {fusion.band.low:.2f} to {fusion.band.high:.2f}"
+    table = Table(title=f"profiles of {fusion.name}, {left_out}; {band}", title_justify="left")
+    columns = ("consistent from", "false positive rate", "power", "wrong, unverifiable", "sure", "sure and wrong")
+    table.add_column("profile")
+    for column in columns:
+        table.add_column(column, justify="right")
     for name, profile in fusion.profiles.items():
         bound = profile.max_false_positive_rate
         table.add_row(
             name,
             f"{profile.threshold:.3f}",
-            "" if bound is None else f"≤ {bound:.0%}",
-            f"{profile.false_positive_rate:.1%}",
+            f"{profile.false_positive_rate:.1%}" + ("" if bound is None else f" (≤ {bound:.0%})"),
             f"{1 - profile.false_negative_rate:.1%}",
+            f"{profile.unverifiable_rate:.1%}",
+            f"{profile.coverage:.0%}",
+            f"{profile.risk:.1%}",
         )
     return table

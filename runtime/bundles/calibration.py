@@ -84,17 +84,30 @@ def bounded_logit(probability: float) -> float:
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An operating point and what it costs, as measured when it was fitted. Positive: called inconsistent."""
+    """An operating point and what to expect of it. Positive: called inconsistent.
+
+    The rates are means over labelled sets. Each set was left out when the threshold that is measured on it was chosen,
+    and each response when the weights were fitted.
+    """
 
     threshold: Share
     """Probability, 0–1, from which a response is called consistent."""
     max_false_positive_rate: Share | None = None
     """The promise: the false positive rate on responses like the calibration's is at most this
-    (``engine.verdict.fusion``). None in calibrations of earlier versions, whose thresholds promise nothing."""
+    (``engine.verdict.operating_point``). None: a profile that promises none."""
     false_positive_rate: Share
-    """Share, 0–1, of the held-out consistent responses that are called inconsistent."""
+    """Share, 0–1, of the consistent responses that are called inconsistent."""
     false_negative_rate: Share
-    """Share, 0–1, of the held-out inconsistent responses that are called consistent; 1 minus the power."""
+    """Share, 0–1, of the inconsistent responses that are not called so; 1 minus the power."""
+    unverifiable_rate: Share
+    """The part of the false negative rate whose responses are called unverifiable; the others are called consistent."""
+    coverage: Share
+    """Share, 0–1, of the labels consistent and inconsistent that are sure (``Fusion.band``); both classes count the
+    same."""
+    risk: Share
+    """Share, 0–1, of these sure labels that are wrong; 0 without any."""
+    sets: Annotated[int, msgspec.Meta(ge=0)]
+    """Sets that were left out; 1 for one set, whose folds were left out; 0 where nothing was measured."""
 
 
 class OrderStatistics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -105,9 +118,11 @@ class OrderStatistics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     """
 
     count: Annotated[int, msgspec.Meta(ge=0)]
-    """Responses."""
+    """Responses, without those that are called unverifiable."""
     values: tuple[Share, ...]
     """Ascending, at most as many as ``count``."""
+    unverifiable: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Further responses, which are called unverifiable whatever the threshold."""
 
     def __post_init__(self) -> None:
         if (
@@ -138,6 +153,22 @@ class Distribution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             raise ValueError("the edges are strictly ascending, and there is one count more than edges")
 
 
+class Band(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Probabilities at which labels are not sure: from ``low``, and below ``high``."""
+
+    low: Share = 0.0
+    high: Share = 1.0
+
+    def is_sure(self, probability: float, *, consistent: bool) -> bool:
+        """Return whether a label is sure.
+
+        Args:
+            probability: The probability, 0–1, of being consistent.
+            consistent: Whether the label is consistent; else it is inconsistent.
+        """
+        return probability >= self.high if consistent else probability < self.low
+
+
 class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One probability of "consistent" from a set of metrics, and the thresholds for it."""
 
@@ -149,6 +180,9 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     features: Annotated[tuple[Feature, ...], msgspec.Meta(min_length=1)]
     """At least one: without evidence the verdict is unknown."""
     profiles: Annotated[dict[ProfileName, Profile], msgspec.Meta(min_length=1)]
+    band: Band = Band()
+    """Where labels are not sure: outside it at least 90 % of the labels of held-out responses are right, of each label
+    for itself, with both classes in equal shares. Without a fit no label is sure."""
     whole: bool = False
     """Whether a response of several sentences is scored by all its numbers together, instead of by its worst sentence:
     for models that read sentences in their response."""

@@ -30,7 +30,15 @@ _CALIBRATION = Calibration(
             intercept=0.0,
             features=(Feature(name=_ROLE, mean=0.0, deviation=1.0, weight=1.0, needed=True, logit=True),),
             profiles={
-                name: Profile(threshold=0.5, false_positive_rate=0.0, false_negative_rate=0.0)
+                name: Profile(
+                    threshold=0.5,
+                    false_positive_rate=0.0,
+                    false_negative_rate=0.0,
+                    unverifiable_rate=0.0,
+                    coverage=0.0,
+                    risk=0.0,
+                    sets=0,
+                )
                 for name in ("balanced", "strict", "lenient")
             },
         ),

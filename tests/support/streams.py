@@ -55,7 +55,17 @@ CALIBRATION = Calibration(
             metrics=("nli", "verifiability"),
             intercept=0.0,
             features=(Feature(name="nli.expected", mean=0.5, deviation=0.25, weight=1.0, needed=True),),
-            profiles={"balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)},
+            profiles={
+                "balanced": Profile(
+                    threshold=0.5,
+                    false_positive_rate=0.1,
+                    false_negative_rate=0.1,
+                    unverifiable_rate=0.0,
+                    coverage=1.0,
+                    risk=0.0,
+                    sets=1,
+                )
+            },
         ),
     ),
     scales={},

@@ -45,7 +45,17 @@ FUSION = Fusion(
         Feature(name="overlap", mean=0.5, deviation=0.5, weight=1.0, needed=True),
         Feature(name="values.contradicted_share", mean=0.0, deviation=1.0, weight=-1.0),
     ),
-    profiles={"balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)},
+    profiles={
+        "balanced": Profile(
+            threshold=0.5,
+            false_positive_rate=0.1,
+            false_negative_rate=0.1,
+            unverifiable_rate=0.0,
+            coverage=1.0,
+            risk=0.0,
+            sets=1,
+        )
+    },
 )
 
 
@@ -292,4 +302,4 @@ def test_adjustments_apply_one_after_another() -> None:
     assert list(verdict.contributions or {}) == ["values.amounts", "values.replaced"]
     assert logit(verdict.probability or 0) == pytest.approx(sum((verdict.contributions or {}).values()))
     chat = replace(context, text="How nice.", numbers={"verifiability": 0.1, "values.replaced": 1.0})
-    assert adjust(scored(0.5), chat, ADJUSTMENTS) is SILENT
+    assert adjust(scored(0.5), chat, ADJUSTMENTS) == msgspec.structs.replace(SILENT, sure=True)

@@ -24,7 +24,14 @@ def make_fusion(name: str, features: dict[str, bool]) -> Fusion:
         ),
         profiles={
             "balanced": Profile(
-                threshold=0.5, max_false_positive_rate=0.25, false_positive_rate=0.24, false_negative_rate=0.2
+                threshold=0.5,
+                max_false_positive_rate=0.25,
+                false_positive_rate=0.24,
+                false_negative_rate=0.2,
+                unverifiable_rate=0.0,
+                coverage=1.0,
+                risk=0.0,
+                sets=1,
             )
         },
         held_out=HeldOut(

@@ -64,7 +64,15 @@ def make_fusion(name: str = "reader", feature: str = "reader", *others: str) -> 
         Feature(name=feature, mean=0.0, deviation=1.0, weight=1.0, needed=True, logit=True),
         *(Feature(name=other, mean=0.0, deviation=1.0, weight=1.0) for other in others),
     )
-    profile = Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)
+    profile = Profile(
+        threshold=0.5,
+        false_positive_rate=0.1,
+        false_negative_rate=0.1,
+        unverifiable_rate=0.0,
+        coverage=1.0,
+        risk=0.0,
+        sets=1,
+    )
     return Fusion(name=name, metrics=(feature,), intercept=0.0, features=features_read, profiles={"balanced": profile})
 
 

@@ -27,7 +27,17 @@ FUSION = Fusion(
     metrics=("overlap_precision", "values", "verifiability"),
     intercept=2.0,
     features=(Feature(name="overlap_precision", mean=0.5, deviation=0.5, weight=1.0, needed=True),),
-    profiles={"balanced": Profile(threshold=0.5, false_positive_rate=0.1, false_negative_rate=0.1)},
+    profiles={
+        "balanced": Profile(
+            threshold=0.5,
+            false_positive_rate=0.1,
+            false_negative_rate=0.1,
+            unverifiable_rate=0.0,
+            coverage=1.0,
+            risk=0.0,
+            sets=1,
+        )
+    },
 )
 CALIBRATION = Calibration(fitted_on=("dev",), rows=100, fusions=(FUSION,), scales={})
 REFUTED = 0.2 / (1 + math.exp(-2.0))

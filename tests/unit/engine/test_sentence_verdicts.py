@@ -34,7 +34,14 @@ CALIBRATION = Calibration(
             ),
             profiles={
                 "balanced": Profile(
-                    threshold=0.5, max_false_positive_rate=0.2, false_positive_rate=0.1, false_negative_rate=0.1
+                    threshold=0.5,
+                    max_false_positive_rate=0.2,
+                    false_positive_rate=0.1,
+                    false_negative_rate=0.1,
+                    unverifiable_rate=0.0,
+                    coverage=1.0,
+                    risk=0.0,
+                    sets=1,
                 )
             },
         ),

@@ -26,9 +26,33 @@ from tests.support.fakes import world
 from tests.support.verdicts import bind, decide, fold
 
 PROFILES = {
-    "strict": Profile(threshold=0.8, false_positive_rate=0.3, false_negative_rate=0.05),
-    "balanced": Profile(threshold=0.5, false_positive_rate=0.15, false_negative_rate=0.15),
-    "lenient": Profile(threshold=0.2, false_positive_rate=0.05, false_negative_rate=0.3),
+    "strict": Profile(
+        threshold=0.8,
+        false_positive_rate=0.3,
+        false_negative_rate=0.05,
+        unverifiable_rate=0.0,
+        coverage=1.0,
+        risk=0.0,
+        sets=1,
+    ),
+    "balanced": Profile(
+        threshold=0.5,
+        false_positive_rate=0.15,
+        false_negative_rate=0.15,
+        unverifiable_rate=0.0,
+        coverage=1.0,
+        risk=0.0,
+        sets=1,
+    ),
+    "lenient": Profile(
+        threshold=0.2,
+        false_positive_rate=0.05,
+        false_negative_rate=0.3,
+        unverifiable_rate=0.0,
+        coverage=1.0,
+        risk=0.0,
+        sets=1,
+    ),
 }
 FULL = Fusion(
     name="full",

@@ -12,12 +12,10 @@ from groundwire.engine.schema.results import MetricResult
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, fit_model
 from groundwire.evaluate.calibration.operating_points import (
-    MAX_FALSE_POSITIVE_RATES,
     fit_calibration,
-    keep_order_statistics,
-    make_profile,
 )
-from groundwire.runtime.bundles.calibration import HeldOut, OrderStatistics
+from groundwire.evaluate.calibration.profiles import keep_order_statistics
+from groundwire.runtime.bundles.calibration import OrderStatistics
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.verdicts import decide
 
@@ -31,8 +29,14 @@ def draw_examples(count: int = 400, seed: int = 0, name: str = "one", **noise: f
         features = {
             key: float((label if spread > 0 else -label) + abs(spread) * rng.normal()) for key, spread in noise.items()
         }
-        out.append(LabelledFeatures(name, f"g{index // 4}", label, features))
+        out.append(with_features(LabelledFeatures(name, f"g{index // 4}", label, {}, response="Well."), features))
     return out
+
+
+def with_features(example: LabelledFeatures, features: dict[str, float]) -> LabelledFeatures:
+    """The example with these numbers, and the results of metrics that have them as values."""
+    results = {name: MetricResult(name, "scored", value) for name, value in features.items() if "." not in name}
+    return example._replace(features=features, results=results)
 
 
 def test_without_bounds_and_penalty_at_work_it_is_logistic_regression() -> None:
@@ -49,7 +53,7 @@ def test_without_bounds_and_penalty_at_work_it_is_logistic_regression() -> None:
 def test_of_equal_weights_those_that_every_example_has_are_needed() -> None:
     """A metric that sometimes has no value must not leave every such response without a verdict."""
     examples = [
-        example._replace(features={k: v for k, v in example.features.items() if k != "q2" or index % 10})
+        with_features(example, {k: v for k, v in example.features.items() if k != "q2" or index % 10})
         for index, example in enumerate(draw_examples(q2=1.0, pmi=1.0, overlap_precision=1.0))
     ]
     calibration = fit_calibration(examples, ("q2", "pmi", "overlap_precision"), FusionOptions(penalties=(1000.0,)))
@@ -141,24 +145,11 @@ def test_the_stated_rates_are_those_of_unseen_examples() -> None:
         false_negative_rate = np.mean([v == "consistent" for v, e in zip(verdicts, fresh, strict=True) if e.label == 0])
         assert false_positive_rate == pytest.approx(point.false_positive_rate, abs=0.05)
         assert false_negative_rate == pytest.approx(point.false_negative_rate, abs=0.05)
-        assert point.max_false_positive_rate == MAX_FALSE_POSITIVE_RATES[name]
-        assert point.false_positive_rate <= point.max_false_positive_rate
     points = fitted.fusions[0].profiles
-    assert points["lenient"].threshold < points["balanced"].threshold < points["strict"].threshold
-
-
-def test_a_profile_by_hand() -> None:
-    """Consistent: 0.1, 0.2, … 0.9; the second smallest is the threshold for ⌊0.2 · 10⌋."""
-    right, wrong = np.arange(1, 10) / 10, np.array([0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, 0.9])
-    record = HeldOut(consistent=keep_order_statistics(right), inconsistent=keep_order_statistics(wrong))
-    probabilities = np.concatenate([right, wrong])
-    consistent = np.arange(len(probabilities)) < len(right)
-    profile = make_profile(record, probabilities, consistent, 0.2)
-    assert (profile.threshold, profile.max_false_positive_rate) == (0.2, 0.2)
-    assert profile.false_positive_rate == pytest.approx(1 / 9, abs=1e-4)  # 0.1
-    assert profile.false_negative_rate == 5 / 8  # all but 0.05, 0.1 and 0.15
-    nothing = make_profile(record, probabilities, consistent, 0.05)  # 9 examples promise a tenth at best
-    assert (nothing.threshold, nothing.false_positive_rate, nothing.false_negative_rate) == (0, 0, 1)
+    assert points["lenient"].threshold < points["balanced"].threshold
+    assert [points[name].max_false_positive_rate for name in ("balanced", "lenient", "strict")] == [None, 0.05, None]
+    assert points["strict"].false_negative_rate <= 0.16
+    assert {point.sets for point in points.values()} == {1}
 
 
 def test_order_statistics_are_thinned_by_rank_and_rounded_down() -> None:
@@ -177,7 +168,7 @@ def test_the_record_is_of_examples_that_get_a_verdict() -> None:
     """An example without a needed feature has no probability, so it says nothing about those that have one."""
     examples = draw_examples(200, 1, q2=0.6, pmi=1.0)
     lacking = [
-        example._replace(features={"pmi": example.features["pmi"]}) if index % 4 == 1 else example
+        with_features(example, {"pmi": example.features["pmi"]}) if index % 4 == 1 else example
         for index, example in enumerate(examples)
     ]
     fusion_of = fit_calibration(lacking, ("q2", "pmi"), FusionOptions(needed=("q2",))).fusions[0]
@@ -186,7 +177,7 @@ def test_the_record_is_of_examples_that_get_a_verdict() -> None:
 
 
 def keep_features(example: LabelledFeatures, names: tuple[str, ...]) -> LabelledFeatures:
-    return example._replace(features={name: example.features[name] for name in names if name in example.features})
+    return with_features(example, {name: example.features[name] for name in names if name in example.features})
 
 
 def test_fast_metrics_have_a_fusion_of_their_own() -> None:
@@ -220,11 +211,9 @@ def test_the_promise_holds_for_fits_on_many_draws() -> None:
             [sum(f.weight * (e.features[f.name] - f.mean) / f.deviation for f in fusion_of.features) for e in fresh]
         )
         probabilities = 1 / (1 + np.exp(-logits - fusion_of.intercept))
-        rates.append([(probabilities < point.threshold).mean() for point in fusion_of.profiles.values()])
-    spread = np.std(rates, axis=0) / np.sqrt(len(rates))
-    promised = np.array([point.max_false_positive_rate for point in fusion_of.profiles.values()])
-    assert (np.mean(rates, axis=0) <= promised + 3 * spread).all()
-    assert (np.mean(rates, axis=0) >= promised - 1 / 41 - 3 * spread).all()
+        rates.append((probabilities < fusion_of.profiles["lenient"].threshold).mean())
+    spread = np.std(rates) / np.sqrt(len(rates))
+    assert 0.05 - 1 / 41 - 3 * spread <= np.mean(rates) <= 0.05 + 3 * spread
 
 
 def test_a_scale_has_the_bounds_and_the_best_threshold_of_its_set() -> None:

@@ -71,7 +71,13 @@ def draw(count: int, seed: int) -> list[tuple[LabelledFeatures, str, dict[str, M
         contradicted = int(rng.integers(size)) if rng.random() < (0.02 if label else 0.2) else None
         response, results = make_results(supported, verifiable, contradicted)
         example = LabelledFeatures(
-            "one", str(index), label, features(bind(results.values())), list_sentences(response, results)
+            "one",
+            str(index),
+            label,
+            features(bind(results.values())),
+            list_sentences(response, results),
+            response=response,
+            results=results,
         )
         drawn.append((example, response, results))
     return drawn

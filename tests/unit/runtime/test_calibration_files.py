@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.runtime.bundles.calibration import (
+    Band,
     Calibration,
     Distribution,
     Feature,
@@ -61,9 +62,14 @@ FUSIONS = st.builds(
             max_false_positive_rate=st.none() | SHARE,
             false_positive_rate=SHARE,
             false_negative_rate=SHARE,
+            unverifiable_rate=SHARE,
+            coverage=SHARE,
+            risk=SHARE,
+            sets=COUNTS,
         ),
         min_size=1,
     ),
+    band=st.builds(Band, low=SHARE, high=SHARE),
     held_out=st.none() | st.builds(HeldOut, consistent=RECORDS, inconsistent=RECORDS),
     distributions=st.dictionaries(st.sampled_from(["probability", "words", "overlap"]), DISTRIBUTIONS),
 )

@@ -1,0 +1,78 @@
+"""Operating points by hand: thresholds, bands, and rates on sets that were left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from groundwire.evaluate.calibration.profiles import HeldOutVerdicts, choose_band, choose_thresholds, make_points
+
+
+def verdicts(
+    right: list[float], wrong: list[float], parts: list[str] | None = None, unverifiable: list[bool] | None = None
+) -> HeldOutVerdicts:
+    consistent = np.array([True] * len(right) + [False] * len(wrong))
+    names = np.array(parts or ["one"] * len(consistent))
+    silent = np.array(unverifiable or [False] * len(consistent))
+    return HeldOutVerdicts(consistent, np.array([*right, *wrong]), silent, names, len(set(names)))
+
+
+def test_balanced_is_right_most_often_and_strict_misses_few() -> None:
+    """Of ten wrong ones the threshold 0.7 misses one, 0.8 none; balanced is between the classes' best split."""
+    held_out = verdicts([0.5, 0.6, 0.7, 0.8, 0.9] * 10, [0.1, 0.2, 0.3, 0.4, 0.75] * 10)
+    thresholds = choose_thresholds(held_out)
+    assert 0.4 < thresholds["balanced"] <= 0.5
+    # 0.75 is a fifth of the wrong ones: at most 15 % may be missed.
+    assert thresholds["strict"] == 0.751
+    assert thresholds["lenient"] <= thresholds["balanced"]
+
+
+def test_profiles_keep_their_order_where_the_classes_are_far_apart() -> None:
+    thresholds = choose_thresholds(verdicts([0.9] * 40, [0.1] * 40))
+    assert thresholds["lenient"] == thresholds["balanced"] == thresholds["strict"]
+    assert 0.1 < thresholds["balanced"] <= 0.9
+
+
+def test_every_set_counts_the_same() -> None:
+    """Ninety rows of one set do not outvote ten of another: both would be right at thresholds of their own."""
+    parts = ["many"] * 45 + ["few"] * 5 + ["many"] * 45 + ["few"] * 5
+    held_out = verdicts([0.3] * 45 + [0.8] * 5, [0.2] * 45 + [0.6] * 5, parts)
+    # Up to 0.3 all of the many are right and half of the few; above 0.6 the other way round.
+    assert held_out.measure(0.25)[:2] == (0.0, 0.1)
+    equal = choose_thresholds(held_out)["balanced"]
+    assert 0.2 < equal <= 0.8
+    assert held_out.weights[:45].sum() == pytest.approx(held_out.weights[45:50].sum()) == pytest.approx(1.0)
+
+
+def test_a_band_leaves_labels_that_are_right_in_nine_of_ten() -> None:
+    right = [0.2] + [0.5, 0.6] * 5 + [0.9] * 9
+    wrong = [0.1] * 9 + [0.4, 0.5] * 5 + [0.95]
+    band = choose_band(verdicts(right, wrong), 0.5)
+    # Below 0.5 are 14 wrong ones and a right one, above it 14 right ones and a wrong one.
+    assert (band.low, band.high) == (0.5, 0.501)
+    assert not band.is_sure(0.5, consistent=True)
+    assert band.is_sure(0.9, consistent=True)
+    assert not band.is_sure(0.9, consistent=False)
+    never = choose_band(verdicts([0.5] * 10, [0.5] * 10), 0.5)
+    assert (never.low, never.high) == (0.0, 1.0)
+
+
+def test_rates_are_of_sets_that_were_left_out_and_of_delivered_labels() -> None:
+    parts = ["a"] * 40 + ["b"] * 40 + ["a"] * 40 + ["b"] * 40
+    silent = [False] * 80 + [True] * 10 + [False] * 70
+    held_out = verdicts([0.9] * 40 + [0.6] * 40, [0.7] * 40 + [0.1] * 40, parts, silent)
+    profile = make_points(held_out).profiles["balanced"]
+    assert profile.sets == 2
+    # With b alone the threshold is from 0.1 to 0.6: a's 0.7 are missed. With a alone it is above 0.7: b's 0.6 fall.
+    assert profile.false_positive_rate == 0.5
+    assert profile.false_negative_rate == 0.5
+    assert profile.unverifiable_rate == 0.125
+    record = make_points(held_out).held_out
+    assert (record.inconsistent.count, record.inconsistent.unverifiable) == (70, 10)
+    assert (record.consistent.count, record.consistent.unverifiable) == (80, 0)
+
+
+def test_too_few_consistent_rows_promise_nothing() -> None:
+    assert choose_thresholds(verdicts([0.9] * 9, [0.1] * 9))["lenient"] == 0.0
