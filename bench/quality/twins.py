@@ -4,6 +4,7 @@
     python -m bench twins --file sealed.jsonl.gz        the sealed half, for a final figure only
     python -m bench twins --metrics fast                other metrics, separated by commas, or a group
     python -m bench twins --rows                        each pair in the wrong order, and each with a wrong label
+    python -m bench twins --rows-out FILE               writes the half as labelled rows, for `groundwire calibrate`
     python -m bench twins --write FOLDER [FOLDER …]     makes both halves from files of written documents
 
 A pair is ordered rightly if the right twin has the higher probability. Both labels are right if the right twin is
@@ -176,15 +177,27 @@ def write_halves(folders: Sequence[Path]) -> None:
         (FOLDER / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
 
 
+def list_rows(twins: Twins) -> Iterator[dict[str, object]]:
+    """The labelled rows of both twins."""
+    for name, response, label in (("right", twins.right, 1), ("wrong", twins.wrong, 0)):
+        texts = {"knowledge": twins.knowledge, "history": twins.history, "response": response}
+        yield {"id": f"{twins.id}/{name}", **texts, "label": label}
+
+
 def main() -> None:
     """Score a half and print its table."""
     parser = make_parser(__doc__)
     parser.add_argument("--file", default=HALVES[0], help="a file of the folder twins")
     parser.add_argument("--rows", action="store_true", help="list the pairs that are wrong")
+    parser.add_argument("--rows-out", type=Path, help="write the half as labelled rows to this file")
     parser.add_argument("--write", nargs="+", type=Path, help="folders of written documents: make both halves")
     arguments = parser.parse_args()
     if arguments.write:
         write_halves(arguments.write)
+        return
+    if arguments.rows_out:
+        rows = (row for twins in read_twins(FOLDER / arguments.file) for row in list_rows(twins))
+        arguments.rows_out.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
         return
     with Engine.load(arguments.bundle) as engine:
         outcomes = score_twins(read_twins(FOLDER / arguments.file), engine, arguments.metrics)

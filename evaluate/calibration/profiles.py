@@ -1,12 +1,13 @@
 """Chooses the operating points of a fusion by verdicts on held-out responses, and measures what to expect of them.
 
-Every set counts the same, and so does each class of a set. What a profile states is measured on sets that were left
-out when its threshold was chosen, as its user's responses are.
+Every set counts the same, unless it has too few responses (``ENOUGH``), and so does each class of a set. What a profile
+states is measured on sets that were left out when its threshold was chosen, as its user's responses are.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,13 @@ MAX_MISSED_RATE = 0.15
 """Share of the inconsistent responses that ``strict`` calls consistent, at most, of those that state something."""
 MIN_PRECISION = 0.9
 """Share of the sure labels that are right, at least, where a band reaches it."""
+LEAST_PRECISION = 0.8
+"""On a side where fewer are right than this at best, no label is sure."""
+MIN_SURE = 0.05
+"""Share of the responses that must be outside a band on each side: of fewer the share that is right says little."""
+ENOUGH = 100
+"""Responses of a class with which a set counts in full, and in proportion with fewer: of these a rate is known to no
+less than ± 10 points."""
 THRESHOLDS = np.arange(1001) / 1000
 MAX_ORDER_STATISTICS = 1000
 """Probabilities of each class that a calibration keeps."""
@@ -55,12 +63,12 @@ class HeldOutVerdicts(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """[N]: of the verdicts that a threshold decides; every class of every part has the same sum."""
+        """[N]: of the verdicts that a threshold decides; every class of a part has the sum 1, if it has enough."""
         weights = np.zeros(len(self.consistent))
         for part in np.unique(self.parts):
             for label in (True, False):
                 rows = self.stating & (self.parts == part) & (self.consistent == label)
-                weights[rows] = 1 / max(1, rows.sum())
+                weights[rows] = 1 / max(ENOUGH, rows.sum())
         return weights
 
     def measure(self, threshold: float) -> tuple[float, float, float]:
@@ -106,13 +114,15 @@ def make_points(verdicts: HeldOutVerdicts) -> OperatingPoints:
         for name, threshold in chosen.items():
             measured[name].append(left_out.measure(threshold))
             sureness[name].append(_measure_band(left_out, chosen_band, threshold))
+    right, wrong = (
+        [int((verdicts.consistent[verdicts.parts == part] == label).sum()) for part in np.unique(verdicts.parts)]
+        for label in (True, False)
+    )
     profiles: dict[ProfileName, Profile] = {}
     for name, threshold in thresholds.items():
-        false_positive, false_negative, unverifiable = (
-            _mean(rates, default)
-            for rates, default in zip(zip(*measured[name], strict=True), (0.0, 1.0, 0.0), strict=True)
-        )
-        sure, wrong, total = (sum(weights) for weights in zip(*sureness[name], strict=True))
+        of_parts = zip(*measured[name], strict=True)
+        false_positive, false_negative, unverifiable = map(_average, of_parts, (right, wrong, wrong), (0.0, 1.0, 0.0))
+        sure, sure_and_wrong, total = (sum(weights) for weights in zip(*sureness[name], strict=True))
         profiles[name] = Profile(
             threshold=threshold,
             max_false_positive_rate=MAX_FALSE_POSITIVE_RATE if name == "lenient" else None,
@@ -120,7 +130,7 @@ def make_points(verdicts: HeldOutVerdicts) -> OperatingPoints:
             false_negative_rate=false_negative,
             unverifiable_rate=unverifiable,
             coverage=round(sure / total, 4) if total else 0.0,
-            risk=round(wrong / sure, 4) if sure else 0.0,
+            risk=round(sure_and_wrong / sure, 4) if sure else 0.0,
             sets=verdicts.sets,
         )
     record = HeldOut(consistent=verdicts.keep(consistent=True), inconsistent=verdicts.keep(consistent=False))
@@ -147,15 +157,25 @@ def choose_thresholds(verdicts: HeldOutVerdicts) -> dict[ProfileName, float]:
 def choose_band(verdicts: HeldOutVerdicts, threshold: float) -> Band:
     """The narrowest band around a threshold outside which at least ``MIN_PRECISION`` of each label is right.
 
-    On a side where no probability reaches it, no label is sure.
+    A side that does not reach it has the edge outside which most labels are right, and no sure label below
+    ``LEAST_PRECISION``. Only edges outside which there are at least ``MIN_SURE`` of the responses count.
     """
     right, wrong = (_share_below(verdicts, consistent=label) for label in (True, False))
-    with np.errstate(invalid="ignore"):
-        of_inconsistent = wrong / (right + wrong)
-        of_consistent = (1 - right) / (2 - right - wrong)
-    low = THRESHOLDS[(of_inconsistent >= MIN_PRECISION) & (threshold >= THRESHOLDS)]
-    high = THRESHOLDS[(of_consistent >= MIN_PRECISION) & (threshold <= THRESHOLDS)]
-    return Band(low=float(low.max(initial=0.0)), high=float(high.min(initial=1.0)))
+    low = _find_edge(right + wrong, wrong, threshold >= THRESHOLDS)
+    high = _find_edge(2 - right - wrong, 1 - right, threshold <= THRESHOLDS)
+    return Band(low=0.0 if low is None else max(low), high=1.0 if high is None else min(high))
+
+
+def _find_edge(called: Floats, well: Floats, allowed: Bools) -> list[float] | None:
+    """The thresholds beyond which enough labels are right; of ``called`` [thresholds] responses ``well`` are so."""
+    allowed = allowed & (called >= 2 * MIN_SURE)
+    if not allowed.any():
+        return None
+    precision = well[allowed] / called[allowed]
+    if precision.max() < LEAST_PRECISION:
+        return None
+    reached = precision >= min(MIN_PRECISION, precision.max())
+    return [float(threshold) for threshold in THRESHOLDS[allowed][reached]]
 
 
 def keep_order_statistics(probabilities: Floats) -> OrderStatistics:
@@ -194,7 +214,8 @@ def _share(rows: Bools, of: Bools) -> float:
     return float(rows[of].mean()) if of.any() else math.nan
 
 
-def _mean(rates: tuple[float, ...], default: float) -> float:
-    """The mean of the rates that are known; the default without any."""
-    known = [rate for rate in rates if not math.isnan(rate)]
-    return round(sum(known) / len(known), 4) if known else default
+def _average(rates: Sequence[float], responses: Sequence[int], default: float) -> float:
+    """The mean of the parts' rates that are known, where parts with enough responses count the same."""
+    known = [(rate, min(count, ENOUGH)) for rate, count in zip(rates, responses, strict=True) if not math.isnan(rate)]
+    total = sum(count for _, count in known)
+    return round(sum(rate * count for rate, count in known) / total, 4) if total else default

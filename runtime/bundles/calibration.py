@@ -181,8 +181,9 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """At least one: without evidence the verdict is unknown."""
     profiles: Annotated[dict[ProfileName, Profile], msgspec.Meta(min_length=1)]
     band: Band = Band()
-    """Where labels are not sure: outside it at least 90 % of the labels of held-out responses are right, of each label
-    for itself, with both classes in equal shares. Without a fit no label is sure."""
+    """Where labels are not sure. Outside it at least 90 % of the labels of held-out responses are right, of each label
+    for itself, with both classes in equal shares; where that is not reached, as many as can be. Without a fit no label
+    is sure."""
     whole: bool = False
     """Whether a response of several sentences is scored by all its numbers together, instead of by its worst sentence:
     for models that read sentences in their response."""

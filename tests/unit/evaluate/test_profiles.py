@@ -36,14 +36,20 @@ def test_profiles_keep_their_order_where_the_classes_are_far_apart() -> None:
 
 
 def test_every_set_counts_the_same() -> None:
-    """Ninety rows of one set do not outvote ten of another: both would be right at thresholds of their own."""
-    parts = ["many"] * 45 + ["few"] * 5 + ["many"] * 45 + ["few"] * 5
-    held_out = verdicts([0.3] * 45 + [0.8] * 5, [0.2] * 45 + [0.6] * 5, parts)
-    # Up to 0.3 all of the many are right and half of the few; above 0.6 the other way round.
-    assert held_out.measure(0.25)[:2] == (0.0, 0.1)
-    equal = choose_thresholds(held_out)["balanced"]
-    assert 0.2 < equal <= 0.8
-    assert held_out.weights[:45].sum() == pytest.approx(held_out.weights[45:50].sum()) == pytest.approx(1.0)
+    """A large set does not outvote two smaller ones, which agree on another threshold."""
+    sizes = {"large": 900, "a": 100, "b": 100}
+    parts = [name for name, size in sizes.items() for _ in range(size)] * 2
+    held_out = verdicts([0.3] * 900 + [0.8] * 200, [0.2] * 900 + [0.6] * 200, parts)
+    assert 0.6 < choose_thresholds(held_out)["balanced"] <= 0.8
+    rows = verdicts([0.3] * 900 + [0.8] * 200, [0.2] * 900 + [0.6] * 200)
+    assert 0.2 < choose_thresholds(rows)["balanced"] <= 0.3
+
+
+def test_a_set_with_few_responses_counts_in_proportion() -> None:
+    parts = (["many"] * 200 + ["few"] * 20) * 2
+    weights = verdicts([0.9] * 220, [0.1] * 220, parts).weights
+    assert weights[:200].sum() == pytest.approx(1.0)
+    assert weights[200:220].sum() == pytest.approx(0.2)
 
 
 def test_a_band_leaves_labels_that_are_right_in_nine_of_ten() -> None:
