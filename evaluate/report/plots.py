@@ -174,6 +174,19 @@ def draw_reliability(metrics: Sequence[tuple[str, Reliability]], name: str) -> D
         )
 
 
+def draw_risk_coverage(curve: Curve, name: str) -> Drawing:
+    """Share of wrong labels among the surest responses, by how many responses those are."""
+    with open_figure(SMALL) as (figure, axes):
+        axes.plot(curve.x, curve.y, color=SERIES[0], linewidth=1.6)
+        axes.set(xlim=(0, 1.02), xlabel="share of responses decided", ylabel="wrong labels")
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        axes.grid()
+        axes.tick_params(length=0)
+        return finish_drawing(figure, name, "Wrong labels by the share of responses that are decided")
+
+
 def _draw_curves(
     axes: Axes, curves: Sequence[tuple[MetricFigures, Curve]], figures: Sequence[Estimate | None], steps: bool = False
 ) -> None:

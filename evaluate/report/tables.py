@@ -293,6 +293,18 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
     """How often each profile gives each verdict, and how often it is wrong."""
     labels = {label: None for figures in profiles for label in figures.labels}
     columns = [
+        _build_column(
+            "Balanced accuracy",
+            "1 minus the mean of both error rates: 0.5 is a coin toss",
+            "share",
+            [figures.balanced_accuracy for figures in profiles],
+        ),
+        _build_column(
+            "Threshold",
+            "probability from which a response is called consistent",
+            "number",
+            [figures.threshold for figures in profiles],
+        ),
         *(
             _build_column(
                 label,
@@ -338,6 +350,50 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
         ),
     ]
     return Table("Verdicts by profile", "Profile", tuple(figures.profile for figures in profiles), _drop_empty(columns))
+
+
+def build_confusion_table(figures: VerdictFigures | None) -> Table:
+    """What a profile calls the examples of each human label; without columns where there are no verdicts."""
+    if figures is None:
+        return Table("Delivered labels", "Human label", (), ())
+    labels = {label: None for called in figures.called.values() for label in called}
+    rows = tuple(name for name, called in figures.called.items() if called)
+    columns = [
+        _build_column(label, LABELS.get(label, ""), "count", [figures.called[row].get(label, 0) for row in rows])
+        for label in labels
+    ]
+    return Table(f"Delivered labels, profile {figures.profile}", "Human label", rows, _drop_empty(columns))
+
+
+def build_rates_table(figures: VerdictFigures | None) -> Table:
+    """The error rates of a profile by part of the set: source, system, length, kind of sentence, language; without
+    columns where there are no verdicts."""
+    if figures is None:
+        return Table("Error rates by part", "Part", (), ())
+    rates = list(figures.by_part.values())
+    columns = [
+        _build_column(
+            "Consistent", "consistent responses with a verdict", "count", [rate.consistent for rate in rates]
+        ),
+        _build_column(
+            "False positive rate",
+            "share of them called inconsistent",
+            "share",
+            [rate.false_positive_rate for rate in rates],
+        ),
+        _build_column(
+            "Inconsistent", "inconsistent responses with a verdict", "count", [rate.inconsistent for rate in rates]
+        ),
+        _build_column(
+            "False negative rate",
+            "share of them called consistent or unverifiable",
+            "share",
+            [rate.false_negative_rate for rate in rates],
+        ),
+    ]
+    return Table(
+        f"Error rates by part, profile {figures.profile}", "Part", tuple(figures.by_part), _drop_empty(columns)
+    )
 
 
 def build_shifts_table(shifts: Sequence[Shift], caption: str) -> Table:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from ..statistics.results import MetricFigures, SetFigures
+from ..scores.metric_values import DEFAULT_PROFILE
+from ..statistics.results import MetricFigures, SetFigures, VerdictFigures
 from . import plots, tables
 from .drawing import Drawing, save_drawing
 from .tables import Table
@@ -63,6 +64,10 @@ class SetView(NamedTuple):
     statuses: Table
     system_level: Table
     verdicts: Table
+    confusion: Table
+    rates: Table
+    delivered: VerdictFigures | None
+    """The verdicts under the default profile, or the first one."""
     shifts: Table
     has_kinds: bool
     """Whether parts by kinds of sentences, which overlap, are among ``sources``."""
@@ -114,6 +119,11 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
         drawing = plots.draw_reliability(probabilities, f"{slug}-reliability")
         caption = f"Probabilities, predicted and observed{_name_limit(len(probabilities))}"
         reliability.append(plot("reliability", drawing, caption))
+    if figures.risk_coverage is not None:
+        drawing = plots.draw_risk_coverage(figures.risk_coverage, f"{slug}-risk")
+        reliability.append(plot("risk-coverage", drawing, "Errors of the labels by how many are left to a person"))
+    delivered = next((of for of in figures.verdicts if of.profile == DEFAULT_PROFILE), None)
+    delivered = delivered or next(iter(figures.verdicts), None)
     return SetView(
         figures,
         slug,
@@ -129,6 +139,9 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
         tables.build_statuses_table(figures),
         tables.build_system_level_table(figures),
         tables.build_verdicts_table(figures.verdicts),
+        tables.build_confusion_table(delivered),
+        tables.build_rates_table(delivered),
+        delivered,
         tables.build_shifts_table(figures.shifts, "Compared with the calibration"),
         any(key.startswith("sentences=") for metric in ranked for key in metric.by_source),
     )

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.engine import Score
+from groundwire.engine import Options, Score, Verdict
 from groundwire.engine.extend import Record, decide_again
-from groundwire.runtime.bundles.calibration import Calibration
+from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example
@@ -27,6 +27,7 @@ VERDICT = "verdict"
 """The verdict's probability, as a metric of its own."""
 NOT_GIVEN = "not_given"
 """Status of an example without a number in a score column."""
+DEFAULT_PROFILE = Options().profile
 VALUES = "values"
 """Folder of a run with the files of ``save_values``."""
 
@@ -43,6 +44,8 @@ class ExampleValues(Record, frozen=True):
     values: dict[str, float]
     group: str = ""
     """``Example.group``; empty in files of older versions."""
+    called: str = ""
+    """The verdict under the default profile; empty without a calibration, and in files of older versions."""
 
 
 class MetricValues(NamedTuple):
@@ -66,10 +69,7 @@ def collect_metric_values(
     columns: dict[str, MetricValues] = {}
     if calibration is not None:
         profile = next(iter(calibration.fusions[0].profiles))  # the probability is the same under all of them
-        probabilities = [
-            decide_again(example.response, score.metrics, calibration, profile)[0].probability
-            for example, score in zip(examples, scores, strict=True)
-        ]
+        probabilities = [verdict.probability for verdict in decide_examples(examples, scores, calibration, profile)]
         statuses = ["unknown" if probability is None else "scored" for probability in probabilities]
         if "scored" in statuses:
             columns[VERDICT] = _build_column(probabilities, statuses)
@@ -85,6 +85,16 @@ def collect_metric_values(
     return columns
 
 
+def decide_examples(
+    examples: Sequence[Example], scores: Sequence[Score], calibration: Calibration, profile: ProfileName
+) -> list[Verdict]:
+    """The verdict that a calibration draws on each example, from the score with the same index."""
+    return [
+        decide_again(example.response, score.metrics, calibration, profile)[0]
+        for example, score in zip(examples, scores, strict=True)
+    ]
+
+
 def _build_column(values: Sequence[float | None], statuses: Sequence[str]) -> MetricValues:
     numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     return MetricValues(numbers, dict(Counter(statuses).most_common()))
@@ -95,6 +105,9 @@ def build_example_values(
 ) -> list[ExampleValues]:
     """One record per example, from the score with the same index."""
     columns = collect_metric_values(examples, scores, calibration)
+    called = [""] * len(examples)
+    if calibration is not None and DEFAULT_PROFILE in calibration.fusions[0].profiles:
+        called = [verdict.label for verdict in decide_examples(examples, scores, calibration, DEFAULT_PROFILE)]
     return [
         ExampleValues(
             example.id,
@@ -104,6 +117,7 @@ def build_example_values(
             example.context,
             select_values(columns, index),
             example.group,
+            called[index],
         )
         for index, example in enumerate(examples)
     ]

@@ -11,6 +11,7 @@ from sklearn.metrics import precision_recall_curve, roc_curve
 from groundwire.engine.extend import are_consistent
 from groundwire.engine.extend import is_probability as has_probability
 from groundwire.metrics import find
+from groundwire.monitor.records import Estimate
 
 from ..scores.metric_values import VERDICT, MetricValues
 from .estimates import Bools, Floats, areas, classification, pearson
@@ -86,6 +87,7 @@ def measure_agreement(
         if both
         else None,
         reliability=measure_reliability(known_values, consistent) if both and is_probability(metric) else None,
+        brier=_measure_brier(values, labels, labelled) if both and is_probability(metric) else None,
         by_source=by_source,
         part_examples={name: int((labelled & parts[name]).sum()) for name in by_source},
     )
@@ -138,6 +140,12 @@ def _count_values(values: Floats, consistent: Bools, bounds: tuple[float, float]
     edges = np.histogram_bin_edges(values, HISTOGRAM_BINS, bounds)
     right, wrong = (np.histogram(values[part], edges)[0].tolist() for part in (consistent, ~consistent))
     return Histogram(tuple(edges.tolist()), tuple(right), tuple(wrong))
+
+
+def _measure_brier(probabilities: Floats, labels: HumanLabels, labelled: Bools) -> Estimate | None:
+    """Brier score (Brier 1950), with its interval."""
+    squares = np.where(labelled, (probabilities - labels.consistent) ** 2, 0.0)
+    return labels.share(squares, labelled)
 
 
 def measure_reliability(probabilities: Floats, consistent: Bools) -> Reliability:

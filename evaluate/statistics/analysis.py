@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from groundwire.engine import Options, Score, Verdict
+from groundwire.engine import Score, Verdict
 from groundwire.engine.extend import (
     HALF,
     VERIFIABLE,
     are_consistent,
     choose_fusion,
-    decide_again,
     list_unread,
     rates_verifiability,
 )
@@ -26,17 +25,26 @@ from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example, flag_unshared_knowledge
-from ..scores.metric_values import VERDICT, MetricValues, collect_metric_values
+from ..scores.metric_values import DEFAULT_PROFILE, VERDICT, MetricValues, collect_metric_values, decide_examples
 from .agreement import Threshold, is_bounded, measure_agreement
 from .citing import measure_citing
 from .error_analysis import find_errors, list_kept_questions
-from .estimates import Bools, best_f1_threshold, roc_auc
+from .estimates import Bools, Floats, best_f1_threshold, roc_auc
 from .human_labels import MIN_GROUPS, HumanLabels
 from .marking import measure_marking
-from .results import ErrorThreshold, MetricFigures, QuestionFigures, SetFigures, VerdictFigures, VerifiabilityFigures
+from .results import (
+    Curve,
+    ErrorRates,
+    ErrorThreshold,
+    MetricFigures,
+    QuestionFigures,
+    SetFigures,
+    TradeOff,
+    VerdictFigures,
+    VerifiabilityFigures,
+)
 from .shift import compare_with_calibration, explain_shift
 
-DEFAULT_PROFILE = Options().profile
 LENGTHS = 3
 """Groups by length, at most."""
 MAX_PARTS = 30
@@ -146,10 +154,7 @@ def analyse(
     }
     leading = _choose_leading(metrics)
     verdicts = {
-        profile: [
-            decide_again(example.response, score.metrics, calibration, profile)[0]
-            for example, score in zip(examples, scores, strict=True)
-        ]
+        profile: decide_examples(examples, scores, calibration, profile)
         for profile in (calibration.fusions[0].profiles if calibration else ())
     }
     if calibration and leading == VERDICT and (lacking := _list_lacking(scores, calibration)):
@@ -181,8 +186,10 @@ def analyse(
         },
         metrics=metrics,
         verdicts=tuple(
-            _measure_verdicts(profile, of_profile, examples, human) for profile, of_profile in verdicts.items()
+            _measure_verdicts(profile, of_profile, examples, human, parts) for profile, of_profile in verdicts.items()
         ),
+        trade_off=_trace_trade_off(verdicts[_choose_profile(verdicts)], human) if verdicts else None,
+        risk_coverage=_trace_risk(verdicts[_choose_profile(verdicts)], human) if verdicts else None,
         questions=_measure_questions(scores, human),
         errors=find_errors(examples, scores, columns, leading, called, human) if leading else (),
         error_threshold=error_threshold,
@@ -257,9 +264,13 @@ def _choose_leading(metrics: Mapping[str, MetricFigures]) -> str:
     return VERDICT if VERDICT in areas else max(areas, key=lambda name: areas[name], default="")
 
 
+def _choose_profile(verdicts: Mapping[ProfileName, Sequence[Verdict]]) -> ProfileName:
+    return DEFAULT_PROFILE if DEFAULT_PROFILE in verdicts else next(iter(verdicts))
+
+
 def _read_verdicts(verdicts: Mapping[ProfileName, Sequence[Verdict]]) -> tuple[ErrorThreshold, list[Label]]:
     """The threshold of the default profile, or of the first one, and its verdicts."""
-    profile = DEFAULT_PROFILE if DEFAULT_PROFILE in verdicts else next(iter(verdicts))
+    profile = _choose_profile(verdicts)
     threshold = next(verdict.threshold for verdict in verdicts[profile] if verdict.threshold is not None)
     return ErrorThreshold(threshold, f"profile {profile}"), [verdict.label for verdict in verdicts[profile]]
 
@@ -279,7 +290,11 @@ def _call_examples(
 
 
 def _measure_verdicts(
-    profile: ProfileName, verdicts: Sequence[Verdict], examples: Sequence[Example], human: HumanLabels
+    profile: ProfileName,
+    verdicts: Sequence[Verdict],
+    examples: Sequence[Example],
+    human: HumanLabels,
+    parts: Mapping[str, Bools],
 ) -> VerdictFigures:
     """Rates over the examples that got a verdict; ``unknown`` is not a verdict and is counted in ``labels`` only."""
     labels = np.array([verdict.label for verdict in verdicts])
@@ -289,15 +304,79 @@ def _measure_verdicts(
     labelled: Bools = np.array([example.verifiable is not None for example in examples], dtype=bool)
     nothing: Bools = np.array([example.verifiable is False for example in examples], dtype=bool)
     consistent, inconsistent = human.consistent & decided, human.inconsistent & decided
+    classes = {"consistent": human.consistent, "inconsistent": human.inconsistent}
     return VerdictFigures(
         profile=profile,
-        labels=dict(Counter(verdict.label for verdict in verdicts).most_common()),
+        labels=dict(Counter(labels.tolist()).most_common()),
+        threshold=next((verdict.threshold for verdict in verdicts if verdict.threshold is not None), None),
+        balanced_accuracy=human.estimate(human.balanced_accuracy(positive, decided)),
+        called={name: dict(Counter(labels[members].tolist()).most_common()) for name, members in classes.items()},
+        by_part={
+            name: ErrorRates(
+                consistent=int((consistent & part).sum()),
+                false_positive_rate=float(positive[consistent & part].mean()),
+                inconsistent=int((inconsistent & part).sum()),
+                false_negative_rate=float((~positive)[inconsistent & part].mean()),
+            )
+            for name, part in parts.items()
+            if (consistent & part).any() and (inconsistent & part).any()
+        },
         false_positive_rate=human.share(positive & consistent, consistent),
         false_negative_rate=human.share(~positive & inconsistent, inconsistent),
         false_positive_rate_on_unverifiable=human.share(positive & nothing & decided, nothing & decided),
         verifiability_accuracy=human.share((unverifiable == nothing) & labelled & decided, labelled & decided),
         max_false_positive_rate=next((bound for v in verdicts if (bound := v.max_false_positive_rate)), None),
     )
+
+
+THRESHOLDS = np.linspace(0.01, 0.99, 99)
+"""Thresholds of a trade-off."""
+
+
+def _select_rated(verdicts: Sequence[Verdict], human: HumanLabels) -> tuple[Floats, Bools]:
+    """The probability by which a threshold calls each example inconsistent, and which examples have a label and one.
+
+    A response that states nothing is not called inconsistent at any threshold.
+    """
+    probabilities = np.array(
+        [
+            1.0 if verdict.label == "unverifiable" else np.nan if verdict.probability is None else verdict.probability
+            for verdict in verdicts
+        ]
+    )
+    return probabilities, human.labelled & np.isfinite(probabilities)
+
+
+def _trace_trade_off(verdicts: Sequence[Verdict], human: HumanLabels) -> TradeOff | None:
+    probabilities, rated = _select_rated(verdicts, human)
+    right, wrong = (np.sort(probabilities[rated & members]) for members in (human.consistent, human.inconsistent))
+    if not len(right) or not len(wrong):
+        return None
+    flagged = np.searchsorted(right, THRESHOLDS) / len(right)
+    missed = 1 - np.searchsorted(wrong, THRESHOLDS) / len(wrong)
+    return TradeOff(*(tuple(np.round(numbers, 4).tolist()) for numbers in (THRESHOLDS, flagged, missed)))
+
+
+def _trace_risk(verdicts: Sequence[Verdict], human: HumanLabels) -> Curve | None:
+    """Errors of the surest labels, from the surest tenth to all (selective prediction: El-Yaniv and Wiener 2010)."""
+    threshold = next((verdict.threshold for verdict in verdicts if verdict.threshold is not None), None)
+    probabilities, rated = _select_rated(verdicts, human)
+    if threshold is None or not rated.any():
+        return None
+    rated &= np.array([verdict.label != "unverifiable" for verdict in verdicts])
+    distances = np.abs(_logits(probabilities[rated]) - _logits(np.array([threshold])))
+    wrong = (probabilities[rated] >= threshold) != human.consistent[rated]
+    count = len(wrong)
+    if count < MIN_GROUPS:
+        return None
+    errors = np.cumsum(wrong[np.argsort(-distances, kind="stable")])
+    sizes = np.unique(np.linspace(count / 10, count, 50).round().astype(int))
+    return Curve(tuple((sizes / count).round(4).tolist()), tuple((errors[sizes - 1] / sizes).round(4).tolist()))
+
+
+def _logits(probabilities: Floats) -> Floats:
+    bounded = np.clip(probabilities, 1e-6, 1 - 1e-6)
+    return np.log(bounded / (1 - bounded))
 
 
 def _find_verifiability(columns: Mapping[str, MetricValues]) -> MetricValues | None:

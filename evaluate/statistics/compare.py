@@ -18,19 +18,24 @@ from groundwire.engine.extend import Record, rates_verifiability
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
-from ..scores.metric_values import VALUES, ExampleValues, load_values
-from .estimates import Floats
+from ..scores.metric_values import VALUES, VERDICT, ExampleValues, load_values
+from .estimates import Bools, Floats
 from .human_labels import HumanLabels
 from .resampling import adjust_p_values, p_value
 from .results import Results
 
-FigureName: TypeAlias = Literal["roc_auc", "ranking", "spearman"]
+FigureName: TypeAlias = Literal["roc_auc", "ranking", "spearman", "balanced_accuracy", "power"]
 FIGURES: dict[FigureName, Callable[[HumanLabels, Floats], Floats | None]] = {
     "roc_auc": HumanLabels.roc_auc,
     "ranking": HumanLabels.ranking,
     "spearman": HumanLabels.rank_correlation,
 }
-"""The figures that are compared, where the set has the labels, pairs or grades for them."""
+"""The figures of a metric's values that are compared, where the set has the labels, pairs or grades for them."""
+LABEL_FIGURES: dict[FigureName, Callable[[HumanLabels, Bools, Bools], Floats | None]] = {
+    "balanced_accuracy": HumanLabels.balanced_accuracy,
+    "power": HumanLabels.power,
+}
+"""The figures of the verdict's labels under the default profile."""
 SIGNIFICANT = 0.05
 """A smaller p is taken for more than chance."""
 
@@ -200,7 +205,7 @@ class _Shared(NamedTuple):
         """How many figures may be compared: those for which the set has labels, pairs or grades."""
         labels = HumanLabels([example for example, _ in self.pairs], 0, 0)
         kinds = len(set(labels.consistent[labels.labelled].tolist())) == 2, labels.pairs.contexts, labels.has_grades
-        return len(self.metrics) * sum(map(bool, kinds))
+        return len(self.metrics) * sum(map(bool, kinds)) + (len(LABEL_FIGURES) if VERDICT in self.metrics else 0)
 
     def differences(self, repeats: int, seed: int) -> Iterator[FigureDifference]:
         """Every figure that is defined in both runs; a figure that only A has is added to ``missing``."""
@@ -221,16 +226,44 @@ class _Shared(NamedTuple):
                 if after is None or difference is None:
                     self.missing.append(f"{figure} of {metric} on {self.name}, undefined there")
                 else:
-                    yield FigureDifference(
-                        set=self.name,
-                        metric=metric,
-                        figure=figure,
-                        examples=counts.get(figure, int((in_both & labels.labelled).sum())),
-                        a=float(before[0]),
-                        b=float(after[0]),
-                        difference=difference,
-                        p=p_value(after - before, repeats),
-                    )
+                    examples = counts.get(figure, int((in_both & labels.labelled).sum()))
+                    yield self._describe(metric, figure, examples, before, after, difference, repeats)
+        if VERDICT in self.metrics:
+            yield from self._compare_labels(labels, repeats)
+
+    def _compare_labels(self, labels: HumanLabels, repeats: int) -> Iterator[FigureDifference]:
+        """The figures of the verdicts that both runs gave: each pair of labels of one response counts."""
+        called = np.array([[a.called, b.called] for a, b in self.pairs]).T
+        decided = np.all((called != "") & (called != "unknown"), axis=0)
+        for figure, measure in LABEL_FIGURES.items():
+            before, after = (measure(labels, of_run == "inconsistent", decided) for of_run in called)
+            if before is None or after is None:
+                continue
+            if (difference := labels.estimate(after - before)) is not None:
+                counted = labels.labelled if figure == "balanced_accuracy" else labels.inconsistent
+                examples = int((counted & decided).sum())
+                yield self._describe(VERDICT, figure, examples, before, after, difference, repeats)
+
+    def _describe(
+        self,
+        metric: str,
+        figure: FigureName,
+        examples: int,
+        before: Floats,
+        after: Floats,
+        difference: Estimate,
+        repeats: int,
+    ) -> FigureDifference:
+        return FigureDifference(
+            set=self.name,
+            metric=metric,
+            figure=figure,
+            examples=examples,
+            a=float(before[0]),
+            b=float(after[0]),
+            difference=difference,
+            p=p_value(after - before, repeats),
+        )
 
 
 def _is_same(a: ExampleValues, b: ExampleValues) -> bool:

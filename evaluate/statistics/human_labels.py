@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from groundwire.monitor.records import Estimate
 
-from .estimates import Bools, Floats, roc_auc, share, spearman
+from .estimates import Bools, Floats, classification, roc_auc, share, spearman
 from .resampling import Resamples, estimate
 
 
@@ -129,6 +129,20 @@ class HumanLabels:
         correct_by_context = np.bincount(context, correct, minlength=contexts).astype(np.float64)
         pairs_by_context = np.bincount(context, minlength=contexts).astype(np.float64)
         return self._contexts.measure(share(correct_by_context, pairs_by_context), np.ones(contexts, dtype=bool))
+
+    def balanced_accuracy(self, flagged: Bools, decided: Bools) -> Floats | None:
+        """Balanced accuracy, 0–1, on the ``decided`` examples, of which ``flagged`` are called inconsistent, as a sampled
+        figure; None without both classes."""
+        keep = self.labelled & decided
+        if len(np.unique(self.consistent[keep])) < 2:
+            return None
+        return self.samples.measure(classification(~flagged[keep], self.consistent[keep]), keep)[1]
+
+    def power(self, flagged: Bools, decided: Bools) -> Floats | None:
+        """Share of the inconsistent examples that is called so, 0–1, as a sampled figure; None without any."""
+        keep = self.inconsistent & decided
+        whole = keep.astype(np.float64)
+        return self.samples.measure(share(flagged * whole, whole), np.ones_like(keep)) if keep.any() else None
 
     def values_of_only_pairs(self, values: Floats) -> tuple[Floats, Floats]:
         """Values of the consistent and of the inconsistent response of every context that has just these two."""

@@ -109,11 +109,33 @@ class MetricFigures(Record, frozen=True):
     histogram: Histogram | None = None
     reliability: Reliability | None = None
     """Only for probabilities: ``verdict``, and metrics whose value is one (``MetricNumber.is_probability``)."""
+    brier: Estimate | None = None
+    """Brier score of a probability: its mean squared distance from the label, 0 for a perfect one, 0.25 for 0.5."""
     by_source: dict[str, Estimate] = msgspec.field(default_factory=dict)
     """ROC-AUC by ``Example.source`` and, where there are several, by ``system=NAME``, ``length=WORDS``,
     ``sentences=KIND`` and ``language=NAME``. A response with several kinds of sentences is in the part of each."""
     part_examples: dict[str, int] = msgspec.field(default_factory=dict)
     """How many examples each figure of ``by_source`` is of."""
+
+
+class ErrorRates(Record, frozen=True):
+    """How often labels are wrong. Positive is a response that is called inconsistent."""
+
+    consistent: int
+    """Consistent examples with a verdict."""
+    false_positive_rate: float
+    """Share of them, 0–1, that is called inconsistent."""
+    inconsistent: int
+    false_negative_rate: float
+    """Share of the inconsistent ones, 0–1, that is called consistent or unverifiable."""
+
+
+class TradeOff(Record, frozen=True):
+    """What other thresholds would do to the labels of a set, by ascending threshold."""
+
+    thresholds: tuple[float, ...]
+    false_positive_rate: tuple[float, ...]
+    false_negative_rate: tuple[float, ...]
 
 
 class VerdictFigures(Record, frozen=True):
@@ -122,6 +144,14 @@ class VerdictFigures(Record, frozen=True):
     profile: str
     labels: dict[str, int]
     """How many responses got each verdict."""
+    threshold: float | None = None
+    """Probability from which a response is called consistent."""
+    balanced_accuracy: Estimate | None = None
+    """1 minus the mean of the two error rates."""
+    called: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    """By human label, ``consistent`` and ``inconsistent``: how many of these examples got each verdict."""
+    by_part: dict[str, ErrorRates] = msgspec.field(default_factory=dict)
+    """By part, as ``MetricFigures.by_source``; only parts with both classes."""
     false_positive_rate: Estimate | None = None
     """Share of ``inconsistent`` among consistent examples."""
     false_negative_rate: Estimate | None = None
@@ -230,6 +260,11 @@ class SetFigures(Record, frozen=True):
     citing: CitingFigures | None = None
     fitted: int = 0
     """Further examples, left out of all figures: the calibration was fitted to them."""
+    trade_off: TradeOff | None = None
+    """Of the verdict; None without verdicts or without one of the classes."""
+    risk_coverage: Curve | None = None
+    """Share of responses that are decided (x) and share of wrong labels among them (y), if those whose probability is
+    nearest to the threshold of the default profile are left to a person."""
     shifts: tuple[Shift, ...] = ()
     """Empty where the calibration does not describe its responses, or no consistent response has a verdict."""
 

@@ -240,10 +240,11 @@ def _tabulate_verdicts(verdicts: Sequence[VerdictFigures]) -> Table:
         caption_justify="left",
     )
     table.add_column("profile")
-    for column in ("false positive rate", "false negative rate", "unverifiable"):
+    for column in ("balanced accuracy", "false positive rate", "false negative rate", "unverifiable"):
         table.add_column(column, justify="right")
     for verdict in verdicts:
-        rates = (_format_interval(rate) for rate in (verdict.false_positive_rate, verdict.false_negative_rate))
+        figures = (verdict.balanced_accuracy, verdict.false_positive_rate, verdict.false_negative_rate)
+        rates = map(_format_interval, figures)
         table.add_row(verdict.profile, *rates, str(verdict.labels.get("unverifiable", 0)))
     return table
 

@@ -23,6 +23,23 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
+/* Thresholds: what another one would do to the labels of the set. */
+for (const part of document.querySelectorAll(".threshold")) {
+  const [positive, negative] = ["falsePositive", "falseNegative"].map((name) => part.dataset[name].split(",").map(Number));
+  const slider = part.querySelector("input");
+  const show = () => {
+    const at = slider.value - 1;
+    const rates = { "false-positive": positive[at], "false-negative": negative[at] };
+    rates.balanced = 1 - (positive[at] + negative[at]) / 2;
+    part.querySelector("output").textContent = `${slider.value} %`;
+    for (const place of part.querySelectorAll("[data-rate]")) {
+      place.textContent = `${(100 * rates[place.dataset.rate]).toFixed(1)} %`;
+    }
+  };
+  slider.addEventListener("input", show);
+  show();
+}
+
 /* Only regions that can be scrolled are in the tab order. */
 const updateTabOrder = () => {
   for (const region of document.querySelectorAll(".scroll")) {
