@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
+import numpy as np
 import typer
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
 from groundwire.cli.evaluation import show_scoring
-from groundwire.engine import Options
 from groundwire.engine.text.sentences import sentences
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.evaluate.calibration import fusion
@@ -30,7 +30,7 @@ from groundwire.evaluate.calibration.fusion import LabelledFeatures
 from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.datasets.examples import Example, flag_unshared_knowledge, sample_examples
 from groundwire.evaluate.report.page import write_report
-from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
+from groundwire.evaluate.scores.metric_values import DEFAULT_PROFILE, VALUES, build_example_values, save_values
 from groundwire.evaluate.scores.scoring import Scored, ScoringSettings, score_sets
 from groundwire.evaluate.statistics.analysis import Development, analyse
 from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
@@ -248,12 +248,38 @@ def _write_page(
     if absent:
         yield ""
         yield f"Not scored in this run: {', '.join(absent)}."
+    yield from _write_labels(figures)
     yield from _write_areas(figures)
     yield from _write_decisions(figures)
     yield from _write_profiles(figures)
     yield from _write_lengths(sets, scored)
     yield from _write_families(others)
     yield from write_targets(Measured(sets, scored.sets, scored.calibration, figures, reading, showcase))
+
+
+def _write_labels(figures: Mapping[str, SetFigures]) -> Iterator[str]:
+    """What is delivered under the default profile: the headline."""
+    rows = [
+        (name, verdicts)
+        for name, of_set in figures.items()
+        for verdicts in of_set.verdicts
+        if verdicts.profile == DEFAULT_PROFILE and verdicts.balanced_accuracy is not None
+    ]
+    if not rows:
+        return
+    shares = [verdicts.balanced_accuracy.value for _, verdicts in rows if verdicts.balanced_accuracy is not None]
+    yield from ("", "## Delivered labels", "")
+    yield f"Mean balanced accuracy of the {len(rows)} sets: **{np.mean(shares):.1%}**, the lowest {min(shares):.1%}."
+    yield f"Profile `{DEFAULT_PROFILE}`. Balanced accuracy is 1 minus the mean of both error rates; guessing has 50 %. Flagged: called inconsistent."
+    yield ""
+    yield "| set | balanced accuracy | consistent | flagged | inconsistent | flagged | called consistent | unverifiable |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name, verdicts in rows:
+        right, wrong = verdicts.called["consistent"], verdicts.called["inconsistent"]
+        counts = (sum(right.values()), right.get("inconsistent", 0), sum(wrong.values()))
+        calls = (wrong.get(label, 0) for label in ("inconsistent", "consistent", "unverifiable"))
+        cells = (format_percent(verdicts.balanced_accuracy), *map(str, (*counts, *calls)))
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
 def _write_areas(figures: Mapping[str, SetFigures]) -> Iterator[str]:
@@ -357,7 +383,7 @@ def _write_lengths(sets: Mapping[str, Sequence[Example]], scored: Scored) -> Ite
 def _list_called(sets: Mapping[str, Sequence[Example]], scored: Scored, name: str) -> Iterator[bool]:
     """Whether the default profile calls each response of a set inconsistent."""
     for example, score in zip(sets.get(name, ()), scored.sets.get(name, ()), strict=True):
-        verdict, _ = decide_again(example.response, score.metrics, scored.calibration, Options().profile)
+        verdict, _ = decide_again(example.response, score.metrics, scored.calibration, DEFAULT_PROFILE)
         yield verdict.label == "inconsistent"
 
 

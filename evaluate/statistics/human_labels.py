@@ -131,7 +131,7 @@ class HumanLabels:
         return self._contexts.measure(share(correct_by_context, pairs_by_context), np.ones(contexts, dtype=bool))
 
     def balanced_accuracy(self, flagged: Bools, decided: Bools) -> Floats | None:
-        """Balanced accuracy, 0–1, on the ``decided`` examples, of which ``flagged`` are called inconsistent, as a sampled
+        """Balanced accuracy, 0–1, where ``flagged`` of the ``decided`` examples are called inconsistent, as a sampled
         figure; None without both classes."""
         keep = self.labelled & decided
         if len(np.unique(self.consistent[keep])) < 2:

@@ -14,6 +14,7 @@ from groundwire.evaluate.statistics.results import (
     Curve,
     Decision,
     ErrorCase,
+    ErrorRates,
     ErrorThreshold,
     Histogram,
     MarkingFigures,
@@ -23,6 +24,7 @@ from groundwire.evaluate.statistics.results import (
     Results,
     SetFigures,
     SystemLevel,
+    TradeOff,
     VerdictFigures,
     VerifiabilityFigures,
 )
@@ -181,11 +183,21 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
                 false_positive_rate_on_unverifiable=_estimate(false_positives / 3, 60),
                 verifiability_accuracy=_estimate(0.81, count),
                 max_false_positive_rate=promised,
+                threshold=threshold,
+                balanced_accuracy=_estimate(1 - (false_positives + false_negatives) / 2, count),
+                called={
+                    "consistent": {"consistent": 200, "inconsistent": 40},
+                    "inconsistent": {"inconsistent": 130, "consistent": 40, "unverifiable": 8},
+                },
+                by_part={
+                    "system=ours": ErrorRates(120, false_positives, 90, false_negatives),
+                    "system=theirs": ErrorRates(120, false_positives / 2, 88, false_negatives / 2),
+                },
             )
-            for profile, a, b, c, d, false_positives, false_negatives, promised in (
-                ("balanced", 210, 150, 40, 12, 0.17, 0.21, 0.2),
-                ("strict", 160, 205, 40, 7, 0.34, 0.08, 0.4),
-                ("lenient", 262, 98, 40, 12, 0.06, 0.41, 0.05),
+            for profile, a, b, c, d, false_positives, false_negatives, promised, threshold in (
+                ("balanced", 210, 150, 40, 12, 0.17, 0.21, None, 0.47),
+                ("strict", 160, 205, 40, 7, 0.34, 0.08, None, 0.61),
+                ("lenient", 262, 98, 40, 12, 0.06, 0.41, 0.05, 0.22),
             )
         ),
         shifts=(
@@ -193,6 +205,12 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
             Shift("length in words", 190, 0.19, 0.13, "shifted"),
             Shift("word overlap with the knowledge", 190, 0.42, 0.13, "different"),
         ),
+        trade_off=TradeOff(
+            tuple(n / 100 for n in range(1, 100)),
+            tuple((n / 100) ** 2 for n in range(1, 100)),
+            tuple((1 - n / 100) ** 2 for n in range(1, 100)),
+        ),
+        risk_coverage=Curve(tuple(n / 10 for n in range(1, 11)), tuple(n / 50 for n in range(1, 11))),
         questions=QuestionFigures(_estimate(0.86, count), 2 * count, _estimate(0.31, 2 * count)),
         errors=build_errors(),
         error_threshold=ErrorThreshold(0.41, "profile balanced"),

@@ -532,3 +532,45 @@ def test_results_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_examples_without_history_or_system_are_enough() -> None:
     assert analyse("set", [Example("a", "r", ("k",), label=1)], [score({"q2": 1.0})], repeats=10).examples == 1
+
+
+def test_delivered_labels_are_counted_by_human_label() -> None:
+    examples = [make_example(str(i), int(i % 2)) for i in range(40)]
+    scores = [score({"q2": (0.9 if i % 4 else 0.2) if i % 2 else (0.1 if i % 8 else 0.8)}) for i in range(40)]
+    figures = analyse("set", examples, scores, calibration=CALIBRATION, repeats=50)
+    verdicts = figures.verdicts[0]
+    assert verdicts.called == {"consistent": {"consistent": 20}, "inconsistent": {"inconsistent": 15, "consistent": 5}}
+    assert verdicts.threshold == CALIBRATION.fusions[0].profiles["balanced"].threshold
+    assert verdicts.balanced_accuracy is not None
+    assert verdicts.balanced_accuracy.value == pytest.approx((1 + 0.75) / 2)
+    cuts = figures.trade_off
+    assert cuts is not None
+    at = cuts.thresholds.index(verdicts.threshold)
+    assert (cuts.false_positive_rate[at], cuts.false_negative_rate[at]) == (0, 0.25)
+    assert list(cuts.false_positive_rate) == sorted(cuts.false_positive_rate)
+    assert list(cuts.false_negative_rate) == sorted(cuts.false_negative_rate, reverse=True)
+
+
+def test_the_surest_labels_come_first() -> None:
+    examples = [make_example(str(i), int(i < 20)) for i in range(40)]
+    values = [0.99] * 10 + [0.55] * 5 + [0.45] * 5 + [0.55] * 5 + [0.45] * 5 + [0.01] * 10
+    figures = analyse("set", examples, [score({"q2": v}) for v in values], calibration=CALIBRATION, repeats=50)
+    assert figures.risk_coverage is not None
+    errors = dict(zip(figures.risk_coverage.x, figures.risk_coverage.y, strict=True))
+    assert errors[0.5] == 0.0
+    assert errors[1.0] == 0.25
+
+
+def test_the_brier_score_is_the_mean_squared_distance() -> None:
+    figures = measured([1, 1, 0, 0], [0.9, 0.6, 0.2, 0.5])
+    brier = figures.metrics["nli"].brier
+    assert brier is None
+    fused = analyse(
+        "set",
+        [make_example(str(i), label) for i, label in enumerate([1, 1, 0, 0])],
+        [score({"q2": v}) for v in (0.9, 0.6, 0.2, 0.5)],
+        calibration=CALIBRATION,
+        repeats=50,
+    ).metrics["verdict"]
+    assert fused.brier is not None
+    assert 0 < fused.brier.value < 0.25

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
 from groundwire.evaluate.scores import metric_values
@@ -229,3 +230,45 @@ def test_examples_without_a_label_are_in_no_figure_of_labels() -> None:
     unlabelled = [msgspec.structs.replace(value, label=None) for value in values[:6]] + values[6:]
     (difference,) = compare_by_metric(build_run({"set": unlabelled}), build_run({"set": unlabelled})).values()
     assert difference.examples == EXAMPLES - 6
+
+
+def build_called(called: Sequence[str]) -> list[ExampleValues]:
+    """Examples of a context each, with a verdict."""
+    return [
+        ExampleValues(str(i), f"k{i}", int(label), None, f"c{i}", {"verdict": 0.5}, "", name)
+        for i, (label, name) in enumerate(zip(LABELS, called, strict=True))
+    ]
+
+
+def test_delivered_labels_are_compared_example_by_example() -> None:
+    """The p of the power is about McNemar's, which counts the examples that only one of the runs finds."""
+    draws = np.random.default_rng(1)
+    found_by_a, found_by_b = draws.random(EXAMPLES) < 0.26, draws.random(EXAMPLES) < 0.45
+    a, b = (
+        [
+            "inconsistent" if label == 0 and is_found else "consistent"
+            for label, is_found in zip(LABELS, found, strict=True)
+        ]
+        for found in (found_by_a, found_by_b)
+    )
+    run_a, run_b = build_run({"set": build_called(a)}), build_run({"set": build_called(b)})
+    wrong = LABELS == 0
+    power = compare_by_metric(run_a, run_b, "power")["verdict"]
+    assert (power.a, power.b) == pytest.approx((found_by_a[wrong].mean(), found_by_b[wrong].mean()))
+    assert power.examples == wrong.sum()
+    only_a, only_b = (found_by_a & ~found_by_b)[wrong].sum(), (found_by_b & ~found_by_a)[wrong].sum()
+    mcnemar = binomtest(int(only_a), int(only_a + only_b)).pvalue
+    assert power.p == pytest.approx(mcnemar, abs=0.02)
+    assert power.p < 0.05
+    balanced = compare_by_metric(run_a, run_b, "balanced_accuracy")["verdict"]
+    assert (balanced.a, balanced.b) == pytest.approx(((1 + power.a) / 2, (1 + power.b) / 2))
+    assert balanced.examples == EXAMPLES
+
+
+def test_a_run_without_verdicts_has_no_labels_to_compare() -> None:
+    runs = (
+        build_run({"set": build_called([""] * EXAMPLES)}),
+        build_run({"set": build_called(["consistent"] * EXAMPLES)}),
+    )
+    assert not compare_by_metric(*runs, "balanced_accuracy")
+    assert not compare_by_metric(*runs, "power")
