@@ -270,9 +270,10 @@ def _write_labels(figures: Mapping[str, SetFigures]) -> Iterator[str]:
     shares = [verdicts.balanced_accuracy.value for _, verdicts in rows if verdicts.balanced_accuracy is not None]
     yield from ("", "## Delivered labels", "")
     yield f"Mean balanced accuracy of the {len(rows)} sets: **{np.mean(shares):.1%}**, the lowest {min(shares):.1%}."
-    yield f"Profile `{DEFAULT_PROFILE}`. Balanced accuracy is 1 minus the mean of both error rates; guessing has 50 %. Flagged: called inconsistent."
+    yield f"Profile `{DEFAULT_PROFILE}`. Balanced accuracy is 1 minus the mean of both error rates; guessing has 50 %."
+    yield "Flagged: called inconsistent."
     yield ""
-    yield "| set | balanced accuracy | consistent | flagged | inconsistent | flagged | called consistent | unverifiable |"
+    yield "| set | balanced accuracy | consistent | flagged | inconsistent | flagged | passed | unverifiable |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, verdicts in rows:
         right, wrong = verdicts.called["consistent"], verdicts.called["inconsistent"]

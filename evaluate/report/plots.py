@@ -178,7 +178,7 @@ def draw_risk_coverage(curve: Curve, name: str) -> Drawing:
     """Share of wrong labels among the surest responses, by how many responses those are."""
     with open_figure(SMALL) as (figure, axes):
         axes.plot(curve.x, curve.y, color=SERIES[0], linewidth=1.6)
-        axes.set(xlim=(0, 1.02), xlabel="share of responses decided", ylabel="wrong labels")
+        axes.set(xlim=(0, 1.02), xlabel="share of responses decided")
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")

@@ -121,7 +121,7 @@ def _build_view(figures: SetFigures, slug: str, folder: Path) -> SetView:
         reliability.append(plot("reliability", drawing, caption))
     if figures.risk_coverage is not None:
         drawing = plots.draw_risk_coverage(figures.risk_coverage, f"{slug}-risk")
-        reliability.append(plot("risk-coverage", drawing, "Errors of the labels by how many are left to a person"))
+        reliability.append(plot("risk-coverage", drawing, "Wrong labels by how many responses are decided"))
     delivered = next((of for of in figures.verdicts if of.profile == DEFAULT_PROFILE), None)
     delivered = delivered or next(iter(figures.verdicts), None)
     return SetView(
