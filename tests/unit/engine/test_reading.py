@@ -52,12 +52,12 @@ CODE = "Run this:\n```python\nx = fetch(1)\nprint(x)\n```\nIt prints 1."
 
 
 def test_code_is_not_read_but_prose_between_fences_is() -> None:
-    assert [(item.text, item.code) for item in read_response(CODE)][-2:] == [
+    assert [(item.text, item.unread) for item in read_response(CODE)][-2:] == [
         ("print(x)", True),
         ("It prints 1.", False),
     ]
     hidden = read_response("```\nThe tower has a height of 500 metres.\n```")
-    assert [(item.text, item.code) for item in hidden] == [("The tower has a height of 500 metres.", False)]
+    assert [(item.text, item.unread) for item in hidden] == [("The tower has a height of 500 metres.", False)]
     assert "print(" not in ReadRequest(CODE, ()).whole.text
 
 
