@@ -53,6 +53,8 @@ _LABELS = frozenset(
     bed theatre studio dock box code coupon voucher serial policy account lot batch part item studio hall level floor
 """)
 )
+_NO_PRODUCTS = _LABELS | {"ci", "or", "hr", "rr", "sd", "se", "iqr"}
+"""Words with a capital before a number that is no version: labels, and the statistics of a paper."""
 _NUMBER_WORDS = frozenset({"number", "no", "nr", "#", "code", "id", "is", ":", "."})
 """What may be between a label and its number: "order no. 12"."""
 _COUNTED_LABELS = frozenset(read_table("step level floor table case class box item part order unit seat row code form"))
@@ -277,7 +279,7 @@ def _names_product(tokens: Sequence[Token], index: int) -> bool:
     """Whether a word before a number with a point may be a product: "Python 3.11"."""
     token = tokens[index]
     word = token.lower in ENGLISH if token.opens else token.lower in FUNCTION_WORDS
-    return token.text[0].isupper() and token.text.isalpha() and not word and token.lower not in _LABELS
+    return token.text[0].isupper() and token.text.isalpha() and not word and token.lower not in _NO_PRODUCTS
 
 
 def _read_later(tokens: Sequence[Token], start: int, last: int, text: str) -> Hedge:

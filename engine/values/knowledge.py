@@ -93,10 +93,11 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
     values: list[Value] = []
     end = 0
     starts = [index for index, token in enumerate(tokens) if token.lower in _STARTS or token.text[0].isdecimal()]
+    cited = _list_citations(tokens)
     for index in starts:
         token = tokens[index]
         article = token.lower in ("a", "an") and text_at(tokens, index + 1) not in _AFTER_ARTICLE
-        if index < end or article or index in taken:
+        if index < end or article or index in taken or index in cited:
             continue
         value, end = _read_value(tokens, index)
         if value is None:
@@ -109,6 +110,27 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
         taken.update(number for number in range(max(index - 2, 0), end) if tokens[number].start >= value.start)
     values = read_hours(tokens, values, taken)
     return sorted([*values, *codes], key=lambda value: value.start) if codes else values, taken
+
+
+def _list_citations(tokens: Sequence[Token]) -> set[int]:
+    """Indices of the numbers of citations, "[2]" or "[1, 3]": they say where a statement is from."""
+    cited: set[int] = set()
+    for first in [index for index, token in enumerate(tokens) if token.text == "["]:
+        last = first + 1
+        while (
+            last < len(tokens)
+            and last < first + _MAX_CITED
+            and (tokens[last].text in ",-–" or (tokens[last].text.isdecimal() and len(tokens[last].text) < 4))
+        ):
+            last += 1
+        is_listed = text_at(tokens, first - 1) in (":", "=", "[", ",") or last == first + 1
+        if not is_listed and text_at(tokens, last) == "]":
+            cited.update(range(first + 1, last))
+    return cited
+
+
+_MAX_CITED = 20
+"""Numbers and commas between the brackets of a citation, at most."""
 
 
 def _read_value(tokens: Sequence[Token], index: int) -> tuple[Value | None, int]:

@@ -22,6 +22,7 @@ from .comparing import (
     is_hour,
     is_inside,
     is_limit,
+    is_other_end,
     is_past,
     relate,
 )
@@ -277,14 +278,15 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
                 compatible.append(location)
         elif (
             value.kind == theirs.kind
-            and alike
+            and (alike or is_other_end(value, theirs))
             and sides.says_alike(value, location)
             and not sides.is_within(value, theirs, location)
             and not _is_range_of_codes(sides, value, location)
         ):
             differing.append((location, theirs))
     differing.sort(key=lambda other: gap(value.content, other[1].content))
-    role = [item for item in differing if sides.share(value, item[0])]
+    ranges = [item for item in differing if is_other_end(value, item[1])]
+    role = ranges or [item for item in differing if sides.share(value, item[0])]
     if is_bound(value) and any(map(is_limit, (theirs for _, theirs in role))):
         # "Up to ten tablets" is not supported by "two tablets" where the knowledge has another bound.
         supporting = [item for item in supporting if is_limit(item[1])]
