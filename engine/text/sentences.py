@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LineKind: TypeAlias = Literal["blank", "text", "item", "heading", "fence", "code", "table"]
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
+_CODE = re.compile(r"(?P<fence>```|~~~)(?s:.*?)(?:(?P=fence)|\Z)|(?P<tick>`+)(?!`)[^\n]+?(?<!`)(?P=tick)(?!`)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•–·]|\d{1,3}[.)]|[a-z]\))[ \t]+(?=\S)")
 _HEADING = re.compile(
     r"[ ]{0,3}#{1,6}[ \t]+\S|[ \t]*(\*\*|__)(?!(?i:(?:correct )?(?:answer|solution)): )[^*_\n]*[^*_\n.!:]\1[ \t]*$"
@@ -111,6 +112,21 @@ class Sentence(NamedTuple):
     text: str
     start: int
     end: int
+
+
+def find_code(text: str) -> list[tuple[int, int]]:
+    """Return the ranges of code in a text, with its marks: between fences, or between backticks in a line.
+
+    >>> find_code("Use `--all`, as in:\n```\nrun")
+    [(4, 11), (20, 27)]
+
+    Args:
+        text: A text; an open fence lasts until its end.
+
+    Returns:
+        The first and the following character of each range, in order and disjoint.
+    """
+    return [match.span() for match in _CODE.finditer(text)]
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
@@ -340,7 +356,7 @@ class _Bounds:
         return ended
 
     def _goes_on(self, mark: _Mark) -> bool:
-        """Whether punctuation after a full stop says that it ended nothing: "Inc., a", "GmbH. & Co.", "a.m. (sharp)"."""
+        """Whether punctuation after a full stop says that it ended nothing: "Inc., a", "GmbH. & Co.", "a.m. (CET)"."""
         at_once = self._word[-1:] == "." and mark.start == self.end
         if self.abbreviation is not None and mark.text[0] == "&":
             return True

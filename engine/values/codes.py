@@ -14,6 +14,7 @@ from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
 from .dates import read_date
 from .numbers import SCALES
+from .source_names import find_source_names
 from .tokens import ExactCode, Hedge, Token, Value, read_table, text_at, touches
 from .units import CURRENCY_CODES, CURRENCY_SIGNS, UNITS
 
@@ -105,6 +106,10 @@ def find_codes(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
         codes.append(Value(kind, tokens[start].start, tokens[end - 1].end, tokens[start].sentence, code))
         taken.update(range(start, end))
         index = end
+    for value, indices in find_source_names(tokens, taken):
+        codes.append(value)
+        taken.update(indices)
+    codes.sort(key=lambda value: value.start)
     return codes, taken
 
 

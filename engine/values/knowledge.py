@@ -5,6 +5,7 @@ For each passage: what it states, and which words its sentences have.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
@@ -273,6 +274,7 @@ class Knowledge:
     def __init__(self, texts: Sequence[ValueText], capitalised: Set[str], lower: Set[str]) -> None:
         """Read the amounts and dates of each passage; ``capitalised`` and ``lower`` as for ``find_values``."""
         self._passages = passages = [text.tokens for text in texts]
+        self._texts = [text.text for text in texts]
         self._capitalised, self._lower = capitalised, lower
         self._amounts = [text.amounts for text in texts]
         self.values = [
@@ -329,6 +331,18 @@ class Knowledge:
         """The folded words that one of some passages has."""
         index = self._index[0]
         return {word for word in index.keys() & words if any(passage in passages for passage, _ in index[word])}
+
+    def find_source_name(self, key: str) -> Location | None:
+        """Where a passage has the name of source code, whatever is beside it; capitals do not count."""
+        pattern = re.compile(
+            rf"(?<![\w-]){re.escape(key)}(?![\w-])" if key[0] == "-" else rf"(?<!\w){re.escape(key)}(?!\w)"
+        )
+        for passage, text in enumerate(self._texts):
+            match = pattern.search(text.lower())
+            if match is not None and len(text.lower()) == len(text):
+                sentence = next((t.sentence for t in self._passages[passage] if t.end > match.start()), 0)
+                return Location(passage, *match.span(), sentence)
+        return None
 
     def find_name(self, words: Sequence[str]) -> Location | None:
         """Where a sentence has all words of a name, or its acronym, or the name that it abbreviates.
