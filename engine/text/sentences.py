@@ -117,7 +117,7 @@ class Sentence(NamedTuple):
 def find_code(text: str) -> list[tuple[int, int]]:
     """Return the ranges of code in a text, with its marks: between fences, or between backticks in a line.
 
-    >>> find_code("Use `--all`, as in:\n```\nrun")
+    >>> find_code("Use `--all`, as in: ~~~ run")
     [(4, 11), (20, 27)]
 
     Args:
