@@ -15,14 +15,20 @@ ROWS = [
     json.loads(line)
     for line in (Path(__file__).parents[2] / "bench" / "quality" / "public_reports.jsonl").read_text().splitlines()
 ]
+READER = "for the reader to learn: "
 LABEL_MISSED = {
-    "xllama-243-2": "that “each” gives a total to every part is for the reader to learn",
+    "xllama-243-2": READER + "“each” gives a total to every part",
+    "home-llm-186-3": READER + "two rooms have each other's temperature",
 }
-"""Why a label is wrong."""
 MARK_MISSED = {
-    "xllama-243-2": "its label is wrong",
+    **LABEL_MISSED,
+    "home-llm-186-4": READER + "the bedroom has the office's humidity",
 }
-"""Why words that should be marked are not."""
+PENDING = {
+    "cogtrix-1869-gaia-2621-2": "what an assistant says of itself is a claim",
+    "cogtrix-1871-1": "what an assistant says of itself is a claim",
+}
+"""Labels that are right as soon as ``unverifiable`` is for responses that state nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +39,14 @@ def engine() -> Iterator[Engine]:
 
 def list_rows(missed: dict[str, str], rows: list[dict[str, Any]]) -> list[Any]:
     """The rows, of which those in ``missed`` are known to fail."""
+    reasons = {**missed, **PENDING}
     return [
         pytest.param(
             row,
             id=row["id"],
-            marks=[pytest.mark.xfail(reason=missed[row["id"]], strict=True)] if row["id"] in missed else [],
+            marks=[pytest.mark.xfail(reason=reasons[row["id"]], strict=row["id"] in missed)]
+            if row["id"] in reasons
+            else [],
         )
         for row in rows
     ]
