@@ -191,7 +191,7 @@ def _fold(text: str) -> list[str]:
     return [match[0].lower().replace("’", "'") for match in WORD.finditer(text)]
 
 
-def _list_needed(request: ReadRequest, claims: Sequence[Sentence]) -> list[list[Sequence[Location]]]:
+def _list_needed(request: ReadRequest, claims: Sequence[Sentence]) -> list[list[list[Location]]]:
     """For each value of each claim that can be compared, where the knowledge has it of the claim's subject.
 
     A sentence with another row's, fare's or person's value supports nothing (docs/adr, nr 22).
@@ -206,7 +206,7 @@ def _list_needed(request: ReadRequest, claims: Sequence[Sentence]) -> list[list[
             within(request.values.tokens, *ends) for ends in ((claim.start, claim.end), (last, claim.start))
         )
         compared = [owners.find(value, inside, [*asked, *before]) for value in within(values, claim.start, claim.end)]
-        needed.append([[item.location for item in own] for own, differing in compared if own or differing])
+        needed.append([[item.location for item in equal] for equal, differing in compared if equal or differing])
         last = claim.start
     return needed
 

@@ -86,7 +86,7 @@ def _own(passage: int, segment: Sequence[Token], values: Sequence[Value], headin
     prefixes: dict[ValueKind, set[str]] = {}
     for value in values[bisect_left(values, start, key=_start) : bisect_left(values, end, key=_start)]:
         if value.kind not in prefixes:
-            prefixes[value.kind] = heading | list_words([token for token in segment if token.end <= value.start])
+            prefixes[value.kind] = {*heading} | list_words([token for token in segment if token.end <= value.start])
         last_end, last_words = last.get(value.kind, (start, frozenset()))
         between = [token for token in segment if last_end <= token.start and token.end <= value.start]
         following = [token for token in segment if token.start >= value.end]

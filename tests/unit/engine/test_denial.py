@@ -40,7 +40,7 @@ def test_a_statement_that_is_called_false_is_denied(response: str, expected: lis
         "False.",
         "That's false. It opens at 9.",
         "It is not true that the bar is open.",
-        "The myth of Daphne is told by Ovid.",
+        "The myth of Daphne is by Ovid.",
         "The setting is false by default.",
         "`strict`: false",
         "Is it true or false? It depends.",

@@ -10,7 +10,7 @@ from groundwire.engine.values.support import check_values
 from groundwire.engine.values.tokens import tokenize
 
 KNOWLEDGE = (
-    "larkvault prune drops references; --dry-run only lists them and --include-tagged adds tagged snapshots. "
+    "larkvault prune drops references; --dry-run only lists them and --include-named adds named snapshots. "
     "Then run `larkvault compact`. Settings are read from vault.toml: `retry(attempts=3)` is the default."
 )
 
@@ -18,7 +18,7 @@ KNOWLEDGE = (
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("Pass --dry-run or --include-tagged.", ["--dry-run", "--include-tagged"]),
+        ("Pass --dry-run or --include-named.", ["--dry-run", "--include-named"]),
         ("Edit setup.cfg and src/app/main.py.", ["setup.cfg", "main.py"]),
         ("I can use read_file and MAX_SIZE.", ["read_file", "MAX_SIZE"]),
         ("Use `larkvault reindex backup`.", ["larkvault", "reindex"]),
@@ -41,8 +41,8 @@ def test_names_of_source_code_are_found(text: str, names: list[str]) -> None:
     [
         ("Run `larkvault compact` with --dry-run.", {}),
         ("Run `larkvault reindex` afterwards.", {"reindex": "compact"}),
-        ("`larkvault prune --consider-tagged --dry-run`", {"--consider-tagged": "--include-tagged"}),
-        ("```\nlarkvault prune --consider-tagged\n```", {"--consider-tagged": "--include-tagged"}),
+        ("`larkvault prune --consider-named --dry-run`", {"--consider-named": "--include-named"}),
+        ("```\nlarkvault prune --consider-named\n```", {"--consider-named": "--include-named"}),
         ("Settings are in vaults.toml.", {"vaults.toml": "vault.toml"}),
         ("Set `retry(tries=3)`.", {"tries": "attempts"}),
         ("There is no --force flag.", {}),
