@@ -40,7 +40,7 @@ from .text.normalization import (
     shown,
 )
 from .text.retrieval import PassageSentence, count_shared_in, rank_by_overlap, read_passages
-from .text.sentences import SentenceReader
+from .text.sentences import SentenceReader, find_code
 from .text.words import WORD, find_overlaps, flag_tokens, words
 from .values.comparing import compare
 from .values.dates import MONTHS
@@ -132,6 +132,7 @@ __all__ = [
     "features",
     "features_of_part",
     "find_all_mentions",
+    "find_code",
     "find_feature",
     "find_mentions",
     "find_operating_point",

@@ -26,6 +26,7 @@ from groundwire.engine.extend import (
     JobResult,
     Procedure,
     SentenceReader,
+    find_code,
     fold_outcomes,
     make_response,
 )
@@ -402,14 +403,20 @@ class StreamCore:
                 self.events.append(EarlyVerdict(event.index, event.verdict))
 
     def _redact(self, sentence: Sentence, check: Check, end: int, mark: str) -> tuple[str, bool]:
-        """What leaves of a sentence, up to ``end``, and whether it is its own, supported words."""
+        """What leaves of a sentence, up to ``end``, and whether it is its own, supported words.
+
+        Code leaves as it is: with a mark inside it is another program.
+        """
         begin = min(max(self.released_end, sentence.start), sentence.end)
         ranges = [(max(span.start, begin), span.end) for span in check.unsupported if span.end > begin]
         has_own = check.has_verdict and bool(ranges)
-        redacted = _replace(self.text, begin, sentence.end, ranges if has_own else [(begin, sentence.end)], mark)
-        return self.text[self.released_end : begin] + redacted + self.text[
-            max(sentence.end, self.released_end) : end
-        ], has_own
+        doubted = ranges if has_own else [(begin, sentence.end)]
+        outside = _leave_out(self.text, doubted, find_code(self.text[: sentence.end]))
+        redacted = _replace(self.text, begin, sentence.end, outside, mark)
+        return (
+            self.text[self.released_end : begin] + redacted + self.text[max(sentence.end, self.released_end) : end],
+            has_own and outside == ranges,
+        )
 
     def _end(self, fallback: Fallback | None, outcome: Outcome, message: str) -> None:
         """Let nothing of the text leave any more, but the spaces before a text in its place."""
@@ -476,10 +483,26 @@ def _replace_all(text: str, mark: str) -> str:
     return text.replace(words, mark, 1) if words else text
 
 
-def _replace(text: str, start: int, end: int, ranges: list[tuple[int, int]], mark: str) -> str:
-    """Characters ``start`` to ``end`` of ``text`` with ``mark`` in the place of ``ranges``, in order and disjoint."""
+def _leave_out(text: str, ranges: list[tuple[int, int]], code: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The parts of ranges that are not code, without spaces at their ends; both are in order and disjoint."""
     parts = []
     for begin, stop in ranges:
-        parts += [text[start:begin], mark]
+        edges = [begin, *(edge for span in code if span[0] < stop and begin < span[1] for edge in span), stop]
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            part = text[start:end]
+            if any(map(str.isalnum, part)):
+                parts.append((start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())))
+    return parts
+
+
+def _replace(text: str, start: int, end: int, ranges: list[tuple[int, int]], mark: str) -> str:
+    """Characters ``start`` to ``end`` of ``text`` with ``mark`` in the place of ``ranges``, in order and disjoint.
+
+    Ranges with nothing but spaces between them have one mark.
+    """
+    parts: list[str] = []
+    for begin, stop in ranges:
+        if not parts or text[start:begin].strip():
+            parts += [text[start:begin], mark]
         start = stop
     return "".join((*parts, text[start:end]))

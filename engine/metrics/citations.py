@@ -21,8 +21,12 @@ from ..schema.steps import Steps
 from ..text.retrieval import PassageSentence, content_words
 from ..text.sentences import Sentence, read_sentences
 from ..text.words import WORD, check_words
+from ..values.knowledge import Location
+from ..values.owners import Owners
+from ..values.support import MAX_COMPARISONS
+from ..values.tokens import tokenize
 from .alignment import TokenTable, align, find_content_tokens
-from .base import Details, Metric, RoleInfos
+from .base import Details, Metric, RoleInfos, within
 from .bertscore import prepare_text
 from .claims import find_claims, nothing_to_verify
 from .requests import ReadRequest
@@ -76,9 +80,10 @@ def citations(
         for nearby in candidates
     ]
     labels = iter(answers)
+    needed = _list_needed(request, claims)
     cited = tuple(
-        CitedSentence(claim.start, claim.end, _rate(claim, candidates, [next(labels) for _ in candidates], model))
-        for claim, candidates in zip(claims, nearest, strict=True)
+        CitedSentence(claim.start, claim.end, _rate(claim, nearby, [next(labels) for _ in nearby], values, model))
+        for claim, nearby, values in zip(claims, nearest, needed, strict=True)
     )
     least = options.citations.min_support
     return MetricResult(
@@ -186,8 +191,38 @@ def _fold(text: str) -> list[str]:
     return [match[0].lower().replace("’", "'") for match in WORD.finditer(text)]
 
 
+def _list_needed(request: ReadRequest, claims: Sequence[Sentence]) -> list[list[list[Location]]]:
+    """For each value of each claim that can be compared, where the knowledge has it of the claim's subject.
+
+    A sentence with another row's, fare's or person's value supports nothing (docs/adr, nr 22).
+    """
+    values, knowledge = request.values.amounts[0], request.read_knowledge.values
+    if not values or len(values) * sum(len(text.amounts[0]) for text in knowledge) > MAX_COMPARISONS:
+        return [[] for _ in claims]
+    owners, asked = Owners(knowledge), [token for turn in request.history[-1:] for token in tokenize(turn)]
+    needed, last = [], 0
+    for claim in claims:
+        inside, before = (
+            within(request.values.tokens, *ends) for ends in ((claim.start, claim.end), (last, claim.start))
+        )
+        compared = [owners.find(value, inside, [*asked, *before]) for value in within(values, claim.start, claim.end)]
+        needed.append([[item.location for item in equal] for equal, differing in compared if equal or differing])
+        last = claim.start
+    return needed
+
+
+def _has_all(source: PassageSentence, needed: Sequence[Sequence[Location]]) -> bool:
+    """Whether a sentence of the knowledge has all values that a claim needs."""
+    passage, (_, start, end) = source
+    return all(any(item.passage == passage and start <= item.start < end for item in items) for items in needed)
+
+
 def _rate(
-    claim: Sentence, candidates: Sequence[Nearby], answers: Sequence[Classified], model: SupportModel
+    claim: Sentence,
+    candidates: Sequence[Nearby],
+    answers: Sequence[Classified],
+    needed: Sequence[Sequence[Location]],
+    model: SupportModel,
 ) -> tuple[CitationCandidate, ...]:
     rated = []
     for (source, similarity, overlap), answer in zip(candidates, answers, strict=True):
@@ -196,6 +231,8 @@ def _rate(
         support = model.support(SupportFeatures(similarity, overlap, entailment, contradiction))
         if is_quoted(claim.text, sentence.text):
             support = 1.0
+        elif not _has_all(source, needed):
+            support = 0.0
         where = PassageRange(source.passage, sentence.start, sentence.end)
         rated.append(CitationCandidate(where, sentence.text, similarity, overlap, entailment, contradiction, support))
     return tuple(sorted(rated, key=lambda candidate: -candidate.support))

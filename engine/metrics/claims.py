@@ -29,8 +29,6 @@ VERIFIABILITY = "detector.verifiability"
 """The role that distinguishes factual claims from opinions, questions and small talk."""
 VERIFIABLE = 0.5
 """Probability from which a sentence counts as verifiable."""
-CODE = "code"
-"""The label of code, which no model of verifiability reads."""
 
 
 def find_claims(request: ReadRequest, options: Options) -> Steps[tuple[Sentence, ...]]:
@@ -43,23 +41,23 @@ def find_claims(request: ReadRequest, options: Options) -> Steps[tuple[Sentence,
 
 
 def rate_verifiability(request: ReadRequest) -> Steps[tuple[ClassifiedSpan, ...]]:
-    """Whether each sentence of the response can be verified; code states nothing that a model reads."""
+    """Whether each sentence of the response can be verified; what no model reads, such as code, states nothing."""
     readings = request.answer
-    prose = [reading for reading in readings if not reading.code]
+    prose = [reading for reading in readings if not reading.unread]
     answers = yield from ask_in_parts(prose, lambda part: Classify(VERIFIABILITY, (), part.text))
     best = iter([max(of_reading, key=lambda answer: answer.supported or 0.0) for of_reading in answers])
     return tuple(
-        ClassifiedSpan(reading.start, reading.end, CODE, {CODE: 1.0}, 0.0)
-        if reading.code
+        ClassifiedSpan(reading.start, reading.end, reading.stance, {reading.stance: 1.0}, 0.0)
+        if reading.unread
         else classified_span((reading.start, reading.end), next(best))
         for reading in readings
     )
 
 
 def read_claims(request: ReadRequest, claims: Sequence[Sentence]) -> list[ReadText]:
-    """What models read of these sentences, one by one; code is left out."""
+    """What models read of these sentences, one by one, without what they do not read."""
     wanted = {(claim.start, claim.end) for claim in claims}
-    return [reading for reading in request.answer if (reading.start, reading.end) in wanted and not reading.code]
+    return [reading for reading in request.answer if (reading.start, reading.end) in wanted and not reading.unread]
 
 
 def join_claims(request: ReadRequest, claims: Sequence[Sentence]) -> ReadText:

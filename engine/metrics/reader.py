@@ -22,7 +22,7 @@ from ..schema.steps import Steps
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts
 from ..text.retrieval import NEAR
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
-from .claims import CODE, describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
+from .claims import describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
 from .requests import ReadRequest, SelectedKnowledge, open_knowledge
 from .token_classifier import join_ranges, locate_tokens
 
@@ -72,15 +72,15 @@ def reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> Step
     windows, answers = yield from _ask(request, readings, evidence)
     heads = role_info(ROLE).heads
     read = [_describe(window, answer, heads) for window, answer in zip(windows, answers, strict=True)]
-    of_code = [
-        ClassifiedSpan(reading.start, reading.end, CODE, {CODE: 1.0}, 0.0, 1.0)
+    unread = [
+        ClassifiedSpan(reading.start, reading.end, reading.stance, {reading.stance: 1.0}, 0.0, 1.0)
         for reading in request.readings
-        if reading.code
+        if reading.unread
     ]
     spans = [span for _, of_window, _ in read for span in of_window]
     explanation = ReaderExplanation(
         tuple(of_window for of_window, _, _ in read),
-        tuple(sorted((*spans, *of_code), key=lambda span: span.start)),
+        tuple(sorted((*spans, *unread), key=lambda span: span.start)),
         tuple(token for _, _, tokens in read for token in tokens),
     )
     return MetricResult(

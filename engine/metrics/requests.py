@@ -12,6 +12,7 @@ from itertools import chain
 from ..schema.explanations import PassageRange
 from ..schema.results import Request
 from ..schema.steps import Steps
+from ..text.normalization import spell_out
 from ..text.reading import (
     WINDOW_SIZE,
     ReadText,
@@ -21,7 +22,7 @@ from ..text.reading import (
     join_readings,
     read_sentences_of,
 )
-from ..text.retrieval import FAR, KnowledgeIndex, Reach
+from ..text.retrieval import FAR, NEAR, KnowledgeIndex, Reach
 from ..text.sentences import Sentence, sentences
 from ..text.words import SHORT, Word, read_words, words
 from ..values.knowledge import ValueText
@@ -170,6 +171,7 @@ class SelectedKnowledge:
         self._index = index
         self._read: dict[int, set[tuple[int, int]]] = {}
         self._selected: dict[str, tuple[str, ...]] = {}
+        self._written = self._write(knowledge) if index is None else ()
 
     def select(self, reading: ReadText) -> tuple[str, ...]:
         """The passages to compare a reading with: all, or the parts of long knowledge that its sentences are about."""
@@ -178,21 +180,25 @@ class SelectedKnowledge:
     def select_for(self, text: str) -> tuple[str, ...]:
         """``select`` for a text of one or more sentences."""
         if self._index is None:
-            return self._knowledge
+            return self._written
         if text not in self._selected:
             excerpt = self._index.find([sentence.text for sentence in sentences(text)], self._reach.excerpt)
             for part in excerpt.ranges:
                 self._read.setdefault(part.passage, set()).add((part.start, part.end))
-            self._selected[text] = excerpt.passages
+            self._selected[text] = self._write(excerpt.passages)
         return self._selected[text]
 
     def select_all(self, whole: ReadText) -> tuple[str, ...]:
         """The parts of long knowledge that a response is about, window by window; each once."""
         if self._index is None:
-            return self._knowledge
+            return self._written
         for part in cut_reading(whole, WINDOW_SIZE):
             self.select(part)
-        return tuple(self._knowledge[part.passage][part.start : part.end] for part in self.ranges)
+        return self._write([self._knowledge[part.passage][part.start : part.end] for part in self.ranges])
+
+    def _write(self, passages: Iterable[str]) -> tuple[str, ...]:
+        """Passages as they are read: by classifiers, which point at no words of them, with some words spelled out."""
+        return tuple(map(spell_out, passages) if self._reach is NEAR else passages)
 
     @property
     def share(self) -> float:

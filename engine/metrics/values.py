@@ -15,6 +15,8 @@ from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, Va
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..schema.steps import Steps
+from ..text.denial import may_deny
+from ..text.reading import ReadText
 from ..text.words import check_words
 from ..values.comparing import normalize
 from ..values.knowledge import ValueText
@@ -56,7 +58,10 @@ def values(request: ReadRequest, options: Options, role_info: RoleInfos) -> Step
         texts = [ValueText(request.knowledge[part.passage][part.start : part.end]) for part in parts]
         checked = tuple(_move(check, parts) for check in (yield from _check(request, texts)))
         message, coverage = selected.explain("values"), selected.share
-    stated = tuple(_state(request, check) for check in checked)
+    denied = (
+        [reading for reading in request.readings if reading.stance == "denied"] if may_deny(request.response) else []
+    )
+    stated = tuple(_state(request, check) for check in checked if _is_stated(check, denied))
     if not stated:
         nothing = "The response states no number, date or name that can be checked."
         return MetricResult("values", "nothing_to_verify", message=nothing)
@@ -68,6 +73,13 @@ def values(request: ReadRequest, options: Options, role_info: RoleInfos) -> Step
         explanation=ValuesExplanation(stated),
         unsupported=tuple(_list_unsupported(stated)),
         coverage=coverage,
+    )
+
+
+def _is_stated(check: CheckedValue, denied: Sequence[ReadText]) -> bool:
+    """Whether the response states a value; what it calls false may have another value than the knowledge."""
+    return check.outcome in ("supported", "derived") or not any(
+        reading.start <= check.value.start < reading.end for reading in denied
     )
 
 

@@ -1,7 +1,8 @@
 """Full stops that belong to an abbreviation: what may follow one says whether it ends its sentence too.
 
-spaCy's tokenizer knows "Dr.", "Jan.", "e.g." and "a.m." as words with a full stop, which never end a sentence; these
-are the others. A lower-case letter alone says nothing: people write whole messages without capitals.
+spaCy's tokenizer knows "Dr.", "Ltd.", "e.g." and "a.m." as words with a full stop. Of these, titles and "e.g." never
+end a sentence; the others do before a word with a capital that opens sentences ("The", "It"). A lower-case letter alone
+says nothing: people write whole messages without capitals.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import re
 import unicodedata
 from typing import Literal, TypeAlias
 
-Abbreviation: TypeAlias = Literal["number", "leading", "trailing", "unit", "day"]
+Abbreviation: TypeAlias = Literal["number", "leading", "trailing", "unit", "day", "closing"]
 """What goes on after it: a number; whatever it announces; a number or a word in lower case; only such a word, after the
-unit of a number; a number, such a word or a date, after the day of a week."""
+unit of a number; a number, such a word or a date, after the day of a week; whatever does not open sentences, after one
+that its full stop is a part of."""
 
 _NUMBER = frozenset((
     "no", "nos", "nr", "nrs", "fig", "figs", "vol", "vols", "ch", "chap", "sect", "para", "paras", "eq", "eqs",
@@ -51,6 +53,15 @@ _OPENERS = frozenset((
     "would", "should",
 ))  # fmt: skip
 """Words that begin a sentence rather than go on with one, also without a capital."""
+_CAPITAL_OPENERS = _OPENERS | frozenset((
+    "a", "an", "her", "if", "in", "on", "at", "for", "from", "after", "before", "please", "each", "all", "no", "not",
+    "then", "but", "and", "as", "to", "with", "until", "is", "are", "however", "otherwise", "your",
+))  # fmt: skip
+"""Words that begin a sentence where they have a capital."""
+_CLOSING = _MONTHS | frozenset(("inc", "ltd", "co", "corp", "bros", "jr", "°c", "°f"))
+"""Words with a full stop of their own that may be the last of a sentence."""
+_DOTTED_CLOSING = re.compile(r"(?:\d*[ap]\.m|ph\.d|(?!e\.g|i\.e|v\.s)(?:[^\W\d_]\.)+[^\W\d_])\Z")
+"""Others of their kind: "9 a.m.", "U.S."."""
 
 
 def find_abbreviation(word: str, before: str) -> Abbreviation | None:
@@ -71,6 +82,25 @@ def find_abbreviation(word: str, before: str) -> Abbreviation | None:
     if name == letters or letters.istitle():
         return None if word[0].isdigit() else _find_known(name, letters.istitle(), before)
     return "number" if name in _ANY else None  # the SAT is a test, but "SAT. 10–5" is a day
+
+
+def find_closing(word: str) -> Abbreviation | None:
+    """What a word is whose full stop is a part of it, and may end a sentence; None for one that never does.
+
+    A word with capitals inside, such as "GmbH", has no full stop of its own: it ends its sentence as any other does.
+
+    >>> find_closing("Ltd."), find_closing("a.m."), find_closing("GmbH."), find_closing("Dr.")
+    ('closing', 'closing', 'trailing', None)
+    """
+    stem, name = word[:-1], word[:-1].lower()
+    if name in _CLOSING or _DOTTED_CLOSING.match(name):
+        return "closing"
+    is_mixed = stem.isalpha() and len(stem) > _TITLE and not (stem.istitle() or stem.islower() or stem.isupper())
+    return "trailing" if is_mixed else None
+
+
+_TITLE = 3
+"""Letters of a title with a full stop, at most: "PhD."."""
 
 
 def _find_known(name: str, titled: bool, before: str) -> Abbreviation | None:
@@ -103,6 +133,8 @@ def goes_on(abbreviation: Abbreviation, following: str) -> bool:
         return numbered or unicodedata.category(first) == "Sc" or first in "~≈±+−≤≥"
     if abbreviation == "leading":
         return name not in _OPENERS or first.islower()
+    if abbreviation == "closing":
+        return name not in _CAPITAL_OPENERS or not first.isupper()
     if abbreviation == "day":
         return first.islower() or name.rstrip(".") in _DAYS | _MONTHS | _FULL_MONTHS
     return first.islower() and name not in _OPENERS

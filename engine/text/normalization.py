@@ -106,6 +106,40 @@ def _fold_both(answer: str, expected: str, folded: bool) -> tuple[str, str]:
     return (fold_accents(answer), fold_accents(expected)) if folded else (answer, expected)
 
 
+_WRAP = re.compile(r"(?<=[^\W\d_])( ?)- ?\n\s*(?=[a-z])")
+"""A hyphen at the end of a line, as a text from a page has it within words."""
+_WRAPPED_WORDS = 4
+"""Words of a line of such a text, at least, where a space is before its hyphen: "Monday -" is an item of a list."""
+_TIMESTAMP = re.compile(
+    r"\b(\d{4})-(0[1-9]|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):([0-5]\d)(?::\d\d(?:\.\d+)?)?(?:(Z|[+-]00:?00\b)|([+-]\d\d:?\d\d\b))?"
+)
+_MONTH_NAMES = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+
+
+def spell_out(passage: str) -> str:
+    """Return a passage as models read it: words whole that a line break divides, timestamps of machines as people write
+    them.
+
+    >>> spell_out("struc-\\ntural damage, 2025-02-24T12:53:01+00:00")
+    'structural damage, 24 February 2025 at 12:53 UTC'
+    """
+    return _TIMESTAMP.sub(_spell_timestamp, _WRAP.sub(_join_wrapped, passage))
+
+
+def _join_wrapped(match: re.Match[str]) -> str:
+    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
+    return match[0] if match[1] and len(line.split()) < _WRAPPED_WORDS else ""
+
+
+def _spell_timestamp(match: re.Match[str]) -> str:
+    year, month, day, hour, minute, utc, zone = match.groups()
+    suffix = " UTC" if utc else f" UTC{zone}" if zone else ""
+    return f"{int(day)} {_MONTH_NAMES[int(month) - 1]} {year} at {hour}:{minute}{suffix}"
+
+
 UNSHOWABLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )

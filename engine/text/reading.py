@@ -1,7 +1,8 @@
 """The text that models read of a response, and where its characters are in the response.
 
 Models read plain sentences: without list markers, emphasis, link targets and table lines. An item of a list is read
-after the lead-in of the list, a row of a table with the table's header. A response without such marks is read as it is.
+after the lead-in of the list, a row of a table with the table's header, and a statement that is called false as what is
+not true. A response without such marks is read as it is.
 Sentences are read in windows that a model can read, and a sentence that is longer is cut.
 """
 
@@ -12,6 +13,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from .denial import DENIED, Denial, Stance, find_denials
+from .normalization import FUNCTION_WORDS
 from .sentences import LineReader, MarkdownLine, Sentence, sentences
 
 WINDOW_SIZE = 128
@@ -150,8 +153,13 @@ class ReadText(NamedTuple):
     """The characters of the response that it is about."""
     runs: tuple[Run, ...]
     """In order. Other characters of ``text`` are context, or join its parts."""
-    code: bool = False
-    """Whether it is code, which models of English do not read."""
+    stance: Stance = ""
+    """What it is, if it is no statement of its own."""
+
+    @property
+    def unread(self) -> bool:
+        """Whether models do not read it."""
+        return self.stance in ("code", "answer")
 
     def locate(self, start: int, end: int) -> tuple[int, int] | None:
         """The characters of the response that ``start`` to ``end`` of the text are; None for context alone.
@@ -179,7 +187,7 @@ class ReadText(NamedTuple):
             if read < end and read + length > start
         )
         begin, stop = (runs[0][1], runs[-1][1] + runs[-1][2]) if runs else (self.start, self.end)
-        return ReadText(self.text[start:end], begin, stop, runs, self.code)
+        return ReadText(self.text[start:end], begin, stop, runs, self.stance)
 
     def follow(self, context: str) -> ReadText:
         """The reading after a text that is none of the response."""
@@ -209,7 +217,20 @@ def read_sentences_of(response: str, parts: Sequence[Sentence]) -> tuple[ReadTex
     for part in parts:
         first, last = (max(0, bisect_right(starts, offset) - 1) for offset in (part.start, part.end - 1))
         readings.append(_read(response, part, lines, first, last))
+    for index, denial in find_denials([reading.text for reading in readings]):
+        if not readings[index].unread:
+            readings[index] = _deny(readings[index], denial)
     return tuple(readings)
+
+
+def _deny(whole: ReadText, denial: Denial) -> ReadText:
+    reading = whole if denial.stance == "answer" else whole.slice(denial.start, denial.end)
+    if denial.stance == "denied":
+        first, rest = reading.text[:1], reading.text[1:]
+        if reading.text.partition(" ")[0].lower() in FUNCTION_WORDS and len(first.lower()) == 1:
+            reading = reading._replace(text=first.lower() + rest)
+        reading = reading.follow(DENIED)
+    return reading._replace(start=whole.start, end=whole.end, stance=denial.stance)
 
 
 def is_plain(response: str) -> bool:
@@ -219,7 +240,7 @@ def is_plain(response: str) -> bool:
 
 def is_verbatim(response: str, reading: ReadText) -> bool:
     """Whether a part of a response is read as it is."""
-    return not reading.code and reading.text == response[reading.start : reading.end]
+    return not reading.unread and reading.text == response[reading.start : reading.end]
 
 
 def follow_question(readings: Sequence[ReadText], history: Sequence[str]) -> tuple[ReadText, ...]:
@@ -233,7 +254,7 @@ def follow_question(readings: Sequence[ReadText], history: Sequence[str]) -> tup
     ['Is the shop open today? Yes, until 8.', 'Do come!']
     """
     first, *others = readings
-    if not history or first.code or len(first.text.split()) > ELLIPSIS + bool(_REFERS.match(first.text)):
+    if not history or first.unread or len(first.text.split()) > ELLIPSIS + bool(_REFERS.match(first.text)):
         return (first, *others)
     questions = [sentence.text for sentence in sentences(history[-1]) if sentence.text.endswith("?")]
     if not questions or count_pieces(questions[-1]) > LONGEST_QUESTION:
@@ -242,11 +263,11 @@ def follow_question(readings: Sequence[ReadText], history: Sequence[str]) -> tup
 
 
 def join_readings(response: str, readings: Sequence[ReadText], count: int) -> ReadText:
-    """The readings as one, without code; the response itself if they are its ``count`` sentences, read as they are."""
+    """The readings that are read as one; the response itself if they are its ``count`` sentences, read as they are."""
     if len(readings) == count and all(is_verbatim(response, reading) for reading in readings):
         return ReadText(response, 0, len(response), ((0, 0, len(response)),))
     joined = _Text()
-    for reading in [reading for reading in readings if not reading.code] or readings:
+    for reading in [reading for reading in readings if not reading.unread] or readings:
         if joined.text:
             joined.text += " " if _STOP.search(joined.text) else "\n"
         joined.runs += [(len(joined.text) + read, source, length) for read, source, length in reading.runs]
@@ -297,9 +318,11 @@ def _read_lines(response: str) -> Iterator[_TextLine]:
 
 def _read(response: str, part: Sentence, lines: Sequence[_TextLine], first: int, last: int) -> ReadText:
     part_lines, body = lines[first : last + 1], lines[last]
-    plain = ReadText(part.text, part.start, part.end, ((0, part.start, len(part.text)),), body.line.kind == "code")
+    plain = ReadText(
+        part.text, part.start, part.end, ((0, part.start, len(part.text)),), "code" if body.line.kind == "code" else ""
+    )
     begins_item = lines[first].line.kind == "item" and part.start <= lines[first].start + lines[first].line.marker
-    if plain.code or not (begins_item or _MARKED.search(part.text)):
+    if plain.unread or not (begins_item or _MARKED.search(part.text)):
         return plain
     text = _Text()
     context = lines[first].lead_in

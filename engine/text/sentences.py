@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from .abbreviations import Abbreviation, find_abbreviation, goes_on
+from .abbreviations import Abbreviation, find_abbreviation, find_closing, goes_on
 from .words import read_tokens, settle_tokens
 
 if TYPE_CHECKING:
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 LineKind: TypeAlias = Literal["blank", "text", "item", "heading", "fence", "code", "table"]
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
+_CODE = re.compile(r"(?P<fence>```|~~~)(?s:.*?)(?:(?P=fence)|\Z)|(?P<tick>`+)(?!`)[^\n]+?(?<!`)(?P=tick)(?!`)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•–·]|\d{1,3}[.)]|[a-z]\))[ \t]+(?=\S)")
-_HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+\S|[ \t]*(\*\*|__)[^*_\n]*[^*_\n.!:]\1[ \t]*$")
+_HEADING = re.compile(
+    r"[ ]{0,3}#{1,6}[ \t]+\S|[ \t]*(\*\*|__)(?!(?i:(?:correct )?(?:answer|solution)): )[^*_\n]*[^*_\n.!:]\1[ \t]*$"
+)
 _UNDECIDED = re.compile(r"[ \t]*(?:`{0,2}|~{0,2}|\d{1,3}[.)]?|[a-z]\)?|(?:\d{1,3}[.)]|[a-z]\))[ \t]+)\Z")
 _LEAD_IN = re.compile(r":[ \t*_]*\Z")
 _PROSE = re.compile(r"(?:[^\W\d_]|[ ,.'’!?-]|\d(?=[\d\s.,%]))*\Z")
@@ -109,6 +112,21 @@ class Sentence(NamedTuple):
     text: str
     start: int
     end: int
+
+
+def find_code(text: str) -> list[tuple[int, int]]:
+    """Return the ranges of code in a text, with its marks: between fences, or between backticks in a line.
+
+    >>> find_code("Use `--all`, as in: ~~~ run")
+    [(4, 11), (20, 27)]
+
+    Args:
+        text: A text; an open fence lasts until its end.
+
+    Returns:
+        The first and the following character of each range, in order and disjoint.
+    """
+    return [match.span() for match in _CODE.finditer(text)]
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
@@ -327,12 +345,22 @@ class _Bounds:
             if self.abbreviation is None or not goes_on(self.abbreviation, mark.text):
                 ended = self.split(mark.start)
             self.after_stop, self.abbreviation = False, None
-        elif self._word == "." and mark.start == self.end and mark.text[0] in ",;:":
+        elif self._goes_on(mark):
             self.after_stop, self.abbreviation = False, None
+        if not mark.stop and len(mark.text) > 1 and mark.text[-1] == ".":
+            self.abbreviation = find_closing(mark.text)
+            self.after_stop = self.abbreviation is not None
         if mark.end > marker:
             self._before, self._word = self._word, mark.text
         self.end = mark.end
         return ended
+
+    def _goes_on(self, mark: _Mark) -> bool:
+        """Whether punctuation after a full stop says that it ended nothing: "Inc., a", "GmbH. & Co.", "a.m. (CET)"."""
+        at_once = self._word[-1:] == "." and mark.start == self.end
+        if self.abbreviation is not None and mark.text[0] == "&":
+            return True
+        return (at_once and mark.text[0] in ",;:") or (self.abbreviation == "closing" and mark.text[0] == "(")
 
     def _stop(self, mark: _Mark) -> None:
         alone = mark.text == "." and mark.start == self.end and not self.after_stop

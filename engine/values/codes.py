@@ -14,6 +14,7 @@ from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
 from .dates import read_date
 from .numbers import SCALES
+from .source_names import find_source_names
 from .tokens import ExactCode, Hedge, Token, Value, read_table, text_at, touches
 from .units import CURRENCY_CODES, CURRENCY_SIGNS, UNITS
 
@@ -53,6 +54,8 @@ _LABELS = frozenset(
     bed theatre studio dock box code coupon voucher serial policy account lot batch part item studio hall level floor
 """)
 )
+_NO_PRODUCTS = _LABELS | {"ci", "or", "hr", "rr", "sd", "se", "iqr"}
+"""Words with a capital before a number that is no version: labels, and the statistics of a paper."""
 _NUMBER_WORDS = frozenset({"number", "no", "nr", "#", "code", "id", "is", ":", "."})
 """What may be between a label and its number: "order no. 12"."""
 _COUNTED_LABELS = frozenset(read_table("step level floor table case class box item part order unit seat row code form"))
@@ -103,6 +106,10 @@ def find_codes(tokens: Sequence[Token]) -> tuple[list[Value], set[int]]:
         codes.append(Value(kind, tokens[start].start, tokens[end - 1].end, tokens[start].sentence, code))
         taken.update(range(start, end))
         index = end
+    for value, indices in find_source_names(tokens, taken):
+        codes.append(value)
+        taken.update(indices)
+    codes.sort(key=lambda value: value.start)
     return codes, taken
 
 
@@ -277,7 +284,7 @@ def _names_product(tokens: Sequence[Token], index: int) -> bool:
     """Whether a word before a number with a point may be a product: "Python 3.11"."""
     token = tokens[index]
     word = token.lower in ENGLISH if token.opens else token.lower in FUNCTION_WORDS
-    return token.text[0].isupper() and token.text.isalpha() and not word and token.lower not in _LABELS
+    return token.text[0].isupper() and token.text.isalpha() and not word and token.lower not in _NO_PRODUCTS
 
 
 def _read_later(tokens: Sequence[Token], start: int, last: int, text: str) -> Hedge:

@@ -357,6 +357,15 @@ def count_alike(ours: Value, theirs: Value) -> bool | None:
     return bool(nouns[0] & nouns[1]) if all(nouns) else None
 
 
+def is_other_end(ours: Value, theirs: Value) -> bool:
+    """Whether two amounts are one end of two ranges that have the other end in common: 1.9 of "1.3 to 1.9", and 1.7."""
+    left, right = ours.content, theirs.content
+    if not (isinstance(left, Measure) and isinstance(right, Measure)) or left.span is None or right.span is None:
+        return False
+    index = int(left.amount == left.span[1])
+    return left.amount != right.amount == right.span[index] and left.span[1 - index] == right.span[1 - index]
+
+
 def is_hour(ours: Value, theirs: Value) -> bool:
     """Whether a time is the full hour that a bare number of the history may be: noon, of "lunch at 12"."""
     clock, number = ours.content, theirs.content

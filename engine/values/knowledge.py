@@ -5,6 +5,7 @@ For each passage: what it states, and which words its sentences have.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
@@ -93,10 +94,11 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
     values: list[Value] = []
     end = 0
     starts = [index for index, token in enumerate(tokens) if token.lower in _STARTS or token.text[0].isdecimal()]
+    cited = _list_citations(tokens)
     for index in starts:
         token = tokens[index]
         article = token.lower in ("a", "an") and text_at(tokens, index + 1) not in _AFTER_ARTICLE
-        if index < end or article or index in taken:
+        if index < end or article or index in taken or index in cited:
             continue
         value, end = _read_value(tokens, index)
         if value is None:
@@ -109,6 +111,27 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
         taken.update(number for number in range(max(index - 2, 0), end) if tokens[number].start >= value.start)
     values = read_hours(tokens, values, taken)
     return sorted([*values, *codes], key=lambda value: value.start) if codes else values, taken
+
+
+def _list_citations(tokens: Sequence[Token]) -> set[int]:
+    """Indices of the numbers of citations, "[2]" or "[1, 3]": they say where a statement is from."""
+    cited: set[int] = set()
+    for first in [index for index, token in enumerate(tokens) if token.text == "["]:
+        last = first + 1
+        while (
+            last < len(tokens)
+            and last < first + _MAX_CITED
+            and (tokens[last].text in ",-–" or (tokens[last].text.isdecimal() and len(tokens[last].text) < 4))
+        ):
+            last += 1
+        is_listed = text_at(tokens, first - 1) in (":", "=", "[", ",") or last == first + 1
+        if not is_listed and text_at(tokens, last) == "]":
+            cited.update(range(first + 1, last))
+    return cited
+
+
+_MAX_CITED = 20
+"""Numbers and commas between the brackets of a citation, at most."""
 
 
 def _read_value(tokens: Sequence[Token], index: int) -> tuple[Value | None, int]:
@@ -251,6 +274,7 @@ class Knowledge:
     def __init__(self, texts: Sequence[ValueText], capitalised: Set[str], lower: Set[str]) -> None:
         """Read the amounts and dates of each passage; ``capitalised`` and ``lower`` as for ``find_values``."""
         self._passages = passages = [text.tokens for text in texts]
+        self._texts = [text.text for text in texts]
         self._capitalised, self._lower = capitalised, lower
         self._amounts = [text.amounts for text in texts]
         self.values = [
@@ -307,6 +331,18 @@ class Knowledge:
         """The folded words that one of some passages has."""
         index = self._index[0]
         return {word for word in index.keys() & words if any(passage in passages for passage, _ in index[word])}
+
+    def find_source_name(self, key: str) -> Location | None:
+        """Where a passage has the name of source code, whatever is beside it; capitals do not count."""
+        pattern = re.compile(
+            rf"(?<![\w-]){re.escape(key)}(?![\w-])" if key[0] == "-" else rf"(?<!\w){re.escape(key)}(?!\w)"
+        )
+        for passage, text in enumerate(self._texts):
+            match = pattern.search(text.lower())
+            if match is not None and len(text.lower()) == len(text):
+                sentence = next((t.sentence for t in self._passages[passage] if t.end > match.start()), 0)
+                return Location(passage, *match.span(), sentence)
+        return None
 
     def find_name(self, words: Sequence[str]) -> Location | None:
         """Where a sentence has all words of a name, or its acronym, or the name that it abbreviates.

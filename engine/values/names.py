@@ -24,7 +24,7 @@ _TITLES = frozenset(
 _NOT_NAMES = frozenset(
     read_table("""
     i i'm i'd i've i'll ok okay tv dvd cd cds dvds pc lol omg btw imo imho am pm ad bc bce ce dj mc diy faq asap eg
-    ie yes yeah no well hi hello hey oh wow thanks thank please sorry god mom dad internet earth moon sun
+    utc gmt ie yes yeah no well hi hello hey oh wow thanks thank please sorry god mom dad internet earth moon sun
 """)
 )
 PLACES = frozenset(

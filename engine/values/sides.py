@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from difflib import SequenceMatcher
 from functools import cached_property, partial
 from itertools import permutations
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from .comparing import (
     is_hour,
     is_inside,
     is_limit,
+    is_other_end,
     is_past,
     relate,
 )
@@ -29,7 +31,8 @@ from .dates import ZONE
 from .knowledge import HISTORY, Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles
 from .numbers import stem
-from .tokens import NEGATIONS, Clock, Date, Days, ExactCode, Measure, Name, Token, Value, tokenize
+from .source_names import is_source_name
+from .tokens import NEGATIONS, Clock, Content, Date, Days, ExactCode, Measure, Name, Token, Value, tokenize
 from .units import MONEY
 
 MAX_OPERANDS = 24
@@ -147,7 +150,7 @@ class Sides:
         """Take the response with its tokens and values, and the passages with what they state (``knowledge``)."""
         turns = [turn[:TURN_CHARACTERS] for turn in history[-TURNS:]]
         asked = turns[-1] if turns else ""
-        self.response, self.passages = response, passages
+        self.response, self.passages, self.turns = response, passages, turns
         self.tokens, self.values = tokens, values
         self.knowledge = knowledge
         self.said = [
@@ -159,6 +162,11 @@ class Sides:
         self.asked = {token.lower for token in tokenize(asked)}
         """The words of the last turn."""
         self._shared: dict[tuple[int, SentenceKey], int] = {}
+
+    @cached_property
+    def named(self) -> Set[Content]:
+        """The names of source code that the response has: none of them is in the place of another."""
+        return {value.content for value in self.values if is_source_name(value.content)}
 
     def is_said(self, value: Value) -> bool:
         """Whether the history names a number."""
@@ -259,6 +267,8 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
         return _check_name(sides, value, value.content)
     if isinstance(value.content, Clock):
         return _check_clock(sides, value, value.content)
+    if is_source_name(value.content):
+        return _check_source_name(sides, value, value.content)
     supporting: list[tuple[Location, Value]] = []
     differing: list[tuple[Location, Value]] = []
     compatible: list[Location] = []
@@ -277,14 +287,15 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
                 compatible.append(location)
         elif (
             value.kind == theirs.kind
-            and alike
+            and (alike or is_other_end(value, theirs))
             and sides.says_alike(value, location)
             and not sides.is_within(value, theirs, location)
             and not _is_range_of_codes(sides, value, location)
         ):
             differing.append((location, theirs))
     differing.sort(key=lambda other: gap(value.content, other[1].content))
-    role = [item for item in differing if sides.share(value, item[0])]
+    ranges = [item for item in differing if is_other_end(value, item[1])]
+    role = ranges or [item for item in differing if sides.share(value, item[0])]
     if is_bound(value) and any(map(is_limit, (theirs for _, theirs in role))):
         # "Up to ten tablets" is not supported by "two tablets" where the knowledge has another bound.
         supporting = [item for item in supporting if is_limit(item[1])]
@@ -324,6 +335,27 @@ def _check_name(sides: Sides, value: Value, name: Name) -> CheckedValue:
     if differing:
         return CheckedValue(value, "contradicted", sides.choose(value, differing))
     return CheckedValue(value, "absent", None)
+
+
+def _check_source_name(sides: Sides, value: Value, code: ExactCode) -> CheckedValue:
+    """What the knowledge says about a name of source code: whether it has it anywhere, or others of its kind."""
+    location = sides.knowledge.find_source_name(code.key)
+    if location is not None:
+        return CheckedValue(value, "supported", location)
+    if any(code.key in turn.lower() for turn in sides.turns):
+        return CheckedValue(value, "absent", None)
+    others = [
+        (other, theirs.content.key)
+        for other, theirs in sides.knowledge.values
+        if is_source_name(theirs.content) and theirs.content.label == code.label and theirs.content not in sides.named
+    ]
+    related = [item for item in others if sides.share(value, item[0])] or (others if len(others) == 1 else [])
+    peers = related or others
+    if not peers:
+        return CheckedValue(value, "absent", None)
+    # Names are exchanged for similar ones.
+    nearest = max(peers, key=lambda item: SequenceMatcher(None, code.key, item[1]).ratio())[0]
+    return CheckedValue(value, "contradicted" if related else "absent", nearest)
 
 
 def _check_clock(sides: Sides, value: Value, clock: Clock) -> CheckedValue:

@@ -191,7 +191,8 @@ def iterate_tokens(text: str) -> Iterator[Token]:
         if token[0].isalnum():
             ended = opens = False
         elif token in _ENDS:
-            ended = ended or not (token == "." and (len(last_lower) == 1 or last_lower in _ABBREVIATIONS))
+            is_initial = len(last_lower) == 1 and last_lower.isalnum()
+            ended = ended or not (token == "." and (is_initial or last_lower in _ABBREVIATIONS))
         else:
             ended = ended and token in _CLOSING
             opens = (opens and token in _OPENING) or token in _QUOTES

@@ -16,16 +16,13 @@ from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import NamedTuple
 
-from groundwire.engine.extend import LIGHT, UNITS, Clock, Date, Measure, compare, stem
+from groundwire.engine.extend import LIGHT, UNITS, Clock, Date, Measure, compare, find_code, stem
 from groundwire.metrics import sentences
 
 from .sources import SourceSentence, TypedValue, find_parts
 
-CODE = re.compile(
-    r"^[ \t]*\|[^\n]*$|(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`)",
-    re.DOTALL | re.MULTILINE,
-)
-"""Code in a response, fenced or between backticks; and the rows of a table."""
+_ROW = re.compile(r"^[ \t]*\|[^\n]*$", re.MULTILINE)
+"""A row of a table."""
 MAX_NUMBERS = 24
 """Numbers of knowledge and response that are combined, at most."""
 SMALL = 12
@@ -112,10 +109,10 @@ class Kept:
         self._response = response
         self._passages = passages
         self._question = history[-1] if history else ""
-        self._code = [match.span() for match in CODE.finditer(response)]
+        self._code = [*find_code(response), *(match.span() for match in _ROW.finditer(response))]
 
     def touches_code(self, start: int, end: int) -> bool:
-        """Whether characters ``start`` to ``end`` are in code, or beside it in the same word."""
+        """Whether characters ``start`` to ``end`` are in code or a row of a table."""
         return any(first < end and start < last for first, last in self._code)
 
     def keeps(self, start: int, end: int) -> bool:

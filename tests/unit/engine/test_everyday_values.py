@@ -265,8 +265,8 @@ COMPUTED = [
     # times in another zone, and days that are only compared, or are a name
     ("In Berlin it begins at 00:30.", "Maintenance begins at 23:30 UTC.", ["?Berlin"]),
     ("In Berlin it begins at 00:30.", "Maintenance begins at 23:30.", ["?Berlin", "-00:30"]),
-    ("It begins at 00:30 UTC.", "Maintenance begins at 23:30 UTC.", ["-00:30", "+UTC"]),
-    ("It begins at 00:30 (UTC+1).", "Maintenance begins at 23:30 UTC.", ["+UTC", "?1"]),
+    ("It begins at 00:30 UTC.", "Maintenance begins at 23:30 UTC.", ["-00:30"]),
+    ("It begins at 00:30 (UTC+1).", "Maintenance begins at 23:30 UTC.", ["?1"]),
     (
         "On Saturday we open later than on weekdays and close at 1 pm.",
         "Mon-Fri 8:30-18:30, Sat 9-13.",

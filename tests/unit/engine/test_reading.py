@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, Score
 from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.validation import format_record
+from groundwire.engine.text.normalization import spell_out
 from groundwire.engine.text.reading import count_pieces, cut_reading, follow_question, join_readings, read_response
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.text.sentences import SentenceReader, sentences
@@ -52,12 +53,12 @@ CODE = "Run this:\n```python\nx = fetch(1)\nprint(x)\n```\nIt prints 1."
 
 
 def test_code_is_not_read_but_prose_between_fences_is() -> None:
-    assert [(item.text, item.code) for item in read_response(CODE)][-2:] == [
+    assert [(item.text, item.unread) for item in read_response(CODE)][-2:] == [
         ("print(x)", True),
         ("It prints 1.", False),
     ]
     hidden = read_response("```\nThe tower has a height of 500 metres.\n```")
-    assert [(item.text, item.code) for item in hidden] == [("The tower has a height of 500 metres.", False)]
+    assert [(item.text, item.unread) for item in hidden] == [("The tower has a height of 500 metres.", False)]
     assert "print(" not in ReadRequest(CODE, ()).whole.text
 
 
@@ -224,3 +225,20 @@ def test_of_long_knowledge_models_read_an_excerpt() -> None:
     assert score.coverage is not None
     assert 0 < score.coverage < 0.1
     assert "models read" in score.message
+
+
+@pytest.mark.parametrize(
+    ("passage", "expected"),
+    [
+        ("It has a struc -\ntural and evalu-\n  ation", "It has a structural and evaluation"),
+        ("Monday -\nclosed, x-\nY, 5-\n7", "Monday -\nclosed, x-\nY, 5-\n7"),
+        ("informa-\ntion, re-\nturn", "information, return"),
+        ("2025-02-24T12:53:01+00:00", "24 February 2025 at 12:53 UTC"),
+        ("2025-12-01T05:00Z", "1 December 2025 at 05:00 UTC"),
+        ("2025-12-31T23:59:59.123+02:00", "31 December 2025 at 23:59 UTC+02:00"),
+        ("2025-02-24T12:53", "24 February 2025 at 12:53"),
+        ("2025-13-24T12:53, 2025-02-24 and 12:53", "2025-13-24T12:53, 2025-02-24 and 12:53"),
+    ],
+)
+def test_models_read_words_whole_and_timestamps_as_people_write_them(passage: str, expected: str) -> None:
+    assert spell_out(passage) == expected

@@ -75,6 +75,11 @@ def test_runs_without_spaces_are_read_in_pieces() -> None:
         "Menu Costa, €31 p.p.: prawns.",
         "the u.s. broadcast of it was by apple inc. in may",
         "Bread, milk, etc. are sold here, as Lee et al. (2020) found.",
+        "Alba GmbH. & Co. KG is the seller, Alba GmbH. is not.",
+        "The CEO of Acme Inc. Ann Lee is at Apple Inc. headquarters.",
+        "We send it with Post Ltd., a firm of ours, at 5 p.m. (sharp).",
+        "She met Dr. The, e.g. The Doctor, on Mt. The.",
+        "In the U.S. Congress they meet at 9 a.m. Monday to Friday.",
     ],
 )
 def test_the_full_stop_of_an_abbreviation_is_no_end(text: str) -> None:
@@ -105,6 +110,13 @@ def test_the_full_stop_of_an_abbreviation_is_no_end(text: str) -> None:
         ("the cat sat. it purred", ["the cat sat.", "it purred"]),
         ("I took the SAT. most do.", ["I took the SAT.", "most do."]),
         ("I love art. 5 years ago I did not.", ["I love art.", "5 years ago I did not."]),
+        ("It is made by Alba GmbH. Prices include VAT.", ["It is made by Alba GmbH.", "Prices include VAT."]),
+        ("It is by Acme Inc. The price is 5.", ["It is by Acme Inc.", "The price is 5."]),
+        ("We close at 5 p.m. Please call.", ["We close at 5 p.m.", "Please call."]),
+        ("It is sold in the U.S. It is not here.", ["It is sold in the U.S.", "It is not here."]),
+        ("She has a Ph.D. Her book sells.", ["She has a Ph.D.", "Her book sells."]),
+        ("Keep it below 25 °C. Do not freeze it.", ["Keep it below 25 °C.", "Do not freeze it."]),
+        ("Is it so?\n**Answer: false**\n2. Is it?", ["Is it so?", "**Answer: false**", "2. Is it?"]),
     ],
 )
 def test_a_full_stop_that_ends_its_sentence(text: str, expected: list[str]) -> None:

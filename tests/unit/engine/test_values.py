@@ -58,6 +58,11 @@ NUMBERS = [
     ("The violin has six strings.", "The violin has 4 strings and 6 pegs.", ["-six"]),
     ("Is she the older of the two?", "One is.", []),
     ("It has 12 songs.", "The album sold well.", ["?12"]),
+    # citations are no numbers, amounts in brackets are
+    ("It has 4 strings [2].", "It has four strings [1].", ["+4"]),
+    ("It has 4 strings [1, 3-5].", "It has four strings.", ["+4"]),
+    ("The ids are: [7, 9].", "It has four strings.", ["?7", "?9"]),
+    ("The range is [1.3-1.9] mg.", "The range is [1.3-1.7] mg.", ["+1.3", "-1.9"]),
     ("It has 12 songs.", "There are 14 rooms in the house.", ["?12"]),
     ("No one knew, and it is the one I like.", "One.", []),
     ("U2 and COVID-19 are names.", "Nothing.", ["?COVID"]),

@@ -28,7 +28,7 @@ from groundwire.guard import (
     Release,
     SentenceEvent,
 )
-from groundwire.guard.core import _COUNTED, ALONE_INCONSISTENT, StreamCore, WordCount
+from groundwire.guard.core import _COUNTED, ALONE_INCONSISTENT, StreamCore, WordCount, _replace
 from groundwire.guard.records import Event
 from groundwire.guard.stream import ResponseStream
 from groundwire.repair import KnowledgeGraph
@@ -187,6 +187,25 @@ def test_what_a_policy_lets_leave(engine: Engine, policy: Policy, released: str,
     assert without_time(final.score) == without_time(engine.score(TEXT, KNOWLEDGE, metrics=METRICS))
     for event in events:
         assert type(event).from_json(event.to_json()) == event
+
+
+@pytest.mark.parametrize(
+    ("text", "released"),
+    [
+        ("Honey is `blue`. It is golden. ", "Honey is `blue`. It is golden. "),
+        ("So:\n```\nHoney is blue.\n```\nHoney is blue. ", "So:\n```\nHoney is blue.\n```\nHoney is […]. "),
+    ],
+)
+def test_code_is_not_redacted(engine: Engine, text: str, released: str) -> None:
+    stream = open_stream(engine, Policy(inconsistent="redact", unverifiable="redact", unknown="redact"))
+    events = run(stream, [*text])
+    assert stream.released == released
+    assert "inconsistent" in [event.outcome for event in events if isinstance(event, SentenceEvent)]
+
+
+def test_neighbouring_doubts_have_one_mark() -> None:
+    assert _replace("a bad  one here", 0, 15, [(2, 5), (7, 10)], "[…]") == "a […] here"
+    assert _replace("a bad, one here", 0, 15, [(2, 5), (7, 10)], "[…]") == "a […], […] here"
 
 
 def test_what_a_sentence_said_is_final_for_the_response() -> None:

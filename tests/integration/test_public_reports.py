@@ -1,0 +1,66 @@
+"""Answers re-created from public reports about tools of this kind (bench/quality/public_reports.jsonl)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundwire.engine import Engine
+
+ROWS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[2] / "bench" / "quality" / "public_reports.jsonl").read_text().splitlines()
+]
+READER = "for the reader to learn: "
+LABEL_MISSED = {
+    "xllama-243-2": READER + "“each” gives a total to every part",
+    "home-llm-186-3": READER + "two rooms have each other's temperature",
+}
+MARK_MISSED = {
+    **LABEL_MISSED,
+    "home-llm-186-4": READER + "the bedroom has the office's humidity",
+}
+PENDING = {
+    "cogtrix-1869-gaia-2621-2": "what an assistant says of itself is a claim",
+    "cogtrix-1871-1": "what an assistant says of itself is a claim",
+}
+"""Labels that are right as soon as ``unverifiable`` is for responses that state nothing."""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine.load() as loaded:
+        yield loaded
+
+
+def list_rows(missed: dict[str, str], rows: list[dict[str, Any]]) -> list[Any]:
+    """The rows, of which those in ``missed`` are known to fail."""
+    reasons = {**missed, **PENDING}
+    return [
+        pytest.param(
+            row,
+            id=row["id"],
+            marks=[pytest.mark.xfail(reason=reasons[row["id"]], strict=row["id"] in missed)]
+            if row["id"] in reasons
+            else [],
+        )
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("row", list_rows(LABEL_MISSED, ROWS))
+def test_the_label_is_right(engine: Engine, row: dict[str, Any]) -> None:
+    score = engine.score(row["response"], row["knowledge"], history=row["history"])
+    assert score.verdict.label == row["label"]
+
+
+@pytest.mark.parametrize("row", list_rows(MARK_MISSED, [row for row in ROWS if row["unsupported"]]))
+def test_the_wrong_words_are_marked(engine: Engine, row: dict[str, Any]) -> None:
+    marks = engine.score(row["response"], row["knowledge"], history=row["history"]).unsupported
+    assert all(
+        any(mark.start < part["end"] and part["start"] < mark.end for mark in marks) for part in row["unsupported"]
+    )
