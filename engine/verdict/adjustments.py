@@ -21,6 +21,7 @@ from ..metrics.requests import ReadRequest
 from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import SentenceVerdict, Verdict
+from ..text.claims import states_claim
 from ..text.terms import abstains, asserts, states_terms
 from ..text.words import RangeIndex, Word
 from ..values.knowledge import ValueText
@@ -225,17 +226,20 @@ OF_SENTENCES: tuple[Adjustment, ...] = (follow_response,)
 def states_nothing(context: VerdictContext) -> bool:
     """Return whether a text neither states something by its words nor, in a classifier's view, as a whole.
 
-    With knowledge, what a classifier calls chat states something nevertheless if it has values, terms, or what the
-    knowledge surely contradicts; a sentence also does by a value that the knowledge has otherwise.
+    What a classifier calls chat states something nevertheless if it has a claim, values or terms; with knowledge also
+    by what that surely contradicts, and a sentence by a value that the knowledge has otherwise.
     """
     text, numbers = context.text, context.numbers
     is_chat = context.rule.is_chat(numbers)
     if not context.request.knowledge:
         is_silent = is_chat or abstains(text)
-        return is_silent and not states_terms(text, amounts=bool(ValueText(text).find_values()))
+        terms = states_terms(text, amounts=bool(ValueText(text).find_values()))
+        return is_silent and not (terms or states_claim(text))
     if not is_chat or (context.is_sentence and find_refutation(numbers) is not None):
         return False
-    return not (states_terms(text, amounts=numbers.get(AMOUNTS, 0) > 0) or (is_contradicted(numbers) and asserts(text)))
+    if states_terms(text, amounts=numbers.get(AMOUNTS, 0) > 0) or states_claim(text):
+        return False
+    return not (is_contradicted(numbers) and asserts(text))
 
 
 def is_contradicted(numbers: Mapping[str, float]) -> bool:

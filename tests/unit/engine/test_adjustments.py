@@ -107,12 +107,14 @@ def test_an_adjustment_with_nothing_to_say_leaves_the_verdict(adjustment: Any) -
         ("How nice.", {"verifiability": 0.1}, {}, True),
         ("How nice.", {"verifiability": 0.5}, {}, False),
         ("How nice.", {}, {}, False),
-        # Terms, values and what is surely contradicted are stated, whatever a classifier says.
+        # Claims, terms, values and what is surely contradicted are stated, whatever a classifier says.
+        ("I moved it to the trash.", {"verifiability": 0.1}, {}, False),
+        ("I moved it to the trash.", {"verifiability": 0.1}, NOTHING_KNOWN, False),
         ("You can return it if it is unopened.", {"verifiability": 0.1}, {}, False),
-        ("It costs £5.", {"verifiability": 0.1, "values.amounts": 1.0}, {}, False),
-        ("It costs £5.", {"verifiability": 0.1, "values.amounts": 0.0}, {}, True),
-        ("The tower leans.", {"verifiability": 0.1, "nli.contradiction": 0.95}, {}, False),
-        ("The tower leans.", {"verifiability": 0.1, "nli.contradiction": 0.85}, {}, True),
+        ("A fiver, maybe £5.", {"verifiability": 0.1, "values.amounts": 1.0}, {}, False),
+        ("A fiver, maybe £5.", {"verifiability": 0.1, "values.amounts": 0.0}, {}, True),
+        ("Poor tower.", {"verifiability": 0.1, "nli.contradiction": 0.95}, {}, False),
+        ("Poor tower.", {"verifiability": 0.1, "nli.contradiction": 0.85}, {}, True),
         ("What a tower!", {"verifiability": 0.1, "nli.contradiction": 0.95}, {}, True),
         # A value that the knowledge has otherwise is stated by its sentence.
         ("Ann, I think.", {"verifiability": 0.1, "values.disproved": 1.0}, {"is_sentence": True}, False),

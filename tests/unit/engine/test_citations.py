@@ -87,12 +87,12 @@ def test_a_response_without_content_words_has_nothing_to_cite(response: str) -> 
 def test_a_sentence_that_states_nothing_has_no_citation() -> None:
     with Engine(FakeRuntime(ROLES | {"detector.verifiability": verify}, calibration=CALIBRATION)) as engine:
         result = engine.score(
-            "Thanks honey keeps for years. Honey keeps for years.",
+            "Thanks for the honey! Honey keeps for years.",
             HONEY,
             metrics=["nli", "verifiability", "citations"],
         )
     assert [sentence.verdict.label for sentence in result.sentences] == ["unverifiable", "consistent"]
-    assert cited(result) == [("30", "Honey keeps for years.")]
+    assert cited(result) == [("22", "Honey keeps for years.")]
 
 
 def test_there_is_no_citation_without_the_metric_or_if_a_model_fails() -> None:

@@ -59,7 +59,7 @@ def results_of(response: str, verifiable: float = 1.0) -> dict[str, MetricResult
 
 @pytest.mark.parametrize("verifiable", [1.0, 0.1])
 def test_a_contradicted_value_makes_its_sentence_inconsistent_and_no_other(verifiable: float) -> None:
-    response = "The tower is tall. It was built in 1890."
+    response = "How tall it is. It was built in 1890."
     verdict, sentences = decide_again(response, results_of(response, verifiable), CALIBRATION, "balanced")
     other = "consistent" if verifiable == 1.0 else "unverifiable"
     assert [sentence.verdict.label for sentence in sentences] == [other, "inconsistent"]
@@ -97,7 +97,7 @@ def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
     assert right.label == "consistent"
 
 
-@pytest.mark.parametrize("response", ["It was built in 1889.", "The tower is tall. It was built in 1889."])
+@pytest.mark.parametrize("response", ["It was built in 1889.", "How tall it is. It was built in 1889."])
 def test_a_sentence_with_a_value_is_decided_whatever_a_classifier_says(response: str) -> None:
     _, sentences = decide_again(response, results_of(response, 0.1), CALIBRATION, "balanced")
     assert sentences[-1].verdict.label == "consistent"
@@ -167,8 +167,8 @@ def test_policies_are_stated_even_with_an_apology(sentence: str, expected: bool)
 @pytest.mark.parametrize(
     ("sentence", "contradiction", "is_stated"),
     [
-        ("The tower leans to the left.", 0.95, True),
-        ("The tower leans to the left.", 0.85, False),
+        ("Poor leaning tower.", 0.95, True),
+        ("Poor leaning tower.", 0.85, False),
         ("I love the tower.", 0.95, False),
         ("What a tower!", 0.95, False),
         ("Sorry, no idea.", 0.95, False),

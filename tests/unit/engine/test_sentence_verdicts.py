@@ -66,13 +66,16 @@ def classified(bounds: tuple[int, int], supported: float) -> ClassifiedSpan:
 
 
 def make_score(
-    supported: tuple[float, ...], verifiable: tuple[float, ...] | None, calibration: Calibration | None = CALIBRATION
+    supported: tuple[float, ...],
+    verifiable: tuple[float, ...] | None,
+    calibration: Calibration | None = CALIBRATION,
+    response: str = RESPONSE,
 ) -> Score:
-    """The score of ``RESPONSE`` with these numbers of its sentences; every word of it is doubted."""
+    """The score of a response with the bounds of ``RESPONSE`` and numbers of its sentences; all is doubted."""
     whole = classified((0, 40), sum(supported) / 3)
     parts = tuple(map(classified, BOUNDS, supported))
     doubts = tuple(
-        UnsupportedSpan(RESPONSE[start:end], start, end, "detected", "", "token_classifier") for start, end in BOUNDS
+        UnsupportedSpan(response[start:end], start, end, "detected", "", "token_classifier") for start, end in BOUNDS
     )
     results = [
         MetricResult("nli", "scored", whole.supported, explanation=NliExplanation(whole, None, parts)),
@@ -82,7 +85,7 @@ def make_score(
     if verifiable is not None:
         checked = VerifiabilityExplanation(tuple(map(classified, BOUNDS, verifiable)))
         results.append(MetricResult("verifiability", "scored", max(verifiable), explanation=checked))
-    return fold(Request(RESPONSE, ("Honey is sweet and golden.",)), results, calibration)
+    return fold(Request(response, ("Honey is sweet and golden.",)), results, calibration)
 
 
 def probability(expected: float) -> float:
@@ -120,7 +123,7 @@ def test_without_verifiability_every_sentence_counts() -> None:
 
 
 def test_a_response_that_states_nothing_has_only_sentences_that_state_nothing() -> None:
-    score = make_score((0.1, 0.1, 0.1), (0.0, 0.1, 0.2))
+    score = make_score((0.1, 0.1, 0.1), (0.0, 0.1, 0.2), response="Hi there! Enjoy your day! See you later!")
     assert {part.verdict.label for part in score.sentences} == {score.verdict.label} == {"unverifiable"}
     assert score.unsupported == ()
 
