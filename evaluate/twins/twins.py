@@ -1,6 +1,6 @@
 """False twins of a consistent response: the same answer with one thing in it made wrong.
 
-They say what a threshold would miss where nobody has labelled wrong answers, of errors that are made: real ones may be
+They say what a threshold would miss where no wrong answer is labelled, of errors that are made: real ones may be
 easier or harder to see. An exchanged value or name is another one of the knowledge, so it is in the knowledge and
 belongs to something else, as in most errors of a model that has read it.
 """
@@ -102,9 +102,9 @@ def exchange_value(response: str, knowledge: Sequence[str], rng: random.Random, 
         if pool:
             old, new = response[value.start : value.end], rng.choice(pool)
             named = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", response)]
-            places = named if names else [(value.start, value.end)]
+            ranges = named if names else [(value.start, value.end)]
             kind = ("name", "entity") if names else ("value", "number")
-            return ClaimEdit(*kind, tuple((start, end, new) for start, end in places))
+            return ClaimEdit(*kind, tuple((start, end, new) for start, end in ranges))
     return None
 
 
@@ -158,12 +158,12 @@ def add_sentence(
     response: str, knowledge: Sequence[str], others: Sequence[str], rng: random.Random
 ) -> ClaimEdit | None:
     """A sentence of another answer after the response, one that the knowledge does not cover."""
-    known = {word for passage in knowledge for word in split_words(passage)}
+    knowledge_words = {word for passage in knowledge for word in split_words(passage)}
     drawn = rng.sample(others, min(CANDIDATES, len(others)))
     fitting = []
     for sentence in (sentence.text for other in drawn for sentence in sentences(other)):
         words = split_words(sentence)
-        coverage = sum(word in known for word in words) / max(1, len(words))
+        coverage = sum(word in knowledge_words for word in words) / max(1, len(words))
         if MIN_WORDS <= len(words) <= MAX_WORDS and coverage < MAX_COVERAGE and not sentence.endswith("?"):
             fitting.append((coverage, sentence))
     if not fitting:

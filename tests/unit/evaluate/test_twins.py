@@ -40,7 +40,7 @@ def edit(kind: str, response: str, seed: int = 0) -> str | None:
         ("value", "A day ticket costs £12.", "A day ticket costs £95."),
         # What the knowledge does not support is no right value, and another kind is no rival.
         ("value", "It opens at 8:00.", None),
-        ("value", "It has 3 lanes.", None),
+        ("value", "It has 3 pools.", None),
         # Both times are stated already: exchanged with each other they would be one text twice.
         ("value", "It is open from 9:00 to 17:00.", None),
         ("name", "Beginners swim with Ann Reed, so ask Ann Reed.", "Beginners swim with Tom Hale, so ask Tom Hale."),
