@@ -110,7 +110,7 @@ def test_responses_that_are_not_known_to_be_like_the_calibrations_give_a_range()
     for built, note in (
         (longer, "differ from those of the calibration in length in words"),
         (few, "too few to tell"),
-        (without, "cannot be told"),
+        (without, "it is not known whether"),
     ):
         assert built.corrected is None
         assert note in built.notes[0]
