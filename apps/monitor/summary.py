@@ -139,8 +139,8 @@ def _explain_unlike(shifts: Sequence[Shift]) -> str:
     """Why the calibration's error rates may not be taken for these responses; empty where they may."""
     if not shifts:
         return (
-            "The share is not corrected: it is not known whether the responses are like those of the calibration, whose "
-            "error rates are known."
+            "The share is not corrected: it is not known whether the responses are like those of the calibration, "
+            "whose error rates are known."
         )
     if any(shift.band == "too few to tell" for shift in shifts):
         return (

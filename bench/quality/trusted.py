@@ -25,11 +25,10 @@ sys.path.insert(0, str(ROOT))
 
 from bench.quality.pairs import make_parser  # noqa: E402
 from groundwire.engine import Score  # noqa: E402
-from groundwire.engine.extend import decide_again  # noqa: E402
 from groundwire.evaluate.calibration.trusted import (  # noqa: E402
     MIN_TRUSTED,
-    PROFILE,
-    ScoredExample,
+    DecidedRow,
+    decide_rows,
     fit_trusted,
     make_twin_examples,
 )
@@ -107,10 +106,10 @@ def _sample(examples: Sequence[Example], rows: int) -> list[Example]:
 
 def measure(name: str, rows: LabelledSet, scores: Sequence[Score], calibration: Calibration) -> Iterator[Outcome]:
     """Yield the outcome at each bound."""
-    pairs = list(zip((*rows.consistent, *rows.inconsistent, *rows.made), scores, strict=True))
-    consistent = pairs[: len(rows.consistent)]
-    inconsistent = pairs[len(consistent) : len(consistent) + len(rows.inconsistent)]
-    made = pairs[len(consistent) + len(inconsistent) :]
+    decided = decide_rows((*rows.consistent, *rows.inconsistent, *rows.made), scores, calibration)
+    consistent = decided[: len(rows.consistent)]
+    inconsistent = decided[len(consistent) : len(consistent) + len(rows.inconsistent)]
+    made = decided[len(consistent) + len(inconsistent) :]
     for level in LEVELS:
         rates: list[tuple[float, float, float]] = []
         kinds: dict[str, list[float]] = {}
@@ -120,12 +119,12 @@ def measure(name: str, rows: LabelledSet, scores: Sequence[Score], calibration: 
             fit = fit_trusted(
                 (name,),
                 [consistent[index] for index in sorted(drawn)],
-                [pair for pair in made if pair[0].id.rpartition("-")[0] in ids],
+                [row for row in made if row.example.id.rpartition("-")[0] in ids],
                 calibration,
                 level,
             )
-            rest = [pair for index, pair in enumerate(consistent) if index not in drawn]
-            stopped, found = (_share_stopped(part, fit.calibration) for part in (rest, inconsistent))
+            rest = [row for index, row in enumerate(consistent) if index not in drawn]
+            stopped, found = (_share_stopped(part, fit.threshold) for part in (rest, inconsistent))
             rates.append((stopped, 1 - found, fit.missed_rate or 0.0))
             for kind, errors in fit.kinds.items():
                 kinds.setdefault(kind, []).append(errors.rate)
@@ -144,9 +143,8 @@ def measure(name: str, rows: LabelledSet, scores: Sequence[Score], calibration: 
         )
 
 
-def _share_stopped(pairs: Sequence[ScoredExample], calibration: Calibration) -> float:
-    labels = [decide_again(row.response, score.metrics, calibration, PROFILE)[0].label for row, score in pairs]
-    return labels.count("inconsistent") / len(labels)
+def _share_stopped(rows: Sequence[DecidedRow], threshold: float) -> float:
+    return sum(row.label_at(threshold) == "inconsistent" for row in rows) / len(rows)
 
 
 def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -9,22 +9,23 @@ the rate of missed ones is estimated on false twins (``evaluate.twins``), and sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from msgspec.structs import replace
 
-from groundwire.engine import Engine, Request, Score
-from groundwire.engine.extend import Label, Record, decide_again, find_threshold
+from groundwire.engine import Engine, Request, Score, Verdict
+from groundwire.engine.extend import HALF, Record, decide_again, find_threshold
+from groundwire.engine.schema.results import Label
 from groundwire.monitor.shift import describe_distributions, describe_texts
-from groundwire.runtime.bundles.calibration import Calibration, HeldOut, Profile, ProfileName, Quantity
+from groundwire.runtime.bundles.calibration import Calibration, HeldOut, OrderStatistics, Profile, ProfileName, Quantity
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example
 from ..datasets.plain import make_examples
 from ..statistics.estimates import Floats
 from ..twins.twins import TwinKind, make_twins
-from .operating_points import keep_order_statistics
+from .profiles import keep_order_statistics
 
 MIN_TRUSTED = 20
 """Consistent responses that a threshold needs."""
@@ -58,9 +59,11 @@ class TrustedCalibration(Record, frozen=True, kw_only=True):
     max_false_positive_rate: float
     """The bound, 0–1, for responses like the trusted ones."""
     trusted: int
-    """Responses with a probability; the threshold is drawn from these."""
+    """Responses that state something; the threshold is drawn from these."""
     stopped: int
     """How many of them are called inconsistent."""
+    unverifiable: int
+    """Further trusted responses, which are called unverifiable whatever the threshold."""
     unscored: int
     """Trusted responses without a probability."""
     kinds: dict[TwinKind, MadeErrors]
@@ -73,7 +76,25 @@ class TrustedCalibration(Record, frozen=True, kw_only=True):
         return sum(rates) / len(rates) if rates else None
 
 
-ScoredExample: TypeAlias = tuple[Example, Score]
+class DecidedRow(NamedTuple):
+    """A row and its verdict by the fusion that is kept."""
+
+    example: Example
+    verdict: Verdict
+
+    def label_at(self, threshold: float) -> Label:
+        """The label that is delivered with this threshold, 0–1."""
+        if self.verdict.label == "unverifiable" or self.verdict.probability is None:
+            return self.verdict.label
+        return "inconsistent" if self.verdict.probability < threshold else "consistent"
+
+
+def decide_rows(examples: Iterable[Example], scores: Iterable[Score], calibration: Calibration) -> list[DecidedRow]:
+    """The rows with the verdicts of ``calibration``: a stored score may have another one's."""
+    return [
+        DecidedRow(row, decide_again(row.response, score.metrics, calibration, PROFILE, threshold=HALF)[0])
+        for row, score in zip(examples, scores, strict=True)
+    ]
 
 
 def calibrate_trusted(
@@ -104,13 +125,13 @@ def calibrate_trusted(
     trusted = make_examples(rows)
     check_trusted(trusted)
     twins = make_twin_examples(trusted, seed)
-    rights, wrongs = (_score(engine, examples) for examples in (trusted, twins))
+    rights, wrongs = (_score(engine, examples, engine.core.calibration) for examples in (trusted, twins))
     return fit_trusted((name,), rights, wrongs, engine.core.calibration, max_false_positive_rate)
 
 
-def _score(engine: Engine, examples: Sequence[Example]) -> list[ScoredExample]:
+def _score(engine: Engine, examples: Sequence[Example], calibration: Calibration) -> list[DecidedRow]:
     requests = (Request(example.response, example.knowledge, example.history) for example in examples)
-    return list(zip(examples, engine.score_many(requests), strict=True))
+    return decide_rows(examples, engine.score_many(requests), calibration)
 
 
 def check_trusted(trusted: Sequence[Example]) -> None:
@@ -154,38 +175,38 @@ def make_twin_examples(trusted: Sequence[Example], seed: int = 13) -> list[Examp
 
 def fit_trusted(
     names: tuple[str, ...],
-    trusted: Iterable[ScoredExample],
-    twins: Iterable[ScoredExample],
+    trusted: Sequence[DecidedRow],
+    twins: Sequence[DecidedRow],
     calibration: Calibration,
     max_false_positive_rate: float,
 ) -> TrustedCalibration:
-    """The calibration of scored rows.
+    """The calibration of decided rows, and what to expect of it.
 
-    ``twins`` are of ``make_twin_examples``; the scores of all are of one plan, and ``calibration`` drew their verdicts.
-    InvalidRequest if too few rows have a probability for the bound.
+    ``twins`` are rows of ``make_twin_examples``; ``calibration`` has the fusion that decided all. InvalidRequest if too
+    few rows state something for the bound.
     """
-    pairs = list(trusted)
-    decided = [pair for pair in pairs if pair[1].verdict.probability is not None]
-    _check_count(len(decided), f" with a probability, of {len(pairs)}" if len(decided) < len(pairs) else "")
-    made = [pair for pair in twins if pair[1].verdict.probability is not None]
-    record = HeldOut(
-        consistent=keep_order_statistics(_list_probabilities(decided)),
-        inconsistent=keep_order_statistics(_list_probabilities(made)),
-        made=True,
-    )
+    scored, made = ([row for row in rows if row.verdict.probability is not None] for rows in (trusted, twins))
+    decided = [row for row in scored if row.verdict.label != "unverifiable"]
+    few = f" that state something, of {len(trusted)}" if len(decided) < len(trusted) else ""
+    _check_count(len(decided), few)
+    record = HeldOut(consistent=_keep(scored), inconsistent=_keep(made), made=True)
     threshold = find_threshold(record, max_false_positive_rate)
     point = Profile(
         threshold=threshold,
         max_false_positive_rate=max_false_positive_rate,
         false_positive_rate=0.0,
         false_negative_rate=1.0,
+        unverifiable_rate=0.0,
+        coverage=0.0,
+        risk=0.0,
+        sets=0,
     )
     quantities: list[dict[Quantity, float]] = [
-        {**describe_texts(row.response, row.knowledge), "probability": probability}
-        for (row, _), probability in zip(decided, _list_probabilities(decided).tolist(), strict=True)
+        {**describe_texts(row.example.response, row.example.knowledge), "probability": probability}
+        for row, probability in zip(decided, _list_probabilities(decided).tolist(), strict=True)
     ]
     fusion = replace(
-        calibration.fusion(decided[0][1].verdict.fusion),
+        calibration.fusion(decided[0].verdict.fusion),
         profiles={PROFILE: point},
         held_out=record,
         distributions=describe_distributions(quantities),
@@ -194,18 +215,19 @@ def fit_trusted(
         calibration,
         fitted_on=names,
         rows=len(decided),
-        row_digests=tuple(sorted({row.digest for row, _ in decided})),
+        row_digests=tuple(sorted({row.example.digest for row in decided})),
         fusions=(fusion,),
     )
-    stopped = sum(label == "inconsistent" for label in _decide(decided, fitted))
-    kinds = _count_errors(made, _decide(made, fitted))
+    stopped = sum(row.label_at(threshold) == "inconsistent" for row in decided)
+    kinds = _count_errors(made, threshold)
     result = TrustedCalibration(
         calibration=fitted,
         threshold=threshold,
         max_false_positive_rate=max_false_positive_rate,
         trusted=len(decided),
         stopped=stopped,
-        unscored=len(pairs) - len(decided),
+        unverifiable=len(scored) - len(decided),
+        unscored=len(trusted) - len(scored),
         kinds=kinds,
     )
     measured = replace(
@@ -216,20 +238,21 @@ def fit_trusted(
     return replace(result, calibration=replace(fitted, fusions=(replace(fusion, profiles={PROFILE: measured}),)))
 
 
-def _count_errors(made: Sequence[ScoredExample], labels: Sequence[Label]) -> dict[TwinKind, MadeErrors]:
+def _count_errors(made: Sequence[DecidedRow], threshold: float) -> dict[TwinKind, MadeErrors]:
     counts: dict[TwinKind, MadeErrors] = {}
     for kind in get_args(TwinKind):
-        of_kind = [label for (row, _), label in zip(made, labels, strict=True) if row.source == kind]
-        if of_kind:
-            missed = [label for label in of_kind if label != "inconsistent"]
-            counts[kind] = MadeErrors(len(of_kind), len(missed), missed.count("unverifiable"))
+        labels = [row.label_at(threshold) for row in made if row.example.source == kind]
+        if labels:
+            missed = [label for label in labels if label != "inconsistent"]
+            counts[kind] = MadeErrors(len(labels), len(missed), missed.count("unverifiable"))
     return counts
 
 
-def _decide(pairs: Sequence[ScoredExample], calibration: Calibration) -> list[Label]:
-    """The labels that are delivered with a calibration."""
-    return [decide_again(row.response, score.metrics, calibration, PROFILE)[0].label for row, score in pairs]
+def _keep(rows: Sequence[DecidedRow]) -> OrderStatistics:
+    stating = [row for row in rows if row.verdict.label != "unverifiable"]
+    statistics = keep_order_statistics(_list_probabilities(stating))
+    return replace(statistics, unverifiable=len(rows) - len(stating))
 
 
-def _list_probabilities(pairs: Sequence[ScoredExample]) -> Floats:
-    return np.array([score.verdict.probability for _, score in pairs], dtype=np.float64)
+def _list_probabilities(rows: Sequence[DecidedRow]) -> Floats:
+    return np.array([row.verdict.probability for row in rows], dtype=np.float64)

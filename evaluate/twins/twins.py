@@ -19,11 +19,11 @@ from groundwire.engine.extend import (
     check_values,
     compare,
     find_values,
-    sentences,
     split_by_case,
     split_words,
     tokenize,
 )
+from groundwire.metrics import sentences
 
 from .edits import ClaimEdit
 from .negation import edit_by_negation

@@ -194,7 +194,12 @@ def _draw_from_trusted(
     fit: CalibrationFitOptions,
     summary: common.SummaryOptions,
 ) -> TrustedCalibration:
-    from groundwire.evaluate.calibration.trusted import check_trusted, fit_trusted, make_twin_examples
+    from groundwire.evaluate.calibration.trusted import (
+        check_trusted,
+        decide_rows,
+        fit_trusted,
+        make_twin_examples,
+    )
     from groundwire.evaluate.scores.scoring import score_sets
 
     for name in ("features", "needed", "fusion"):
@@ -212,7 +217,9 @@ def _draw_from_trusted(
         scored = score_sets(rows, directory, settings, watch)
     if scored.calibration is None:
         raise InvalidRequest("The bundle has no calibration, whose fusion --trusted keeps; give one that has.")
-    rights, wrongs = (zip(rows.get(name, ()), scored.sets.get(name, ()), strict=True) for name in (TRUSTED, MADE))
+    rights, wrongs = (
+        decide_rows(rows.get(name, ()), scored.sets.get(name, ()), scored.calibration) for name in (TRUSTED, MADE)
+    )
     return fit_trusted(tuple(sets), rights, wrongs, scored.calibration, fit.max_false_positive_rate)
 
 
@@ -236,9 +243,10 @@ def print_trusted(drawn: TrustedCalibration, written: Sequence[str]) -> None:
     from groundwire.evaluate.twins.twins import ABOUT
 
     console = display.output_console()
-    unscored = f"; {drawn.unscored} have no probability" if drawn.unscored else ""
+    others = {"state nothing": drawn.unverifiable, "have no probability": drawn.unscored}
+    notes = "".join(f"; {count} {what}" for what, count in others.items() if count)
     console.print(
-        f"consistent from [bold]{drawn.threshold:.3f}[/], by {drawn.trusted} trusted responses{unscored}",
+        f"consistent from [bold]{drawn.threshold:.3f}[/], by {drawn.trusted} trusted responses{notes}",
         soft_wrap=True,
     )
     console.print(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("sklearn")
 
-from groundwire.engine import Engine, LoadOptions, MetricResult, Options, Request, Score
+from groundwire.engine import Engine, LoadOptions, MetricResult, Options, Request
 from groundwire.evaluate import calibrate, calibrate_trusted
-from groundwire.evaluate.calibration.trusted import fit_trusted, make_twin_examples
+from groundwire.evaluate.calibration.trusted import DecidedRow, decide_rows, fit_trusted, make_twin_examples
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import CALIBRATION
@@ -20,24 +21,30 @@ from tests.support.fakes import world
 from tests.support.verdicts import fold
 
 
-def score(values: Sequence[float | None], kind: str = "") -> Iterator[tuple[Example, Score]]:
+def decide(values: Sequence[float | None], kind: str = "") -> list[DecidedRow]:
     """Rows whose metric q2 has these values; None is a metric without one."""
-    for index, value in enumerate(values):
-        row = Example(f"r{index}", f"It is {index}.", ("It is.",), source=kind)
-        result = MetricResult("q2", "failed" if value is None else "scored", value, "no" if value is None else "")
-        yield row, fold(Request(row.response, row.knowledge), [result], CALIBRATION)
+    rows = [Example(f"r{index}", f"It is {index}.", ("It is.",), source=kind) for index in range(len(values))]
+    results = (
+        MetricResult("q2", "failed" if value is None else "scored", value, "no" if value is None else "")
+        for value in values
+    )
+    scores = [
+        fold(Request(row.response, row.knowledge), [result], CALIBRATION)
+        for row, result in zip(rows, results, strict=True)
+    ]
+    return decide_rows(rows, scores, CALIBRATION)
 
 
 def probability(value: float) -> float:
-    ((_, scored),) = score([value])
-    assert scored.verdict.probability is not None
-    return scored.verdict.probability
+    (row,) = decide([value])
+    assert row.verdict.probability is not None
+    return row.verdict.probability
 
 
 @pytest.mark.parametrize(("count", "level", "rank"), [(50, 0.05, 2), (50, 0.15, 7), (20, 0.05, 1), (99, 0.1, 10)])
 def test_the_threshold_is_the_order_statistic_of_the_bound(count: int, level: float, rank: int) -> None:
     values = np.random.default_rng(1).permutation(count) / count
-    fitted = fit_trusted(("own",), score(values.tolist()), score([0.0, 1.0], "value"), CALIBRATION, level)
+    fitted = fit_trusted(("own",), decide(values.tolist()), decide([0.0, 1.0], "value"), CALIBRATION, level)
     assert fitted.threshold == pytest.approx(probability((rank - 1) / count), abs=1e-6)
     assert (fitted.trusted, fitted.stopped) == (count, rank - 1)
 
@@ -46,14 +53,14 @@ def test_of_further_rows_no_more_are_stopped_than_promised() -> None:
     """Means over draws of 50 rows: at most the bound, and not far below what so few rows allow, 7/51."""
     rng, rates = np.random.default_rng(0), []
     for _ in range(40):
-        fitted = fit_trusted(("own",), score(rng.random(50).tolist()), (), CALIBRATION, 0.15)
+        fitted = fit_trusted(("own",), decide(rng.random(50).tolist()), [], CALIBRATION, 0.15)
         rates.append(np.mean([probability(value) < fitted.threshold for value in rng.random(100)]))
     assert 0.11 < np.mean(rates) <= 0.15
 
 
 def test_what_is_written_promises_the_bound_and_states_made_errors() -> None:
-    made = [*score([0.0, 0.9], "value"), *score([0.95, 0.9, 0.99, 0.0], "negation")]
-    fitted = fit_trusted(("own",), score((np.arange(60) / 60).tolist()), made, CALIBRATION, 0.1)
+    made = [*decide([0.0, 0.9], "value"), *decide([0.95, 0.9, 0.99, 0.0], "negation")]
+    fitted = fit_trusted(("own",), decide((np.arange(60) / 60).tolist()), made, CALIBRATION, 0.1)
     (fusion,) = fitted.calibration.fusions
     assert fusion.features == CALIBRATION.fusions[0].features
     assert fusion.held_out is not None
@@ -68,11 +75,21 @@ def test_what_is_written_promises_the_bound_and_states_made_errors() -> None:
     assert fusion.profiles["balanced"].false_negative_rate == fitted.missed_rate
 
 
+def test_what_states_nothing_is_stopped_by_no_threshold_and_draws_none() -> None:
+    rows = [row._replace(verdict=replace(row.verdict, label="unverifiable")) for row in decide([0.0] * 9)]
+    fitted = fit_trusted(("own",), [*decide([0.9] * 20), *rows], rows, CALIBRATION, 0.05)
+    assert (fitted.trusted, fitted.unverifiable, fitted.stopped) == (20, 9, 0)
+    assert fitted.threshold == pytest.approx(probability(0.9), abs=1e-6)
+    held_out = fitted.calibration.fusions[0].held_out
+    assert held_out is not None
+    assert (held_out.consistent.unverifiable, held_out.inconsistent.unverifiable) == (9, 9)
+
+
 def test_rows_without_a_probability_are_counted_and_do_not_count() -> None:
-    fitted = fit_trusted(("own",), score([*[0.5] * 20, None, None]), (), CALIBRATION, 0.05)
+    fitted = fit_trusted(("own",), decide([*[0.5] * 20, None, None]), [], CALIBRATION, 0.05)
     assert (fitted.trusted, fitted.unscored, fitted.missed_rate) == (20, 2, None)
-    with pytest.raises(InvalidRequest, match=r"There are 19 trusted rows with a probability, of 22; .* Give 1 more"):
-        fit_trusted(("own",), score([*[0.5] * 19, None, None, None]), (), CALIBRATION, 0.05)
+    with pytest.raises(InvalidRequest, match=r"There are 19 trusted rows that state something, of 22; .* Give 1 more"):
+        fit_trusted(("own",), decide([*[0.5] * 19, None, None, None]), [], CALIBRATION, 0.05)
 
 
 @pytest.mark.parametrize(
