@@ -18,12 +18,25 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .calibration.labelled import calibrate
+    from .calibration.trusted import TrustedCalibration, calibrate_trusted
     from .datasets.examples import Example
     from .statistics.analysis import Development, analyse
     from .statistics.compare import Run, RunComparison, compare_runs
     from .statistics.results import Results
 
-__all__ = ["Development", "Example", "Results", "Run", "RunComparison", "analyse", "compare_runs"]
+__all__ = [
+    "Development",
+    "Example",
+    "Results",
+    "Run",
+    "RunComparison",
+    "TrustedCalibration",
+    "analyse",
+    "calibrate",
+    "calibrate_trusted",
+    "compare_runs",
+]
 
 _MODULES = {
     "RunComparison": "statistics.compare",
@@ -31,7 +44,10 @@ _MODULES = {
     "Example": "datasets.examples",
     "Results": "statistics.results",
     "Run": "statistics.compare",
+    "TrustedCalibration": "calibration.trusted",
     "analyse": "statistics.analysis",
+    "calibrate": "calibration.labelled",
+    "calibrate_trusted": "calibration.trusted",
     "compare_runs": "statistics.compare",
 }
 _REQUIRED = ("sklearn", "scipy", "matplotlib", "jinja2")

@@ -7,18 +7,19 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from groundwire.engine import Request, Score
 from groundwire.engine.extend import words
 from groundwire.runtime.errors import InvalidRequest
 
 from .kinds import find_language, list_kinds
-from .records import WorstResponse
+from .records import RowToLabel, WorstResponse
 from .shift import describe_texts
 
 _TERM = re.compile(r"(?=.*\w)(?![A-Za-z]{1,2}$).+")
 """Not what is left of "they 've" or "don t"."""
+T = TypeVar("T")
 VERDICTS = ("consistent", "inconsistent")
 MILLISECONDS_FROM = 1e11
 """A larger number of seconds since 1970 is one of milliseconds: it would be a year after 5000."""
@@ -59,11 +60,12 @@ class Observation(NamedTuple):
 class Observations:
     """The lines of a traffic, in their order."""
 
-    def __init__(self, examples: int = 0) -> None:
+    def __init__(self, examples: int = 0, to_label: int = 0) -> None:
         """Begin without observations.
 
         Args:
             examples: Inconsistent responses with the lowest probabilities that are kept with their texts, 0 or more.
+            to_label: Responses nearest to their threshold that are kept with their texts, 0 or more.
         """
         self.rows: list[Observation] = []
         self.labels: Counter[str] = Counter()
@@ -74,6 +76,8 @@ class Observations:
         self.incomplete = 0
         self._examples = examples
         self._worst: list[tuple[float, int, WorstResponse]] = []
+        self._to_label = to_label
+        self._nearest: list[tuple[float, int, RowToLabel]] = []
 
     @property
     def verdicts(self) -> list[Observation]:
@@ -84,6 +88,11 @@ class Observations:
     def worst(self) -> tuple[WorstResponse, ...]:
         """The inconsistent responses with the lowest probabilities, lowest first."""
         return tuple(worst for _, _, worst in sorted(self._worst, key=lambda entry: (-entry[0], -entry[1])))
+
+    @property
+    def nearest(self) -> tuple[RowToLabel, ...]:
+        """The responses nearest to their threshold, in the order of their lines."""
+        return tuple(sorted((row for _, _, row in self._nearest), key=lambda row: row.line))
 
     def add_problem(self, status: str) -> None:
         """Count a line that has no score.
@@ -131,7 +140,7 @@ class Observations:
         if observation.has_verdict:
             self.thresholds[verdict.fusion, verdict.threshold] += 1
             self.incomplete += bool(verdict.absent)
-        if observation.is_inconsistent and verdict.probability is not None and self._examples:
+        if observation.is_inconsistent and verdict.probability is not None:
             worst = WorstResponse(
                 line,
                 _read_name(row.get("id")),
@@ -145,10 +154,19 @@ class Observations:
                 score.unsupported,
                 score.citations,
             )
-            # The root of the heap is the best of the worst: the first to go.
-            heapq.heappush(self._worst, (-verdict.probability, -line, worst))
-            if len(self._worst) > self._examples:
-                heapq.heappop(self._worst)
+            _keep_smallest(self._worst, verdict.probability, line, worst, self._examples)
+        if observation.has_verdict and request and verdict.probability is not None and verdict.threshold is not None:
+            to_label = RowToLabel(line, _read_name(row.get("id")), request.response, request.knowledge, request.history)
+            distance = abs(verdict.probability - verdict.threshold)
+            _keep_smallest(self._nearest, distance, line, to_label, self._to_label)
+
+
+def _keep_smallest(heap: list[tuple[float, int, T]], number: float, line: int, item: T, count: int) -> None:
+    """Add an item to the ``count`` with the smallest numbers; of equal ones the earlier line stays."""
+    # The root of the heap has the largest number: it is the first to go.
+    heapq.heappush(heap, (-number, -line, item))
+    if len(heap) > count:
+        heapq.heappop(heap)
 
 
 def read_time(value: Any) -> datetime | None:

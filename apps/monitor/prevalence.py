@@ -36,8 +36,6 @@ class ErrorRates(NamedTuple):
     """How many of them are called inconsistent."""
     inconsistent: int
     true_positives: float
-    is_counted: bool = True
-    """Whether the numbers of responses are known; a calibration of an earlier version lacks them."""
 
     @property
     def false_positive_rate(self) -> float:
@@ -62,7 +60,7 @@ def count_errors(calibration: Calibration, fusion: Fusion, threshold: float) -> 
         threshold: The threshold, 0–1.
 
     Returns:
-        The counts; None where the calibration does not know them.
+        The counts; None where the calibration does not know them, as when its inconsistent responses are made.
     """
     if fusion.held_out is None:
         profile = next((profile for profile in fusion.profiles.values() if profile.threshold == threshold), None)
@@ -70,8 +68,8 @@ def count_errors(calibration: Calibration, fusion: Fusion, threshold: float) -> 
         if profile is None or not half:
             return None
         power = 1 - profile.false_negative_rate
-        return ErrorRates(half, half * profile.false_positive_rate, half, half * power, is_counted=False)
-    if not fusion.held_out.consistent.count or not fusion.held_out.inconsistent.count:
+        return ErrorRates(half, half * profile.false_positive_rate, half, half * power)
+    if fusion.held_out.made or not fusion.held_out.consistent.count or not fusion.held_out.inconsistent.count:
         return None
     classes = (fusion.held_out.consistent, fusion.held_out.inconsistent)
     # Responses that are called unverifiable are called inconsistent by no threshold.

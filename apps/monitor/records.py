@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from groundwire.engine import UnsupportedSpan
 from groundwire.engine.extend import Record
 from groundwire.engine.schema.results import Citation
+from groundwire.runtime.bundles.calibration import ProfileName
 
 SCHEMA = 1
 MIN_RESPONSES = 30
@@ -53,6 +54,27 @@ class CorrectedShare(Record, frozen=True):
     true_positive_rate: float
     """Share, 0–1, of its inconsistent responses, called so."""
     inconsistent: int
+
+
+class ShareRange(Record, frozen=True):
+    """What verdicts alone say of the share of inconsistent responses, where their error rates are not known."""
+
+    low: float
+    """Share, 0–1, that is called inconsistent, of the responses with a label; with a reference what is left of it where
+    right responses are called so as often as the reference's are."""
+    high: float
+    """The same, and the share that is called unverifiable."""
+    responses: int
+
+
+class RowToLabel(Record, frozen=True):
+    """A response near the threshold; it has no verdict, which would lead the person who labels it."""
+
+    line: int
+    id: str
+    response: str
+    knowledge: tuple[str, ...]
+    history: tuple[str, ...]
 
 
 class Group(Record, frozen=True):
@@ -224,7 +246,7 @@ class TrafficReport(Record, frozen=True):
     """The share called inconsistent among the responses with a verdict consistent or inconsistent; Wilson's interval.
     None without any."""
     corrected: CorrectedShare | None
-    """None where the error rates are not known; ``notes`` say why."""
+    """None where the error rates are not known, or the responses are not like the calibration's; ``notes`` say why."""
     threshold: float | None
     """The threshold of all verdicts; None where they have several."""
     groups: tuple[Group, ...]
@@ -237,5 +259,10 @@ class TrafficReport(Record, frozen=True):
     first_time: str = ""
     last_time: str = ""
     notes: tuple[str, ...] = ()
+    range: ShareRange | None = None
+    """None without a verdict."""
+    stopped: dict[ProfileName, float] | None = None
+    """Share, 0–1, of the scored lines that each profile would call inconsistent; None where the verdicts are not by a
+    fusion of the calibration."""
     systems: tuple[SystemDifference, ...] = ()
     """Every pair of the largest systems (``monitor.systems``); empty of fewer than two systems."""

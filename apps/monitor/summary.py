@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from groundwire.engine.schema.results import Label
-from groundwire.runtime.bundles.calibration import Calibration, Fusion
+from groundwire.runtime.bundles.calibration import Calibration, Fusion, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 
 from .concentration import find_groups
@@ -22,6 +22,7 @@ from .records import (
     Drift,
     Estimate,
     ProbabilityCounts,
+    ShareRange,
     Shift,
     TrafficReport,
 )
@@ -81,21 +82,9 @@ def build_report(
     if calibration is not None and fusion is not None:
         corrected = _correct(observations, inconsistent, len(verdicts), calibration, fusion, notes)
     like_calibration = _compare_with_calibration(verdicts, fusion)
-    if corrected and not like_calibration:
-        notes.append(
-            "Whether the responses are like those of the calibration is not known. Where they are not, the verdict may "
-            "err more or less often than there, and the corrected share be far off."
-        )
-    if corrected and any(shift.band == "too few to tell" for shift in like_calibration):
-        notes.append(
-            f"Fewer than {MIN_RESPONSES} responses are called consistent: too few to tell whether they are like those "
-            "of the calibration, and the corrected share may be far off."
-        )
-    if any(shift.band == "different" for shift in like_calibration) and corrected:
-        notes.append(
-            "The responses differ from those of the calibration, so its error rates, and with them the corrected "
-            "share, may not apply. Calibrate on labelled responses of this kind."
-        )
+    if corrected is not None and (unlike := _explain_unlike(like_calibration)):
+        corrected = None
+        notes.append(unlike)
     drift = _find_drift(observations, reference, notes)
     times = [row.time for row in observations.rows if row.time is not None]
     thresholds = {threshold for _, threshold in observations.thresholds}
@@ -120,7 +109,51 @@ def build_report(
         to_iso(min(times, default=None)),
         to_iso(max(times, default=None)),
         tuple(notes),
+        _find_range(observations.rows, reference) if verdicts else None,
+        None if fusion is None else _find_stopped(observations.rows, fusion),
         compare_systems(verdicts),
+    )
+
+
+def _find_range(rows: Sequence[Observation], reference: Reference | None) -> ShareRange:
+    labels = [row.label for row in rows if row.label != "unknown"]
+    inconsistent = labels.count("inconsistent")
+    called = inconsistent / len(labels)
+    low, others = called, [row.label for row in reference.observations.rows] if reference else []
+    if "consistent" in others:
+        # If all of the reference are right, so often are right ones called inconsistent; if not, it is less often.
+        usual = others.count("inconsistent") / len(others)
+        low = max(0.0, (called - usual) / (1 - usual))
+    return ShareRange(low, (inconsistent + labels.count("unverifiable")) / len(labels), len(labels))
+
+
+def _find_stopped(rows: Sequence[Observation], fusion: Fusion) -> dict[ProfileName, float]:
+    values = [row.probability for row in rows if row.has_verdict and row.probability is not None]
+    return {
+        name: sum(value < profile.threshold for value in values) / len(rows)
+        for name, profile in fusion.profiles.items()
+    }
+
+
+def _explain_unlike(shifts: Sequence[Shift]) -> str:
+    """Why the calibration's error rates may not be taken for these responses; empty where they may."""
+    if not shifts:
+        return (
+            "The share is not corrected: it is not known whether the responses are like those of the calibration, "
+            "whose error rates are known."
+        )
+    if any(shift.band == "too few to tell" for shift in shifts):
+        return (
+            f"The share is not corrected: fewer than {MIN_RESPONSES} responses are called consistent, too few to tell "
+            "whether they are like those of the calibration, whose error rates are known."
+        )
+    unlike = [shift.quantity for shift in shifts if shift.band != "alike"]
+    if not unlike:
+        return ""
+    return (
+        f"The share is not corrected: the responses differ from those of the calibration in {' and '.join(unlike)}, "
+        "so how often the verdict errs here is not known. Label the responses nearest to the threshold (--sheet), and "
+        "calibrate on them."
     )
 
 
@@ -163,15 +196,13 @@ def _correct(
     rates = count_errors(calibration, fusion, threshold)
     if rates is None:
         notes.append(
-            "The share is not corrected: the calibration does not know the error rates of this threshold. Fit it again "
-            "with `groundwire calibrate`."
+            "The share is not corrected: the calibration is of trusted responses, and how often real errors are missed "
+            "is not known. Fit one to labelled responses."
+            if fusion.held_out is not None and fusion.held_out.made
+            else "The share is not corrected: the calibration does not know the error rates of this threshold. Fit it "
+            "again with `groundwire calibrate`."
         )
         return None
-    if not rates.is_counted:
-        notes.append(
-            "The calibration is of an earlier version and does not say on how many responses of each class its error "
-            f"rates were measured; half of its {calibration.rows} rows each is taken."
-        )
     corrected = correct_share(inconsistent, verdicts, rates)
     if corrected is None:
         notes.append(

@@ -46,10 +46,9 @@ ANSWERS, WRONG_ANSWERS = 1000, 50
 """The example in which rates are counted: 1,000 answers, 50 of them wrong."""
 
 
-def load_results(name: str) -> dict[str, Any]:
+def load_results(name: str) -> Any:
     """Return a benchmark's results."""
-    document: dict[str, Any] = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
-    return document
+    return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def format_table(header: list[str], rows: list[list[str]]) -> str:
@@ -202,6 +201,39 @@ def write_peers() -> str:
     return format_table(["p50 ms", *(f"{model}, {size}" for model, size in models)], rows)
 
 
+def write_trusted(level: str) -> str:
+    """Return what thresholds from trusted rows do, by set."""
+    rows = [
+        [
+            outcome["set"],
+            f"{outcome['false_positive_rate']:.1%}",
+            f"{outcome['missed']:.0%}",
+            f"{outcome['estimated']:.0%}",
+            f"{min(kinds.values()):.0%} to {max(kinds.values()):.0%}",
+        ]
+        for outcome in load_results("trusted")
+        if outcome["level"] == float(level) and (kinds := outcome["estimated_by_kind"])
+    ]
+    bound = f"false positives, promised ≤ {float(level):.0%}"
+    return format_table(["set", bound, "missed", "missed of made errors", "by kind"], rows)
+
+
+def write_trusted_summary() -> str:
+    """Return on how many sets the bound is kept, and how near the estimate is."""
+    lines = []
+    for level in (0.05, 0.15):
+        outcomes = [outcome for outcome in load_results("trusted") if outcome["level"] == level]
+        kept = sum(outcome["false_positive_rate"] <= outcome["high"] for outcome in outcomes)
+        near = sum(abs(outcome["estimated"] - outcome["missed"]) <= 0.1 for outcome in outcomes)
+        kinds = [(outcome["missed"], outcome["estimated_by_kind"].values()) for outcome in outcomes]
+        between = sum(min(rates) <= missed <= max(rates) for missed, rates in kinds)
+        lines.append(
+            f"- A bound of {level:.0%} is kept on {kept} of {len(outcomes)} sets. The estimate of what is missed is "
+            f"within 10 points on {near}; on {between} what is missed is between the kinds."
+        )
+    return "\n".join(lines)
+
+
 def write_code(path: str) -> str:
     """Return a Python file as a code block, which the tests run as a file."""
     return f"```python\n# doc: skip ({path})\n{(ROOT / path).read_text(encoding='utf-8').strip()}\n```"
@@ -219,6 +251,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "serving": write_serving,
     "stopped": write_stopped,
     "tiers": write_tiers,
+    "trusted": write_trusted,
+    "trusted_summary": write_trusted_summary,
 }
 
 

@@ -13,7 +13,7 @@ ignored. ``interfaces/files/columns.py`` has the other names of response, knowle
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -111,6 +111,30 @@ def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
             )
     else:
         raise ExampleError("no response, and no pair of consistent and inconsistent")
+
+
+def make_examples(rows: Iterable[Example | Mapping[str, Any]]) -> list[Example]:
+    """The examples of rows in memory.
+
+    Args:
+        rows: Examples, or mappings with the fields of a line of JSON.
+
+    Returns:
+        The examples, in order.
+
+    Raises:
+        InvalidRequest: A row lacks a field, or has a value that is not allowed.
+    """
+    examples: list[Example] = []
+    for number, row in enumerate(rows):
+        if isinstance(row, Example):
+            examples.append(row)
+            continue
+        try:
+            examples += build_examples(number, convert_record(ExampleLine, rename_fields(dict(row), {})))
+        except (ExampleError, MalformedText, TypeError, ValueError) as error:
+            raise InvalidRequest(f"Row {number} cannot be used: {error}.") from error
+    return examples
 
 
 def _read_ranges(ranges: list[CharacterRange] | None, response: str) -> tuple[tuple[int, int], ...] | None:

@@ -15,12 +15,18 @@ from groundwire.cli.groups import expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.files.results_file import translate_write_errors
 from groundwire.monitor.prevalence import count_errors, count_missing, share
+from groundwire.runtime.errors import InvalidRequest
 
 from . import evaluation as common
 
 if TYPE_CHECKING:
     from groundwire.evaluate.calibration.fusion import LabelledFeatures, Predict
+    from groundwire.evaluate.calibration.trusted import TrustedCalibration
+    from groundwire.evaluate.scores.scoring import ScoringSettings
     from groundwire.runtime.bundles.calibration import Calibration, Fusion
+
+TRUSTED, MADE = "trusted", "made"
+"""Names under which scores of trusted rows and of made errors are kept."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,22 @@ class CalibrationFitOptions(common.FitOptions):
         ),
     ] = None
     seed: common.SeedOption = 13
+    trusted: Annotated[
+        bool,
+        typer.Option(
+            "--trusted",
+            help="All rows are right answers, at least 20: keep the fusion and draw the threshold for "
+            "--max-false-positive-rate from them.",
+        ),
+    ] = False
+    max_false_positive_rate: Annotated[
+        float,
+        typer.Option(
+            help="With --trusted: the share, 0–1, of right answers like these that may be called inconsistent.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.05
 
 
 @expand_groups
@@ -77,6 +99,10 @@ def calibrate(
 
         groundwire calibrate labelled.jsonl --out mine.json
         groundwire score dialogues.jsonl --calibration mine.json
+        groundwire calibrate --trusted answers.jsonl --max-false-positive-rate 0.05 --out mine.json
+
+    With --trusted all rows are right answers, such as those that agents wrote, and need no label. What the threshold
+    misses is then estimated on errors that are made from them.
 
     `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `LoadOptions(calibration=…)`.
     """
@@ -92,15 +118,29 @@ def calibrate(
     directory = fit.run or (out.with_suffix(".run") if out else None)
     if directory is None:
         raise typer.BadParameter("without --out it needs --run DIR, where the scores are kept.", param_hint="--save")
-    choice, names = options.parse_device(engine_options.device), options.parse_metrics(metrics) or ("all",)
+    names = options.parse_metrics(metrics)
+    settings = ScoringSettings(
+        engine_options.bundle,
+        options.parse_device(engine_options.device),
+        engine_options.threads,
+        names if fit.trusted else names or ("all",),
+        None if fit.trusted else APART,
+        workers=workers,
+        extra=tuple(engine_options.extra or ()),
+    )
+    if fit.trusted:
+        drawn = _draw_from_trusted(list(data), directory, settings, fit, summary)
+        written = _write(drawn.calibration, out, settings.bundle if save else None)
+        if summary.json:
+            print_json(drawn)
+        else:
+            with translate_write_errors(STDOUT):
+                print_trusted(drawn, written)
+        return
     sets = fit.read_sets(list(data), summary.columns)
     check_classes([example.label for examples in sets.values() for example in examples])
-    bundle, extra = engine_options.bundle, engine_options.extra
     with common.show_scoring() as watch:
-        settings = ScoringSettings(
-            bundle, choice, engine_options.threads, names, APART, workers=workers, extra=tuple(extra or ())
-        )
-        with options.refuse_absent_bundles(bundle, extra):
+        with options.refuse_absent_bundles(engine_options.bundle, engine_options.extra):
             scored = score_sets(sets, directory, settings, watch)
         watch("fitting", 0, 0)
         labelled = collect_features(sets, scored.sets)
@@ -117,16 +157,7 @@ def calibrate(
         }
     common.print_unscored(scored.sets)
     warn_of_few_examples(fitted)
-    written = []
-    if out is not None:
-        with translate_write_errors(out):
-            fitted.save(out)
-        written.append(f"written to {display.escape_markup(out)}")
-    if save:
-        from groundwire.runtime.bundles.bundle import Bundle
-
-        directory = Bundle.open(bundle).calibrate(fitted).directory
-        written.append(f"written into {display.escape_markup(directory)}")
+    written = _write(fitted, out, settings.bundle if save else None)
     if summary.json:
         print_json(fitted)
         return
@@ -154,6 +185,93 @@ def calibrate(
             console.print(f"[dim]{display.escape_markup(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
         for line in written:
             console.print(line, soft_wrap=True)
+
+
+def _draw_from_trusted(
+    paths: list[Path],
+    directory: Path,
+    settings: ScoringSettings,
+    fit: CalibrationFitOptions,
+    summary: common.SummaryOptions,
+) -> TrustedCalibration:
+    from groundwire.evaluate.calibration.trusted import (
+        check_trusted,
+        decide_rows,
+        fit_trusted,
+        make_twin_examples,
+    )
+    from groundwire.evaluate.scores.scoring import score_sets
+
+    for name in ("features", "needed", "fusion"):
+        if getattr(fit, name) is not None:
+            raise typer.BadParameter("trusted rows keep the bundle's fusion; leave one out.", param_hint=f"--{name}")
+    sets = fit.read_sets(paths, summary.columns, labelled=False)
+    trusted = [example for examples in sets.values() for example in examples]
+    check_trusted(trusted)
+    twins = make_twin_examples(trusted, fit.seed)
+    with (
+        common.show_scoring() as watch,
+        options.refuse_absent_bundles(settings.bundle or "compact", list(settings.extra) or None),
+    ):
+        rows = {name: examples for name, examples in ((TRUSTED, trusted), (MADE, twins)) if examples}
+        scored = score_sets(rows, directory, settings, watch)
+    if scored.calibration is None:
+        raise InvalidRequest("The bundle has no calibration, whose fusion --trusted keeps; give one that has.")
+    rights, wrongs = (
+        decide_rows(rows.get(name, ()), scored.sets.get(name, ()), scored.calibration) for name in (TRUSTED, MADE)
+    )
+    return fit_trusted(tuple(sets), rights, wrongs, scored.calibration, fit.max_false_positive_rate)
+
+
+def _write(fitted: Calibration, out: Path | None, bundle: str | Path | None) -> list[str]:
+    """Write the calibration to a file, and into a bundle; returns a line about each."""
+    written = []
+    if out is not None:
+        with translate_write_errors(out):
+            fitted.save(out)
+        written.append(f"written to {display.escape_markup(out)}")
+    if bundle is not None:
+        from groundwire.runtime.bundles.bundle import Bundle
+
+        directory = Bundle.open(bundle).calibrate(fitted).directory
+        written.append(f"written into {display.escape_markup(directory)}")
+    return written
+
+
+def print_trusted(drawn: TrustedCalibration, written: Sequence[str]) -> None:
+    """Print the threshold, what it promises, and what it misses of made errors."""
+    from groundwire.evaluate.twins.twins import ABOUT
+
+    console = display.output_console()
+    others = {"state nothing": drawn.unverifiable, "have no probability": drawn.unscored}
+    notes = "".join(f"; {count} {what}" for what, count in others.items() if count)
+    console.print(
+        f"consistent from [bold]{drawn.threshold:.3f}[/], by {drawn.trusted} trusted responses{notes}",
+        soft_wrap=True,
+    )
+    console.print(
+        f"At most {drawn.max_false_positive_rate:.0%} of right responses like these will be called inconsistent. "
+        f"Of the trusted ones it is {drawn.stopped}.",
+        soft_wrap=True,
+    )
+    if drawn.missed_rate is None:
+        console.print("No error could be made from these responses, so what is missed is not known.")
+    else:
+        rates = [errors.rate for errors in drawn.kinds.values()]
+        console.print(
+            f"Of made errors [bold]{drawn.missed_rate:.0%}[/] are missed, {min(rates):.0%} to {max(rates):.0%} by "
+            "kind. Real errors may be easier or harder to see: only labels tell.",
+            soft_wrap=True,
+        )
+        table = Table(title="errors that were made from the trusted responses", title_justify="left")
+        table.add_column("what is wrong")
+        for column in ("made", "missed", "of these unverifiable"):
+            table.add_column(column, justify="right")
+        for kind, errors in drawn.kinds.items():
+            table.add_row(ABOUT[kind], str(errors.made), f"{errors.rate:.0%}", str(errors.unverifiable))
+        console.print(table)
+    for line in written:
+        console.print(line, soft_wrap=True)
 
 
 def _split_names(value: str | None) -> tuple[str, ...]:

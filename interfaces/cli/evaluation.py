@@ -83,12 +83,12 @@ class FitOptions:
         ),
     ] = 0.5
 
-    def read_sets(self, paths: list[Path], columns: str | None) -> dict[str, list[Example]]:
+    def read_sets(self, paths: list[Path], columns: str | None, *, labelled: bool = True) -> dict[str, list[Example]]:
         """The examples of the sets by name, except examples that share knowledge with the sets of --apart-from."""
         from groundwire.evaluate.datasets import read_dataset
         from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
 
-        sets = read_sets(paths, columns)
+        sets = read_sets(paths, columns, labelled=labelled)
         tests = [example for path in self.apart_from or () for example in read_dataset(path)]
         for name, examples in sets.items() if tests else ():
             flags = flag_unshared_knowledge(examples, tests)
@@ -121,8 +121,11 @@ def name_sets(paths: list[Path]) -> dict[str, Path]:
     return sets
 
 
-def read_sets(paths: list[Path], columns: str | None, score_columns: Sequence[str] = ()) -> dict[str, list[Example]]:
-    """The examples of the sets by name; InvalidRequest for a set in which no example has a label of any kind."""
+def read_sets(
+    paths: list[Path], columns: str | None, score_columns: Sequence[str] = (), *, labelled: bool = True
+) -> dict[str, list[Example]]:
+    """The examples of the sets by name; InvalidRequest for a set that is ``labelled`` and where no example has a label
+    of any kind."""
     from groundwire.evaluate.datasets import read_dataset
 
     names = options.parse_column_names(columns, LABELLED_FIELDS)
@@ -130,7 +133,7 @@ def read_sets(paths: list[Path], columns: str | None, score_columns: Sequence[st
         name: read_dataset(path, columns=names, score_columns=score_columns) for name, path in name_sets(paths).items()
     }
     for name, examples in sets.items():
-        if not any(
+        if labelled and not any(
             label is not None for example in examples for label in (example.label, example.grade, example.verifiable)
         ):
             raise InvalidRequest(

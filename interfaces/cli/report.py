@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,12 +36,14 @@ from .compare import WORSE
 if TYPE_CHECKING:
     from groundwire.engine import Engine
     from groundwire.monitor.observations import Observations
-    from groundwire.monitor.records import Drift, Group, SystemDifference, TrafficReport
+    from groundwire.monitor.records import Drift, Group, RowToLabel, SystemDifference, TrafficReport
     from groundwire.monitor.summary import Reference
 
 TRAFFIC_FIELDS = (*FIELDS, "score", "system", "source", "language", "time")
 """The fields of a line of traffic, for --columns."""
 SHOWN_GROUPS = 8
+SHEET_ROWS = 50
+"""Rows of --sheet: labels of these say most about where the threshold should be."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,10 @@ def report(
         typer.Option(help="Share, 0–1, of the lines to draw and score. The text decides, so it is always the same."),
     ] = 1.0,
     examples: Annotated[int, typer.Option(help="Worst responses that the page shows.", min=0)] = 20,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(help=f"Write the {SHEET_ROWS} responses nearest to the threshold here, as CSV to label."),
+    ] = None,
     *,
     against: ReferenceOptions,
     scoring: options.ScoringOptions,
@@ -107,14 +114,16 @@ def report(
 
     Each line is a response with its knowledge, as for `groundwire score`, or a line that `groundwire score` or
     `/score_many` wrote, with the texts or without; `system`, `source`, `language` and `time` are optional. The report
-    shows the share that is called inconsistent; the share that is corrected for the verdict's error rates, with an
-    interval; the terms, lengths, kinds of sentences, languages, systems and times where inconsistent responses
-    concentrate; the difference of each two systems in the share called inconsistent, with its interval; the worst
-    responses; and with a reference, what has changed, and an alert where more responses are
-    inconsistent. The page `traffic.html` has all of it.
+    shows the share that is called inconsistent, and the range in which the true share may be; where the responses are
+    like those of the calibration, the share that is corrected for the verdict's error rates, with an interval; what
+    each profile would stop; the terms, lengths, kinds of sentences, languages, systems and times where inconsistent
+    responses concentrate; the difference of each two systems in the share called inconsistent, with its interval; the
+    worst responses; and with a reference, what has changed, and an alert where more responses are inconsistent. The
+    page `traffic.html` has all of it.
 
         groundwire report dialogues.jsonl --metrics fast
         groundwire report today.jsonl --reference good_week.jsonl --out reports/today --fail-on-alert
+        groundwire report dialogues.jsonl --sheet to-label.csv
         groundwire report traffic.jsonl.gz --rate 0.05 --metrics fast --columns system=model,time=created
     """
     common.require_extra()
@@ -129,7 +138,7 @@ def report(
     with contextlib.ExitStack() as stack:
         loader = _Loader(stack, engine_options)
         reader = _Reader(loader, names, request_options, rate, summary.columns)
-        old, new = Observations(), Observations(examples)
+        old, new = Observations(), Observations(examples, SHEET_ROWS if sheet else 0)
         if against.reference is not None:
             reader.read(against.reference, old)
         lines = reader.read(traffic, new, old, against.reference_lines or 0)
@@ -138,6 +147,8 @@ def report(
     source = "standard input" if str(traffic) == "-" else traffic.name
     built = build_report(new, source, when, fitted, rate=rate, lines=lines, reference=against.make_reference(old))
     page = None if out is None else write_traffic_page(built, out)
+    if sheet is not None:
+        write_sheet(new.nearest, sheet)
     if summary.json:
         print_json(built)
     else:
@@ -147,6 +158,16 @@ def report(
         raise typer.Exit(WORSE)
     if built.labels["unscored"]:
         raise typer.Exit(display.EXIT_UNSCORED)
+
+
+def write_sheet(rows: Sequence[RowToLabel], path: Path) -> None:
+    """Write rows to label as CSV: passages and turns on lines of their own, and an empty column ``label``."""
+    with translate_write_errors(path), path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("id", "history", "knowledge", "response", "label"))
+        for row in rows:
+            texts = ("\n".join(row.history), "\n\n".join(row.knowledge), row.response)
+            writer.writerow((row.id or row.line, *texts, ""))
 
 
 class _Loader:
@@ -294,12 +315,21 @@ def _print_report(report: TrafficReport, page: Path | None) -> None:
     if report.share is not None:
         verdicts = report.labels["consistent"] + report.labels["inconsistent"]
         console.print(f"called inconsistent: {_format_share(*_range(report.share))} of {verdicts} with a verdict")
+    if report.stopped:
+        shares = ", ".join(f"{name} {value:.0%}" for name, value in report.stopped.items())
+        console.print(f"of all lines with a score would be stopped: {shares}")
     if report.corrected is not None:
         rates = report.corrected
         console.print(
             f"corrected for errors: [bold]{_format_share(*_range(rates.share))}[/] [dim](false positive rate "
             f"{rates.false_positive_rate:.1%} of {rates.consistent}, true positive rate {rates.true_positive_rate:.1%} "
             f"of {rates.inconsistent} held-out responses of the calibration)[/]",
+            soft_wrap=True,
+        )
+    elif report.range is not None:
+        console.print(
+            f"inconsistent, as far as verdicts say: {report.range.low:.1%} to {report.range.high:.1%} of "
+            f"{report.range.responses} [dim](the upper end counts what is unverifiable)[/]",
             soft_wrap=True,
         )
     for pair in report.systems:

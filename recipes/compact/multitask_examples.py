@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from groundwire.evaluate.twins.edits import EditedSpan
+
 from ..common import backbone
 from ..common.corpus import Squad, read_rows, word_coverage
 from ..common.loop import Row
@@ -25,7 +27,6 @@ from ..synthesis.minimal_pairs import GroundedPair, MinimalPairs
 from ..synthesis.opposite_facts import OppositeFacts
 from ..synthesis.pairs import NEAR, ConsistencyPair, ConsistencyPairs
 from ..synthesis.question_pairs import QuestionPair, QuestionPairs
-from ..synthesis.structured_edits import EditedSpan
 from ..synthesis.typed_names import read_names
 from ..synthesis.verifiability import VerifiabilitySentences
 from .multitask_model import HEADS, IGNORED, NOT_ENTAILMENT, TOKEN_HEAD, TOKEN_LABELS

@@ -20,11 +20,12 @@ from pathlib import Path
 import torch
 from transformers import BertForQuestionAnswering, PreTrainedTokenizerFast
 
+from groundwire.evaluate.twins.negation import negate
+
 from ..common import backbone
 from ..common.corpus import Question, Squad, is_held_out, read_rows
 from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches
 from ..synthesis import perturbations
-from ..synthesis.negation import negate
 
 ANSWERABLE = "squad1_train.jsonl.gz"
 UNANSWERABLE = "more/reading_squad2_unanswerable.jsonl.gz"

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from ..synthesis.negation import negate
+from groundwire.evaluate.twins.negation import negate
 
 RecordKind: TypeAlias = Literal[
     "consistent",

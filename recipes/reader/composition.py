@@ -10,8 +10,9 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
+from groundwire.evaluate.twins.edits import EditedSpan
+
 from ..common.corpus import find_sentence_bounds
-from ..synthesis.structured_edits import EditedSpan
 from .model import STATES_NOTHING, SUPPORTED
 from .rows import AnswerRow, LabelledRange
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 
+from groundwire.evaluate.twins.edits import EditedSpan
+
 from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS
 from ..compact.public_pairs import ENTAILMENT, NOT_ENTAILMENT
-from ..synthesis.structured_edits import EditedSpan
 from ..worlds import WorldRow, Worlds
 from .model import STATES_NOTHING, SUPPORTED, UNSUPPORTED
 from .rows import AnswerRow, LabelledRange

@@ -6,11 +6,11 @@ import random
 import re
 
 from groundwire.engine.text.sentences import Sentence, sentences
+from groundwire.evaluate.twins.edits import EditedSpan
 
 from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS, IGNORED
 from ..compact.public_pairs import ENTAILMENT, NOT_ENTAILMENT
-from ..synthesis.structured_edits import EditedSpan
 from ..written import WrittenPairs, WrittenRow
 from .model import STATES_NOTHING, SUPPORTED, UNSUPPORTED
 from .rows import AnswerRow, LabelledRange

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
+from groundwire.evaluate.twins.edits import EditedSpan
+
 from .chat_style import ChatStyle, StyledClaim
 from .minimal_pairs import GroundedPair, MinimalPair
 from .opposite_facts import OppositeFacts, Side
-from .structured_edits import EditedSpan
 
 PLAIN = 0.4
 """Share of the responses that are not in chat style."""

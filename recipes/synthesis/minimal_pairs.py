@@ -22,13 +22,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from groundwire.evaluate.twins.edits import ClaimEdit, EditedSpan
+
 from ..common.corpus import Squad, word_coverage
 from .articles import PLAIN_TEXTS, Articles
 from .chat_style import ChatStyle, StyledClaim
 from .grounded_claims import ArticleClaims, FactClaims, GroundedClaim, GroundedClaims, StatementClaims
 from .pairs import NEAR
 from .rewordings import RewordingContext, reword
-from .structured_edits import ClaimEdit, EditContext, EditedSpan, draw_editor, edit_claim, edit_knowledge
+from .structured_edits import EditContext, draw_editor, edit_claim, edit_knowledge
 from .typed_names import NameTypes
 
 ARTICLE_SHARES = {"squad": 0.3, "text_wikipedia": 0.4, "text_fever_intros": 0.15, "text_wikitext_openings": 0.15}

@@ -23,12 +23,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groundwire.engine.text.sentences import sentences
+from groundwire.evaluate.twins.negation import negate
 
 from ..common.corpus import Question, Squad, read_rows, read_topical_chat, word_coverage, word_set
 from . import perturbations
 from .answer_pairs import answer_kind
 from .chat_style import ChatStyle
-from .negation import negate
 from .qa_to_statement import make_statement
 from .weak_labels import VERIFIABLE, SentenceParts, assign_weak_label
 

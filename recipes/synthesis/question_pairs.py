@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from groundwire.evaluate.twins.edits import EditedSpan
+
 from ..common.corpus import Squad, find_sentence_bounds, is_held_out, read_rows, word_set
 from .answer_pairs import answer_kind
 from .chat_style import ChatStyle
 from .qa_to_statement import declare, find_preposition
-from .structured_edits import EditedSpan
 
 SHARES = {"unanswerable": 0.64, "argument": 0.2, "polar": 0.16}
 REASONS = {"E": "entity", "#": "number", "N": "negation", "A": "relation", "X": "relation", "I": "addition"}

@@ -14,61 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from groundwire.evaluate.twins.edits import ClaimEdit, Replacement
+from groundwire.evaluate.twins.negation import edit_by_negation
+
 from ..common.corpus import word_coverage
 from . import perturbations, word_sets
-from .negation import find_negatable_verbs, negate_at
 from .pairs import NEAR, shorten_sentence
 from .typed_names import NameTypes, TypedName
 
 REASONS = ("entity", "number", "date", "negation", "relation", "addition")
 LABELS = ("supported", *REASONS)
 """The labels of a token."""
-Replacement: TypeAlias = tuple[int, int, str]
-"""First character, one past the last, and the new text."""
-
-
-@dataclass(frozen=True, slots=True)
-class EditedSpan:
-    """Characters of a response that its knowledge does not support, and why."""
-
-    start: int
-    end: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimEdit:
-    """An edit of a claim."""
-
-    kind: str
-    """How it was made; finer than the reason."""
-    reason: str
-    replacements: tuple[Replacement, ...]
-    """In order, disjoint."""
-    source: str = ""
-    """The sentence that supports an addition."""
-
-    def apply(self, claim: str) -> str:
-        """The edited claim."""
-        out, done = "", 0
-        for start, end, new in self.replacements:
-            out += claim[done:start] + new
-            done = end
-        return out + claim[done:]
-
-    def find_spans(self) -> tuple[EditedSpan, ...]:
-        """What the edit wrote, in the edited claim."""
-        shift, spans = 0, []
-        for start, end, new in self.replacements:
-            text = new.strip(" ,;")
-            begin = start + shift + new.find(text)
-            spans.append(EditedSpan(begin, begin + len(text), self.reason))
-            shift += len(new) - (end - start)
-        return tuple(spans)
-
-    def find_replaced_spans(self) -> tuple[EditedSpan, ...]:
-        """What the edit took away, in the claim before."""
-        return tuple(EditedSpan(start, end, self.reason) for start, end, _ in self.replacements if end > start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +139,8 @@ def edit_word(claim: str, _: EditContext, rng: random.Random) -> ClaimEdit | Non
     return ClaimEdit("word", reason, ((*chosen.span(), new),))
 
 
-def edit_by_negation(claim: str, _: EditContext, rng: random.Random) -> ClaimEdit | None:
-    """One negation more or less, at a verb of its first clause if there is one."""
-    verbs = find_negatable_verbs(claim)
-    if not verbs:
-        return None
-    negated = [verb for verb in verbs if verb.negated]
-    verb = rng.choice(negated or verbs[:2])
-    # Only the verb and its negation differ, and the rest of the claim begins with the next word.
-    text = negate_at(claim, verb, rng.random() < 0.5)
-    return ClaimEdit(
-        "negation", "negation", ((verb.start, verb.end, text[verb.start : len(text) - len(claim) + verb.end]),)
-    )
+def _edit_by_negation(claim: str, _: EditContext, rng: random.Random) -> ClaimEdit | None:
+    return edit_by_negation(claim, rng)
 
 
 _BETWEEN = re.compile(r"(?<!\w)(?:and|or|between|with|near|married|met|borders?|adjoins?|alongside)(?!\w)|^[,;\s]*$")
@@ -296,7 +242,7 @@ EDITORS: dict[str, tuple[Editor, float]] = {
     "number": (edit_number, 0.1),
     "date": (edit_date, 0.1),
     "word": (edit_word, 0.14),
-    "negation": (edit_by_negation, 0.09),
+    "negation": (_edit_by_negation, 0.09),
     "roles": (edit_roles, 0.1),
     "splice": (edit_by_splicing, 0.06),
     "clause": (edit_by_adding_clause, 0.04),

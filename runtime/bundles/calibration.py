@@ -138,6 +138,9 @@ class HeldOut(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     consistent: OrderStatistics
     inconsistent: OrderStatistics
+    made: bool = False
+    """Whether the inconsistent responses are edited consistent ones (``groundwire calibrate --trusted``): then how
+    often real errors are missed is not known."""
 
 
 class Distribution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

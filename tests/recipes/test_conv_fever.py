@@ -6,8 +6,6 @@ import random
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from groundwire.recipes.conv_fever import corpus
 from groundwire.recipes.conv_fever.corpus import (
@@ -25,7 +23,6 @@ from groundwire.recipes.conv_fever.corpus import (
     swap_context,
     swap_knowledge,
 )
-from groundwire.recipes.synthesis.negation import VERBS, find_negatable_verbs, negate, negate_at
 
 INTERNET = CorpusRecord(
     ("I couldn't imagine living when internet access was rare", "Oh me either! I wonder when Internet was created?"),
@@ -45,72 +42,6 @@ def entities(text: str) -> list[tuple[str, str]]:
     """Years are dates, other capitalised words places."""
     years = [(match.group(), "DATE") for match in re.finditer(r"\b\d{4}\b", text)]
     return years + [(match.group(), "GPE") for match in re.finditer(r"\b(?:Paris|Rome|Internet)\b", text)]
-
-
-@pytest.mark.parametrize(
-    ("text", "negated", "contracted"),
-    [
-        ("the restrictions were lifted", "the restrictions were not lifted", "the restrictions weren't lifted"),
-        ("he can swim", "he can not swim", "he can't swim"),
-        ("it will rain", "it will not rain", "it will not rain"),
-        ("she may come", "she may not come", "she may not come"),
-        ("they do", "they do not", "they don't"),
-        # After another verb comes its participle.
-        ("it could have been", "it could not have been", "it couldn't have been"),
-        # Negations are taken out, however they are written.
-        ("it isn't so", "it is so", "it is so"),
-        ("it is n't so", "it is so", "it is so"),
-        ("it isn’t so", "it is so", "it is so"),
-        ("he can't swim", "he can swim", "he can swim"),
-        ("he ca n't swim", "he can swim", "he can swim"),
-        ("he cannot swim", "he can swim", "he can swim"),
-        ("it was not so", "it was so", "it was so"),
-        ("it could not have been", "it could have been", "it could have been"),
-    ],
-)
-def test_negation(text: str, negated: str, contracted: str) -> None:
-    (verb,) = find_negatable_verbs(text)
-    assert (negate_at(text, verb, contracted=False), negate_at(text, verb, contracted=True)) == (negated, contracted)
-    assert negate(text, random.Random(0)) in (negated, contracted)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I love it!",
-        "there is no way",
-        "Is it? Will Smith! May 1995",  # capitals: names and questions
-        "it won't do well at island's isle"[:9],  # "wo" is none of the paper's verbs
-        "he's here, they've gone, should've",
-        "the can's lid",
-    ],
-)
-def test_nothing_to_negate(text: str) -> None:
-    assert negate(text, random.Random(0)) is None
-
-
-WORDS = st.sampled_from(
-    [*VERBS, "not", "n't", "no", "it", "island", "Is", "cannot", "isn't", "ca n't", "has-been", "'s", "."]
-)
-
-
-@given(st.lists(WORDS, max_size=12).map(" ".join), st.booleans())
-def test_a_negation_taken_out_again_gives_the_text_back(text: str, contracted: bool) -> None:
-    for verb in find_negatable_verbs(text):
-        changed = negate_at(text, verb, contracted)
-        assert changed != text
-        if not verb.negated and not re.match(r"\s+(?:not|n't)", text[verb.end :]):
-            (again,) = [other for other in find_negatable_verbs(changed) if other.start == verb.start]
-            assert again.negated
-            assert negate_at(changed, again, contracted) == text
-
-
-@given(st.lists(WORDS, max_size=12).map(" ".join), st.integers(0, 99))
-def test_negation_differs_and_needs_one_of_the_verbs(text: str, seed: int) -> None:
-    changed = negate(text, random.Random(seed))
-    if changed is not None:
-        assert changed != text
-        assert set(re.findall(r"[a-z]+", text)) & ({*VERBS} | {"cannot", "isn"})
 
 
 def test_the_negated_record_keeps_the_rest() -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from transformers import BertForSequenceClassification, BertForTokenClassification
 
+from groundwire.evaluate.twins.edits import EditedSpan
 from groundwire.export import Gate, RoleOptions, export_bundle
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule, collate
@@ -31,7 +32,6 @@ from groundwire.recipes.compact.multitask_model import (
     multitask_loss,
 )
 from groundwire.recipes.compact.public_pairs import SETS, LabelledPair, PublicPairs
-from groundwire.recipes.synthesis.structured_edits import EditedSpan
 from groundwire.runtime.bundles.manifest import Template, TokenClassifierRole
 from tests.support.training_sets import write_gzipped, write_jsonl
 

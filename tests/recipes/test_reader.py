@@ -15,6 +15,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from groundwire.evaluate.twins.edits import EditedSpan
 from groundwire.export import Gate, RoleOptions, export_bundle
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule, collate
@@ -42,7 +43,6 @@ from groundwire.recipes.reader.model import (
 )
 from groundwire.recipes.reader.rows import HISTORY_MARK, AnswerRow, LabelledRange, encode_answer, label_ranges
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
-from groundwire.recipes.synthesis.structured_edits import EditedSpan
 from tests.support.readers import make_decided, make_tiny
 from tests.support.training_sets import write_gzipped, write_jsonl
 

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from groundwire.recipes.synthesis import structured_edits, word_sets
+from groundwire.evaluate.twins.edits import ClaimEdit, EditedSpan
+from groundwire.recipes.synthesis import word_sets
 from groundwire.recipes.synthesis.structured_edits import EDITORS, REASONS, EditContext, edit_claim, edit_knowledge
 from groundwire.recipes.synthesis.typed_names import NameTypes
 
@@ -55,7 +56,7 @@ def test_spans_are_the_edited_text(editor: str, claim: str, reasons: set[str]) -
             assert edited[span.start : span.end] == new.strip(" ,;")
 
 
-def cut(text: str, spans: tuple[structured_edits.EditedSpan, ...]) -> list[str]:
+def cut(text: str, spans: tuple[EditedSpan, ...]) -> list[str]:
     for span in reversed(spans):
         text = text[: span.start] + " " + text[span.end :]
     return re.findall(r"\w+|[^\w\s,]", text)
@@ -95,7 +96,7 @@ def test_the_edited_knowledge_has_the_edited_claim_and_not_the_first(editor: str
 def test_an_answer_that_the_knowledge_gives_to_something_else_is_exchanged_there() -> None:
     claim = "Marie Curie was born in Warsaw."
     knowledge = "Marie Curie was born in Warsaw. Albert Einstein lived in Berlin."
-    edit = structured_edits.ClaimEdit("answer", "entity", ((24, 30, "Berlin"),))
+    edit = ClaimEdit("answer", "entity", ((24, 30, "Berlin"),))
     assert edit.apply(claim) == "Marie Curie was born in Berlin."
     assert (
         edit_knowledge(knowledge, claim, edit, random.Random(0))
@@ -105,7 +106,7 @@ def test_an_answer_that_the_knowledge_gives_to_something_else_is_exchanged_there
 
 def test_half_of_a_name_left_in_the_knowledge_prevents_its_edit() -> None:
     claim = "Elvis Presley sang."
-    edit = structured_edits.ClaimEdit("name_outside", "entity", ((0, 13, "Roy Orbison"),))
+    edit = ClaimEdit("name_outside", "entity", ((0, 13, "Roy Orbison"),))
     assert edit_knowledge("Elvis Presley sang. Presley danced.", claim, edit, random.Random(0)) is None
     assert edit_knowledge("Elvis Presley sang.", claim, edit, random.Random(0)) == "Roy Orbison sang."
 

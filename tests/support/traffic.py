@@ -12,6 +12,7 @@ from groundwire.engine import MetricResult, Request, Score, Verdict
 from groundwire.engine.schema.explanations import UnsupportedSpan
 from groundwire.engine.schema.results import Timings
 from groundwire.monitor.observations import Observation, Observations
+from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.bundles.calibration import Calibration, HeldOut, OrderStatistics
 
 from .evaluation import CALIBRATION
@@ -30,6 +31,22 @@ EXACT = msgspec.structs.replace(
     ),
 )
 """A calibration whose threshold, 0.5, calls 100 of 1000 consistent and 800 of 1000 inconsistent responses so."""
+
+DESCRIBED = msgspec.structs.replace(
+    EXACT,
+    fusions=(
+        msgspec.structs.replace(
+            EXACT.fusions[0],
+            distributions=describe_distributions([{"words": float(number % 9 + 1)} for number in range(900)]),
+        ),
+    ),
+)
+"""The same, of responses that have one to nine words, all lengths alike."""
+
+
+def describe_alike(count: int) -> list[str]:
+    """Responses whose lengths are those of ``DESCRIBED``."""
+    return [" ".join(["Elvis"] * (number % 9 + 1)) for number in range(count)]
 
 
 def make_score(

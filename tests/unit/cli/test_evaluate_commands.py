@@ -17,7 +17,7 @@ from groundwire import evaluate
 from groundwire.cli import app
 from groundwire.cli.calibrate import warn_of_few_examples
 from groundwire.cli.evaluate import _tabulate_metrics
-from groundwire.engine import Engine
+from groundwire.engine import Engine, LoadOptions
 from groundwire.evaluate.scores.scoring import ScoringSettings
 from groundwire.evaluate.statistics.compare import RunComparison
 from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
@@ -225,6 +225,31 @@ def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkey
     explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--calibration", out).stdout
     for verdict in (json.loads(score)["score"]["verdict"], json.loads(explained)["verdict"]):
         assert verdict["threshold"] == fitted.fusions[0].profiles["balanced"].threshold
+
+
+def test_trusted_answers_give_a_threshold_and_say_what_is_missed_of_made_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=CALIBRATION)))
+    )
+    monkeypatch.setattr(ScoringSettings, "plan", lambda settings, *_: plan_for_fakes(settings, CALIBRATION))
+    rights = [{"knowledge": row["knowledge"], "response": row["response"]} for row in examples(40) if row["label"]]
+    path, out = write(tmp_path / "answers.jsonl", rights), tmp_path / "mine.json"
+    given = ("--trusted", path, "--out", out, "--metrics", "q2,nli")
+    result = run("calibrate", *given, "--max-false-positive-rate", 0.1)
+    assert result.exit_code == 0, f"{result.output} {result.exception}"
+    shown = " ".join(result.output.split())
+    assert "by 40 trusted responses" in shown
+    assert "At most 10% of right responses like these will be called inconsistent." in shown
+    assert "Of made errors" in shown
+    fitted = Calibration.load(out)
+    assert fitted.fitted_on == ("answers",)
+    assert fitted.fusions[0].profiles["balanced"].max_false_positive_rate == 0.1
+    assert json.loads(run("calibrate", *given, "--json").stdout)["trusted"] == 40
+    few = write(tmp_path / "few.jsonl", rights[:5])
+    assert "Give 15 more" in str(run("calibrate", "--trusted", few, "--out", out).exception)
+    assert "keep the bundle's fusion" in run("calibrate", *given, "--features", "q2").output
 
 
 def test_a_calibration_is_not_measured_on_its_own_rows(tmp_path: Path) -> None:

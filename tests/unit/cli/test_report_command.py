@@ -18,6 +18,7 @@ from groundwire.cli import app as engine_app
 from groundwire.cli.options import EngineOptions
 from groundwire.cli.report import _Loader, report
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
+from groundwire.evaluate.datasets import read_dataset
 from groundwire.evaluate.report.traffic import render_traffic
 from groundwire.monitor.records import TrafficReport
 from groundwire.monitor.summary import Reference, build_report
@@ -26,7 +27,7 @@ from groundwire.runtime.bundles.calibration import Calibration
 from tests.support.browser import BROWSER, observe_page
 from tests.support.fakes import world
 from tests.support.report_results import TEXT
-from tests.support.traffic import EXACT, make_score, observe
+from tests.support.traffic import DESCRIBED, EXACT, describe_alike, make_score, observe
 from tests.support.usage import usage_error
 
 YEARS = 40
@@ -230,11 +231,11 @@ def test_the_page_says_what_the_report_says() -> None:
     built = build()
     page = " ".join(re.sub(r"<[^>]*>", "", render_traffic(built)).split())
     assert built.share is not None
-    assert built.corrected is not None
+    assert built.range is not None
     assert built.drift is not None
     for said in (
         f"{built.labels['inconsistent']} are called inconsistent",
-        f"{100 * built.corrected.share.value:.1f} %",
+        f"between {100 * built.range.low:.1f} % and {100 * built.range.high:.1f} % are inconsistent",
         "2 lines were not checked and are in no share: 1 failed, 1 invalid",
         f"{len(built.drift.alerts)} of {len(built.drift.looks)} looks gave an alert",
         "groups differ",
@@ -242,6 +243,28 @@ def test_the_page_says_what_the_report_says() -> None:
         "their difference with its 95 % interval",
     ):
         assert said in page, said
+
+
+def test_a_corrected_share_is_on_the_page_of_responses_like_the_calibrations() -> None:
+    scores = [make_score(0.9 if index // 9 % 3 else 0.1, calibration=DESCRIBED) for index in range(90)]
+    built = build_report(observe(scores, describe_alike(90)), "t", "2026-11-23T00:00:00Z", DESCRIBED)
+    assert built.corrected is not None
+    page = " ".join(re.sub(r"<[^>]*>", "", render_traffic(built)).split())
+    assert f"{100 * built.corrected.share.value:.1f} %" in page
+    assert "How often the verdict errs here is not known" not in page
+
+
+def test_the_sheet_is_labelled_and_read_again(tmp_path: Path) -> None:
+    source = write(tmp_path / "traffic.jsonl", rows())
+    result = run(source, "--sheet", tmp_path / "sheet.csv")
+    assert result.exit_code == 0, result.output
+    assert "of all lines with a score would be stopped: balanced" in result.output
+    table = (tmp_path / "sheet.csv").read_text(encoding="utf-8").splitlines()
+    assert (table[0], len(table)) == ("id,history,knowledge,response,label", 41)
+    (tmp_path / "labelled.csv").write_text("\n".join([table[0], *(f"{line}1" for line in table[1:])]))
+    examples = read_dataset(tmp_path / "labelled.csv")
+    assert [example.label for example in examples] == [1] * 40
+    assert examples[0].response == rows()[0]["response"]
 
 
 def test_two_systems_are_compared(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_errors_are_counted_on_held_out_responses() -> None:
 
 def test_a_calibration_of_an_earlier_version_has_the_rates_of_its_profiles() -> None:
     fusion = CALIBRATION.fusions[0]
-    assert count_errors(CALIBRATION, fusion, 0.5) == ErrorRates(50, 5.0, 50, 45.0, is_counted=False)
+    assert count_errors(CALIBRATION, fusion, 0.5) == ErrorRates(50, 5.0, 50, 45.0)
     assert count_errors(CALIBRATION, fusion, 0.51) is None
     one_class = held_out((0.2,), ())
     assert count_errors(one_class, one_class.fusions[0], 0.5) is None

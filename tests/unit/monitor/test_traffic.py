@@ -10,18 +10,17 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from groundwire.engine import InvalidRequest
+from groundwire.engine import InvalidRequest, Request
 from groundwire.monitor.concentration import MIN_RESPONSES, find_groups
 from groundwire.monitor.drift import compare_shares, compare_with_reference, take_looks
 from groundwire.monitor.observations import Observations, read_time
 from groundwire.monitor.prevalence import ErrorRates, correct_share
-from groundwire.monitor.records import TrafficReport
-from groundwire.monitor.shift import describe_distributions
+from groundwire.monitor.records import RowToLabel, ShareRange, TrafficReport
 from groundwire.monitor.summary import Reference, build_report
 from groundwire.monitor.systems import compare_systems
 from groundwire.runtime.bundles.calibration import Calibration
 from tests.support.evaluation import CALIBRATION
-from tests.support.traffic import EXACT, make_rows, make_score, observe
+from tests.support.traffic import DESCRIBED, EXACT, describe_alike, make_rows, make_score, observe
 
 WHEN = "2026-11-23T00:00:00+00:00"
 
@@ -31,21 +30,43 @@ def report(observations: Observations, calibration: Calibration | None = EXACT, 
 
 
 def test_only_verdicts_are_in_the_share_and_the_rest_is_counted() -> None:
-    scores = [make_score(0.9)] * 60 + [make_score(0.1)] * 40
-    scores += [make_score(0.3, "unverifiable")] * 7 + [make_score(None)] * 5
-    observations = observe(scores)
+    scores = [make_score(0.9, calibration=DESCRIBED)] * 54 + [make_score(0.1, calibration=DESCRIBED)] * 36
+    scores += [make_score(0.3, "unverifiable", DESCRIBED)] * 10 + [make_score(None, calibration=DESCRIBED)] * 5
+    observations = observe(scores, describe_alike(len(scores)))
     observations.add_problem("invalid")
-    built = report(observations)
-    assert built.labels == {"consistent": 60, "inconsistent": 40, "unverifiable": 7, "unknown": 5, "unscored": 1}
+    built = report(observations, DESCRIBED)
+    assert built.labels == {"consistent": 54, "inconsistent": 36, "unverifiable": 10, "unknown": 5, "unscored": 1}
     assert built.problems == {"failed": 5, "invalid": 1}
     assert built.share is not None
     assert built.share.value == 0.4
     assert built.corrected is not None
     assert tuple(msgspec.structs.astuple(built.corrected.share)) == correct_share(
-        40, 100, ErrorRates(1000, 100, 1000, 800)
+        36, 90, ErrorRates(1000, 100, 1000, 800)
     )
     assert (built.corrected.false_positive_rate, built.corrected.true_positive_rate) == (0.1, 0.8)
-    assert (built.lines, built.threshold) == (113, 0.5)
+    assert built.range == ShareRange(0.36, 0.46, 100)
+    assert built.stopped is not None
+    assert built.stopped["balanced"] == 36 / 105
+    assert (built.lines, built.threshold) == (106, 0.5)
+
+
+def test_a_reference_that_is_right_bounds_the_share_from_below() -> None:
+    """A tenth of the reference is called inconsistent: as many of the right ones here."""
+    traffic = observe([make_score(0.9)] * 54 + [make_score(0.1)] * 46)
+    old = observe([make_score(0.9)] * 90 + [make_score(0.1)] * 10)
+    built = report(traffic, reference=Reference(old, "old", 0.05, 500))
+    assert built.range is not None
+    assert built.range.low == pytest.approx((0.46 - 0.1) / 0.9)
+    assert built.range.high == 0.46
+
+
+def test_the_rows_to_label_are_nearest_to_the_threshold() -> None:
+    values = [0.9, 0.52, 0.1, 0.45, None, 0.6]
+    observations = Observations(0, 3)
+    for line, value in enumerate(values, 1):
+        observations.add(line, {"id": f"r{line}"}, make_score(value), Request("Elvis came.", ("a", "b"), ("Hi.",)))
+    assert [row.line for row in observations.nearest] == [2, 4, 6]
+    assert observations.nearest[0] == RowToLabel(2, "r2", "Elvis came.", ("a", "b"), ("Hi.",))
 
 
 def test_without_verdicts_there_is_no_share() -> None:
@@ -76,27 +97,34 @@ def test_a_share_whose_errors_are_not_known_is_not_corrected(
     assert note in " ".join(built.notes)
 
 
-def test_a_calibration_without_counts_is_named() -> None:
-    built = report(observe([make_score(0.1, calibration=CALIBRATION)] * 9), CALIBRATION)
-    assert built.corrected is not None
-    assert built.corrected.consistent == 50
-    assert "half of its 100 rows each" in built.notes[0]
-    assert "not known" in built.notes[1]
-
-
-def test_responses_unlike_the_calibration_are_a_warning() -> None:
-    described = describe_distributions([{"words": float(n % 9 + 1)} for n in range(900)])
-    fusion = msgspec.structs.replace(EXACT.fusions[0], distributions=described)
-    calibration = msgspec.structs.replace(EXACT, fusions=(fusion,))
-    scores = [make_score(0.9, calibration=calibration)] * 300
-    alike, different = (
-        report(observe(scores, [" ".join(["Elvis"] * (n % 9 + more)) for n in range(300)]), calibration)
-        for more in (1, 6)
-    )
-    assert [shift.band for shift in alike.like_calibration] == ["alike"]
+def test_responses_that_are_not_known_to_be_like_the_calibrations_give_a_range() -> None:
+    """A third is wrong and unverifiable: a corrected share would be confident, and wrong."""
+    scores = [make_score(0.9, calibration=DESCRIBED)] * 300
+    texts = describe_alike(300)
+    alike = report(observe(scores, texts), DESCRIBED)
+    longer = report(observe(scores, [f"{text} {text} was here" for text in texts]), DESCRIBED)
+    few, without = report(observe(scores[:9], texts), DESCRIBED), report(observe(scores), DESCRIBED)
+    assert [shift.band for built in (alike, longer) for shift in built.like_calibration] == ["alike", "different"]
     assert alike.notes == ()
-    assert [shift.band for shift in different.like_calibration] == ["different"]
-    assert "may not apply" in different.notes[0]
+    assert alike.corrected is not None
+    for built, note in (
+        (longer, "differ from those of the calibration in length in words"),
+        (few, "too few to tell"),
+        (without, "it is not known whether"),
+    ):
+        assert built.corrected is None
+        assert note in built.notes[0]
+        assert built.range is not None
+
+
+def test_a_calibration_of_trusted_responses_corrects_nothing() -> None:
+    fusion = DESCRIBED.fusions[0]
+    assert fusion.held_out is not None
+    made = msgspec.structs.replace(fusion, held_out=msgspec.structs.replace(fusion.held_out, made=True))
+    calibration = msgspec.structs.replace(DESCRIBED, fusions=(made,))
+    built = report(observe([make_score(0.9, calibration=calibration)] * 300, describe_alike(300)), calibration)
+    assert built.corrected is None
+    assert "real errors are missed" in built.notes[0]
 
 
 def test_the_worst_responses_are_kept_in_order() -> None:

@@ -6,6 +6,8 @@ import random
 import re
 from dataclasses import dataclass
 
+from .edits import ClaimEdit
+
 VERBS = (
     *("are", "is", "was", "were", "have", "has", "had", "do", "does", "did", "can", "ca", "could"),
     *("may", "might", "must", "shall", "should", "will", "would"),
@@ -69,3 +71,17 @@ def negate(text: str, rng: random.Random) -> str | None:
     """``text`` with one negation more or less; None when no verb of ``VERBS`` allows it."""
     verbs = find_negatable_verbs(text)
     return negate_at(text, rng.choice(verbs), rng.random() < 0.5) if verbs else None
+
+
+def edit_by_negation(claim: str, rng: random.Random) -> ClaimEdit | None:
+    """One negation more or less, at a verb of the first clause if there is one; None when no verb allows it."""
+    verbs = find_negatable_verbs(claim)
+    if not verbs:
+        return None
+    negated = [verb for verb in verbs if verb.negated]
+    verb = rng.choice(negated or verbs[:2])
+    # Only the verb and its negation differ, and the rest of the claim begins with the next word.
+    text = negate_at(claim, verb, rng.random() < 0.5)
+    return ClaimEdit(
+        "negation", "negation", ((verb.start, verb.end, text[verb.start : len(text) - len(claim) + verb.end]),)
+    )
