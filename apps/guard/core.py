@@ -365,7 +365,7 @@ class StreamCore:
 
     def _apply(self, sentence: Sentence, check: Check, end: int, *, early: bool) -> Procedure[None]:
         """Do what the policy says about a sentence that is checked, with what is held of the text up to ``end``."""
-        action = find_action(self._policy, check.outcome)
+        action = find_action(self._policy, check.outcome, sure=check.verdict.sure)
         event = SentenceEvent(
             self._checked,
             *sentence,

@@ -96,6 +96,8 @@ class Policy(OptionRecord, frozen=True):
     inconsistent: Action = "block"
     unverifiable: Action = "flag"
     """It states nothing that knowledge could confirm: a greeting, an opinion."""
+    unsure: Action | None = None
+    """Its label, consistent or inconsistent, is not sure (``Verdict.sure``). None: what the label says."""
     unknown: Action = "block"
     """The metrics say too little about it, or cannot give a verdict at all."""
     deadline: Action = "block"
@@ -121,8 +123,10 @@ def resolve(action: Action) -> Resolved:
     return Redact() if action == "redact" else action
 
 
-def find_action(policy: Policy, outcome: Outcome) -> Resolved:
-    """What the policy says about an outcome; a consistent text is released."""
+def find_action(policy: Policy, outcome: Outcome, *, sure: bool = True) -> Resolved:
+    """What the policy says about an outcome; a consistent text is released, unless it is not sure."""
+    if policy.unsure is not None and not sure and outcome in ("consistent", "inconsistent"):
+        return resolve(policy.unsure)
     return "release" if outcome == "consistent" else resolve(getattr(policy, outcome))
 
 
@@ -139,6 +143,8 @@ def check_policy(policy: Any) -> Policy:
         raise InvalidRequest(f"policy is {type(policy).__name__}; pass an instance of Policy.")
     for outcome in OUTCOMES:
         _check_action(f"Policy.{outcome}", getattr(policy, outcome), may_rewrite=outcome != "overflow")
+    if policy.unsure is not None:
+        _check_action("Policy.unsure", policy.unsure, may_rewrite=True)
     check_integer("Policy.max_held_words", policy.max_held_words, 1)
     _check_ms("Policy.max_held_ms", policy.max_held_ms)
     if policy.deadline_ms is not None:
@@ -177,7 +183,7 @@ def check_stream(plan: Plan, policy: Policy, roles: Collection[str], triples: Se
         raise InvalidRequest(
             "Q2Options.spans is given, but its ranges are those of a complete response; leave it out, or use score."
         )
-    for outcome in OUTCOMES:
+    for outcome in (*OUTCOMES, "unsure"):
         action = getattr(policy, outcome)
         if isinstance(action, Refine):
             missing = [role for role in ("critic", "retriever") if role not in roles]

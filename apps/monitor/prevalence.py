@@ -159,7 +159,11 @@ def summarize_verdicts(
     if not total:
         return None, None
     inconsistent = sum(count for (label, _, _), count in decided.items() if label == "inconsistent")
-    (fusion, threshold), *others = {(fusion, threshold) for _, fusion, threshold in decided}
+    # An unverifiable response is so at every threshold.
+    thresholds = {(fusion, threshold) for label, fusion, threshold in decided if label != "unverifiable"}
+    if not thresholds:
+        return share(inconsistent, total), None
+    (fusion, threshold), *others = thresholds
     rates = None
     if calibration is not None and threshold is not None and not others:
         rates = count_errors(calibration, calibration.fusion(fusion), threshold)

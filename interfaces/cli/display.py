@@ -118,10 +118,11 @@ def exit_without_result(status: str) -> None:
 
 
 def format_verdict(score: Score | SentenceVerdict) -> str:
-    """The verdict's label and probability, coloured."""
+    """The verdict's label and probability, coloured; a question mark where the label is not sure."""
     verdict = score.verdict
     probability = "" if verdict.probability is None else f" {verdict.probability:.2f}"
-    return f"[{LABEL_COLOURS[verdict.label]}]{verdict.label}{probability}[/]"
+    doubt = " ?" if not verdict.sure and verdict.label in ("consistent", "inconsistent") else ""
+    return f"[{LABEL_COLOURS[verdict.label]}]{verdict.label}{probability}{doubt}[/]"
 
 
 def format_operating_point(point: OperatingPoint) -> str:

@@ -236,8 +236,8 @@ class ScoringOptions:
     profile: Annotated[
         str,
         typer.Option(
-            help="Threshold of the verdict: balanced; strict (misses fewer inconsistent responses); lenient (calls "
-            "fewer consistent responses inconsistent)."
+            help="Threshold of the verdict: balanced (right most often); strict (misses at most 15 % of the "
+            "inconsistent responses); lenient (calls at most 5 % of the consistent responses inconsistent)."
         ),
     ] = "balanced"
     max_false_positive_rate: Annotated[
@@ -245,6 +245,15 @@ class ScoringOptions:
         typer.Option(
             help="Threshold of the verdict in place of --profile: at most this share, from 0.001 to below 1, of "
             "consistent responses is called inconsistent, for responses like the calibration's.",
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Threshold of the verdict in place of --profile and --max-false-positive-rate: a response is "
+            "consistent from this probability on.",
+            min=0.0,
+            max=1.0,
         ),
     ] = None
     deadline_ms: Annotated[
@@ -277,6 +286,7 @@ class ScoringOptions:
             deadline_ms=self.deadline_ms,
             profile=parse_profile(self.profile),
             max_false_positive_rate=rate,
+            threshold=self.threshold,
         )
 
 

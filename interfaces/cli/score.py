@@ -166,12 +166,18 @@ def score_file(
     if output is None:
         if engine.core.calibration is not None and counts["scored"]:
             fusion = choose_fusion(engine.core.calibration, names)
-            point = find_operating_point(fusion, request_options.profile, request_options.max_false_positive_rate)
+            point = find_operating_point(
+                fusion,
+                request_options.profile,
+                request_options.max_false_positive_rate,
+                request_options.threshold,
+            )
             if list_unread(fusion, names):
                 point = point._replace(max_false_positive_rate=None)
             display.output_console().print(
                 "[dim]Verdict: the probability that the knowledge supports the response; "
-                f"{display.format_operating_point(point)}.[/]"
+                f"{display.format_operating_point(point)}. ?: not sure, from {fusion.band.low:.2f} to "
+                f"{fusion.band.high:.2f}.[/]"
             )
         table.print_warnings()
     display.finish(counts)
@@ -206,7 +212,7 @@ class _ScoreTable:
         self._metrics = metrics
         self._has_verdict = has_verdict
         self._share_column = len(metrics) > METRIC_COLUMNS
-        columns = {"line": 5} | ({"verdict": 17} if has_verdict else {})
+        columns = {"line": 5} | ({"verdict": 19} if has_verdict else {})
         if self._share_column:
             columns |= {"metric": max(map(len, metrics)), "value": 17}
         else:

@@ -24,6 +24,8 @@ from .output import STDOUT, print_json
 READ_BYTES = 4096
 """Bytes that are read at most at a time."""
 _DEFAULTS = Policy()
+NAMES = (*OUTCOMES, "unsure")
+"""What --on names: outcomes, and labels that are not sure."""
 
 
 @expand_groups
@@ -33,8 +35,9 @@ def stream(
         list[str] | None,
         typer.Option(
             metavar="OUTCOME=ACTION",
-            help=f"The action for text with an outcome ({', '.join(OUTCOMES)}): flag, block, redact, or "
-            "fallback:TEXT; repeat for several. Default: unverifiable=flag, and block for all others.",
+            help=f"The action for text with an outcome ({', '.join(NAMES)}): flag, block, redact, or "
+            "fallback:TEXT; repeat for several. Default: unverifiable=flag, unsure as its label, and block for all "
+            "others.",
         ),
     ] = None,
     max_held_words: Annotated[
@@ -87,9 +90,9 @@ def _parse_policy(pairs: Sequence[str], max_held_words: int) -> Policy:
     actions: dict[str, Any] = {}
     for pair in pairs:
         outcome, _, action = pair.partition("=")
-        if outcome not in OUTCOMES:
+        if outcome not in NAMES:
             raise typer.BadParameter(
-                f"{pair!r} names no outcome; use OUTCOME=ACTION with one of {', '.join(OUTCOMES)}.", param_hint="--on"
+                f"{pair!r} names no outcome; use OUTCOME=ACTION with one of {', '.join(NAMES)}.", param_hint="--on"
             )
         is_fallback = action.startswith("fallback:")
         actions[outcome] = Fallback(action.removeprefix("fallback:")) if is_fallback else action

@@ -41,6 +41,14 @@ ACTIONS: Mapping[str, Mapping[str, Any]] = {
     "correct": {"inconsistent": Correct()},
 }
 """The actions of each policy of the settings, as far as they differ from ``Policy()``."""
+UNSURE: Mapping[str, Any] = {
+    "label": None,
+    "block": "block",
+    "annotate": "flag",
+    "redact": "redact",
+    "correct": Correct(),
+}
+"""``Policy.unsure`` of each value of the settings."""
 
 
 class ChatBody(msgspec.Struct, frozen=True):
@@ -64,6 +72,7 @@ class Chat:
         self._settings = settings
         self._policy = Policy(
             **ACTIONS[settings.policy],
+            unsure=UNSURE[settings.unsure],
             max_held_words=min(Policy().max_held_words, settings.max_held_words),
             deadline_ms=settings.max_stream_ms,
         )

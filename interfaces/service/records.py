@@ -185,6 +185,7 @@ class PolicyBody(OptionRecord, frozen=True, kw_only=True):
 
     inconsistent: Action = "block"
     unverifiable: Action = "flag"
+    unsure: Action | None = None
     unknown: Action = "block"
     deadline: Action = "block"
     failed: Action = "block"
@@ -198,6 +199,7 @@ class PolicyBody(OptionRecord, frozen=True, kw_only=True):
         actions = {outcome: _build(getattr(self, outcome)) for outcome in OUTCOMES}
         return Policy(
             **actions,
+            unsure=None if self.unsure is None else _build(self.unsure),
             max_held_words=min(self.max_held_words, max_held_words),
             max_held_ms=self.max_held_ms,
             deadline_ms=max_stream_ms,

@@ -125,6 +125,9 @@ class ProxySettings(Settings, frozen=True, kw_only=True):
     """What happens to a sentence without support: block ends the answer before it; annotate lets it leave, and the
     verdict says so; redact puts a mark in the place of its words; correct puts words of the knowledge there, and ends
     the answer where it cannot. A sentence that cannot be checked ends the answer."""
+    unsure: Literal["label", "block", "annotate", "redact", "correct"] = "label"
+    """What happens to a sentence whose label is not sure: label does what the label says, and the others as for
+    `policy`."""
     knowledge_from: tuple[Literal["system", "tool"], ...] = ("system", "tool")
     """Messages with the knowledge of a request that has none in `groundwire.knowledge`: system (and developer), tool
     (and function)."""

@@ -51,13 +51,24 @@ function explainVerdict(score) {
   return `“${span.text}”: ${span.reason.replaceAll("_", " ")}.`;
 }
 
+const isUnsure = ({ label, sure }) => !sure && (label === "consistent" || label === "inconsistent");
+const nameState = (verdict) => (isUnsure(verdict) ? `not sure, rather ${verdict.label}` : verdict.label);
+
+/** The sentence that is least likely to be consistent, of those that state something; null for fewer than two sentences. */
+function findWeakest(score) {
+  const rated = score.sentences.filter(({ verdict }) => verdict.probability !== null && verdict.label !== "unverifiable");
+  if (score.sentences.length < 2 || !rated.length) return null;
+  return rated.reduce((weakest, sentence) => (sentence.verdict.probability < weakest.verdict.probability ? sentence : weakest));
+}
+
 function showVerdict(score) {
   const { label, probability, threshold, message } = score.verdict;
-  const parts = [make("p", { class: `verdict ${label}`, id: "verdict" }, label)];
+  const unsure = isUnsure(score.verdict);
+  const parts = [make("p", { class: `verdict ${unsure ? "unsure" : label}`, id: "verdict" }, nameState(score.verdict))];
   if (probability !== null) {
     const fill = make("i");
     fill.style.width = percent(probability);
-    const meter = make("div", { class: `meter ${label}`, role: "img", "aria-label": `probability ${digits(probability)}` }, fill);
+    const meter = make("div", { class: `meter ${unsure ? "unsure" : label}`, role: "img", "aria-label": `probability ${digits(probability)}` }, fill);
     if (threshold !== null) {
       const tick = make("b");
       tick.style.left = percent(threshold);
@@ -68,6 +79,10 @@ function showVerdict(score) {
   }
   const reason = explainVerdict(score);
   if (reason) parts.splice(1, 0, make("p", { class: "reason", id: "reason" }, reason));
+  const weakest = findWeakest(score);
+  if (weakest) {
+    parts.push(make("p", { class: "hint", id: "weakest" }, `Weakest sentence (${digits(weakest.verdict.probability)}): “${weakest.text}”`));
+  }
   const lines = [...new Set([message, score.message].filter(Boolean))];
   return [...parts, ...lines.map((line) => make("p", { class: "hint" }, line)),
     ...(score.warnings || []).map((line) => make("p", { class: "warning" }, line))];
@@ -139,7 +154,7 @@ function showUnsupported(score) {
 function showSentences(score) {
   if (score.sentences.length < 2) return [];
   return table("Sentences", ["", "verdict", "probability"], score.sentences.map((sentence) => [
-    sentence.text, sentence.verdict.label, sentence.verdict.probability === null ? "–" : sentence.verdict.probability]));
+    sentence.text, nameState(sentence.verdict), sentence.verdict.probability === null ? "–" : sentence.verdict.probability]));
 }
 
 function showQuestions(score) {
@@ -248,7 +263,8 @@ function readLink() {
     field("history").value = check.history.join("\n");
     field("response").value = check.response;
     if (check.metrics in data.metrics) field("metrics").value = check.metrics;
-    field("profile").value = check.options.profile;
+    field("profile").value = check.options.profile || "balanced";
+    field("threshold").value = check.options.threshold ?? "";
     field("example").value = "";
     tell("These texts come from the link. Press Check.");
   } catch {
@@ -319,7 +335,7 @@ async function check(event) {
     knowledge: field("knowledge").value.split(/\n\s*\n/).filter((passage) => passage.trim()),
     history: field("history").value.split("\n").filter((turn) => turn.trim()),
     metrics: data.metrics[field("metrics").value],
-    options: { profile: field("profile").value },
+    options: field("threshold").value ? { threshold: Number(field("threshold").value) } : { profile: field("profile").value },
   };
   await work(field("check"), "Checking …", async (signal) => {
     showScore(await send("score", sent, signal), sent);

@@ -25,15 +25,15 @@ def monitor(values: list[float | None], calibration: Calibration | None = EXACT,
     return monitoring
 
 
-def test_shares_are_those_of_the_verdicts_alone() -> None:
+def test_shares_are_of_the_responses_with_a_verdict() -> None:
     monitoring = monitor([0.9] * 60 + [0.1] * 40 + [None] * 9)
     monitoring.add_score(make_score(0.2, "unverifiable"))
     text = monitoring.render().decode()
-    corrected = correct_share(40, 100, ErrorRates(1000, 100, 1000, 800))
+    corrected = correct_share(40, 101, ErrorRates(1000, 100, 1000, 800))
     assert corrected is not None
     bounds = ("estimate", "low", "high")
     assert read(text) == pytest.approx(
-        {f"inconsistent_share {bound}": value for bound, value in zip(bounds, share(40, 100), strict=True)}
+        {f"inconsistent_share {bound}": value for bound, value in zip(bounds, share(40, 101), strict=True)}
         | {f"inconsistent_share_corrected {bound}": value for bound, value in zip(bounds, corrected, strict=True)}
     )
     assert 'groundwire_recent_verdicts{fusion="full",label="unknown",threshold=""} 9.0' in text
