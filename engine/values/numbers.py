@@ -323,7 +323,8 @@ def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
     token, before, following = tokens[index], text_at(tokens, index - 1), text_at(tokens, number.end)
     spelled = token.text.isalpha()
     if token.lower == "one" and number.end == index + 1:
-        return following in UNITS and following != "second"
+        unit = text_at(tokens, number.end + 1) if following in _WORKING else following
+        return unit in UNITS and unit != "second"
     if spelled and before in ("the", "these", "those") and (not following[:1].isalpha() or following in FUNCTION_WORDS):
         return False  # "the two": who was named before
     if touches(tokens, index) and (before.isalpha() or before in ("#", "/", "_", "@")):
@@ -449,6 +450,8 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
     return frozenset(nouns)
 
 
+_WORKING = frozenset({"working", "business"})
+"""Words before "day": "one working day"."""
 _ABOVE = frozenset({"above", "over", "older", "longer"})
 
 
