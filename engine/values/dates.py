@@ -355,7 +355,7 @@ def _is_minutes(tokens: Sequence[Token], index: int) -> bool:
 _SHORT_DAYS = {
     **{name[:3]: number for name, number in WEEKDAYS.items()}, "tues": 1, "weds": 2, "thur": 3, "thurs": 3,
 }  # fmt: skip
-_NAMED_DAYS = {
+NAMED_DAYS = {
     **{name: frozenset({number}) for name, number in (_SHORT_DAYS | WEEKDAYS).items()},
     **{f"{name}s": frozenset({number}) for name, number in WEEKDAYS.items()},
     **dict.fromkeys(("weekday", "weekdays"), frozenset(range(5))),
@@ -463,7 +463,7 @@ def _make(tokens: Sequence[Token], group: _Group) -> Value:
 def _find_groups(tokens: Sequence[Token], taken: set[int]) -> Iterator[_Group]:
     group: _Group | None = None
     for index, token in enumerate(tokens):
-        if token.lower.removesuffix("'s") not in _NAMED_DAYS:
+        if token.lower.removesuffix("'s") not in NAMED_DAYS:
             continue
         days = _read_days(tokens, index)
         if days is None or index in taken or (group is not None and index < group.end):
@@ -503,7 +503,7 @@ def _read_days(tokens: Sequence[Token], index: int) -> frozenset[int] | None:
         beside = following in _DASHES or following in (":", "&", "/") or following[:1].isdecimal()
         if not (beside or before in _DASHES or before in ("&", "/", "on")):
             return None
-    return _NAMED_DAYS.get(name)
+    return NAMED_DAYS.get(name)
 
 
 def _read_clocks(

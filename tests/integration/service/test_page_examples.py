@@ -13,8 +13,6 @@ from groundwire.runtime.bundles.bundle import embedded
 
 PAGE = files("groundwire.service").joinpath("ui/examples.json")
 EXAMPLES = {row["title"]: row for row in json.loads(PAGE.read_text("utf-8"))}
-    row["title"]: row for row in json.loads(files("groundwire.service").joinpath("ui/examples.json").read_text())
-}
 WRONG = {
     "A number that is wrong": ["430 metres"],
     "Partly supported": ["born in France"],

@@ -314,6 +314,8 @@ DERIVED = [
     ("It costs twice as much, £9.", "A ticket costs £4.50.", ["=£9"]),
     ("Children pay £5.", "Adults pay £10. Children pay half.", ["=£5"]),
     ("Books are kept for 14 days.", "A loan is renewed twice. It is free. Books are kept for 7 days.", ["-14 days"]),
+    ("You get 22 days of paid vacation.", "Staff get 22 paid vacation days; 5 unused days stay.", ["+22 days"]),
+    ("You get 5 days of paid vacation.", "Staff get 22 paid vacation days; 5 unused days stay.", ["?5 days"]),
     ("It takes one working day.", "Delivery takes one working day.", ["+one"]),
     ("Half of it is £15.", "The fee is £30.", ["=Half", "=£15"]),
     ("On average 20 people come.", "On Monday 10 people came, on Tuesday 30 people.", ["=20"]),
