@@ -18,7 +18,7 @@ from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date, read_hours
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
-from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, read_table, text_at
+from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, load_table, text_at
 from .units import COUNTRY_OF, CURRENCY_SIGNS
 
 _DECADES = frozenset(f"{word[:-1]}ies" for word in TENS)
@@ -251,7 +251,7 @@ _GENERIC = PLACES | ORGANISATIONS
 _IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
 """Words that an acronym leaves out."""
 _NO_CONTENT = FUNCTION_WORDS | {"within"}
-_PRONOUNS = frozenset(read_table("he she it they his her its their this these"))
+_PRONOUNS = frozenset(load_table("pronouns"))
 
 
 class Location(NamedTuple):
