@@ -43,11 +43,11 @@ from .text.retrieval import PassageSentence, count_shared_in, rank_by_overlap, r
 from .text.sentences import SentenceReader, find_code
 from .text.words import WORD, find_overlaps, flag_tokens, words
 from .values.comparing import compare
-from .values.dates import MONTHS
+from .values.dates import MONTHS, NAMED_DAYS
 from .values.knowledge import find_values
 from .values.names import split_by_case
 from .values.numbers import stem
-from .values.support import check_values
+from .values.support import check_values, find_computed
 from .values.tokens import NEGATIONS, Clock, Date, Measure, Name, Value, tokenize
 from .values.units import UNITS
 from .verdict.adjustments import REFUTING, find_refutation, is_contradicted
@@ -83,6 +83,7 @@ __all__ = [
     "LIGHT",
     "MAX_DEADLINE_MS",
     "MONTHS",
+    "NAMED_DAYS",
     "NEGATIONS",
     "REFUTING",
     "UNITS",
@@ -133,6 +134,7 @@ __all__ = [
     "features_of_part",
     "find_all_mentions",
     "find_code",
+    "find_computed",
     "find_feature",
     "find_mentions",
     "find_operating_point",

@@ -15,7 +15,7 @@ from ..text.normalization import FUNCTION_WORDS
 from .dates import read_date
 from .numbers import SCALES
 from .source_names import find_source_names
-from .tokens import ExactCode, Hedge, Token, Value, read_table, text_at, touches
+from .tokens import ExactCode, Hedge, Token, Value, load_table, text_at, touches
 from .units import CURRENCY_CODES, CURRENCY_SIGNS, UNITS
 
 _MAX_RUN = 300
@@ -32,12 +32,7 @@ _PATH = re.compile(r"/[a-z][\w{}.:-]*(?:/[\w{}.:-]*)*")
 _POSTCODE = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|\d{4} [A-Z]{2}")
 """Postcodes of the United Kingdom, Canada and the Netherlands; others need a word before them."""
 _POSTCODE_WORDS = frozenset({"postcode", "zip", "plz"})
-_STATES = frozenset(
-    read_table("""
-    AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA
-    RI SC SD TN TX UT VT VA WA WV WI WY DC
-""")
-)
+_STATES = frozenset(load_table("states"))
 _VERSION = re.compile(r"\d{1,4}(?:\.\d{1,5}){1,3}")
 _ANY_MINOR = re.compile(r"(\d{1,4}(?:\.\d{1,5})?)\.[x*]")
 _VERSION_WORDS = frozenset({"version", "v", "ver", "release", "firmware"})
@@ -46,25 +41,14 @@ _LATER: dict[tuple[str, str], Hedge] = {
     **dict.fromkeys((("or", word) for word in ("earlier", "older", "lower", "below")), "at_most"),
 }
 _AT_LEAST = frozenset({"least", "minimum", "≥", "from", "since"})
-_LABELS = frozenset(
-    read_table("""
-    room suite gate platform terminal extension ext order invoice ticket case reference ref booking flight bus tram line
-    route port error status page section chapter article step bay desk table counter seat row aisle flat apartment unit
-    building block pin model track ward zone class exit junction locker shelf bin sku form plot stop stall booth
-    bed theatre studio dock box code coupon voucher serial policy account lot batch part item studio hall level floor
-""")
-)
+_LABELS = frozenset(load_table("labels"))
 _NO_PRODUCTS = _LABELS | {"ci", "or", "hr", "rr", "sd", "se", "iqr"}
 """Words with a capital before a number that is no version: labels, and the statistics of a paper."""
 _NUMBER_WORDS = frozenset({"number", "no", "nr", "#", "code", "id", "is", ":", "."})
 """What may be between a label and its number: "order no. 12"."""
-_COUNTED_LABELS = frozenset(read_table("step level floor table case class box item part order unit seat row code form"))
+_COUNTED_LABELS = frozenset(load_table("counted_labels"))
 """Labels after which a number may begin a quantity: "in case 3 people come"."""
-_PHONE_WORDS = frozenset(
-    read_table("""
-    phone telephone tel call calls calling dial ring mobile cell hotline helpline fax text sms whatsapp number numbers
-""")
-)
+_PHONE_WORDS = frozenset(load_table("phone_words"))
 _PHONE_SIGNS = frozenset("()-.–/")
 _PHONES = tuple(
     re.compile(pattern)
@@ -216,7 +200,7 @@ def _is_called(tokens: Sequence[Token], start: int, stop: int, digits: int) -> b
     return any(word in _PHONE_WORDS for word in before)
 
 
-_AFTER_CALL = frozenset(read_table("or free immediately instead straight right first day anytime any"))
+_AFTER_CALL = frozenset(load_table("after_call"))
 
 
 def _read_postcode(tokens: Sequence[Token], first: int, last: int, text: str) -> _Read | None:

@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 
 from ..schema.explanations import ValueKind
 from .codes import SHORT_PHONE, parse_version
+from .numbers import stem
 from .tokens import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Name, Value
-from .units import AMBIGUOUS, REGIONS
+from .units import AMBIGUOUS, REGIONS, UNITS
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
 _LOWER: Set[Hedge] = frozenset({"more", "at_least"})
@@ -23,6 +24,7 @@ _ABOUT = 0.1
 """Share of an amount by which "about" may be off, if that is less than half of its last digit's place."""
 _ROUNDED = 0.005
 """Share of an amount that may be rounded off without a hedge: 5,000 for 4,993."""
+UNITS_BY_STEM = {stem(name): unit for name, unit in UNITS.items()}
 _CONVERTED = 0.05
 """Share of an amount that may be rounded off in another unit: 5 km for 3.1 miles."""
 
@@ -120,9 +122,21 @@ def _list_readings(ambiguous: Measure, measure: str) -> list[Measure]:
 
 
 def _is_same_number(ours: Measure, theirs: Measure) -> bool:
-    """Whether one of two numbers has no unit and no noun, and both are written alike: 34, and 34 years."""
-    bare = next((side for side in (ours, theirs) if side.measure == "count" and not side.nouns), None)
-    return bare is not None and _is_close(ours.amount / ours.factor, theirs.amount / theirs.factor, 1e-9)
+    """Whether two numbers are written alike, and one of them has no unit and no noun, or the other's unit as a noun.
+
+    34, and 34 years; 22 days of paid vacation, and 22 paid vacation days.
+    """
+    counts = any(
+        number.measure == "count" and (not number.nouns or _has_noun(number.nouns, other))
+        for number, other in ((ours, theirs), (theirs, ours))
+    )
+    return counts and _is_close(ours.amount / ours.factor, theirs.amount / theirs.factor, 1e-9)
+
+
+def _has_noun(nouns: Set[str], measure: Measure) -> bool:
+    """Whether one of the stems of nouns is the unit of a measure."""
+    units = [UNITS_BY_STEM[noun] for noun in nouns if noun in UNITS_BY_STEM]
+    return any((unit.measure, unit.factor) == (measure.measure, measure.factor) for unit in units)
 
 
 def _is_equal(ours: Measure, theirs: Measure) -> bool:

@@ -12,21 +12,16 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .numbers import ONES, TENS, read_number, read_ordinal, stem
-from .tokens import Clock, ClockRole, Date, Days, Measure, Token, Value, read_table, text_at, touches
+from .tokens import Clock, ClockRole, Date, Days, Measure, Token, Value, load_table, read_table, text_at, touches
 
-_MONTHS = read_table("january february march april may june july august september october november december")
+_MONTHS = load_table("months")
 MONTHS = {name: number for number, name in enumerate(_MONTHS, 1)}
 MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
-_DAYS = read_table("monday tuesday wednesday thursday friday saturday sunday")
+_DAYS = load_table("days")
 WEEKDAYS = {name: number for number, name in enumerate(_DAYS)}
 _WORDS_TOO = frozenset({"may", "march", "mar", "jan", "jun", "dec", "sep"})
 """Names of months that are other words too, and count with a capital only."""
-_BEFORE_YEAR = frozenset(
-    read_table("""
-    in since by from to until till of after before between during circa c ca around and about early late mid year
-    summer winter spring fall autumn through - – — ( , / '
-""")
-)
+_BEFORE_YEAR = frozenset(load_table("before_year"))
 _BEFORE_MONTH = frozenset({"in", "since", "until", "by", "early", "late", "last", "next"})
 _BETWEEN_MONTHS = frozenset({"-", "–", "to", "until", "till", "through", "and", ",", "/", "|"})
 _ERAS = {"bc": -1, "bce": -1, "ad": 1, "ce": 1}
@@ -355,7 +350,7 @@ def _is_minutes(tokens: Sequence[Token], index: int) -> bool:
 _SHORT_DAYS = {
     **{name[:3]: number for name, number in WEEKDAYS.items()}, "tues": 1, "weds": 2, "thur": 3, "thurs": 3,
 }  # fmt: skip
-_NAMED_DAYS = {
+NAMED_DAYS = {
     **{name: frozenset({number}) for name, number in (_SHORT_DAYS | WEEKDAYS).items()},
     **{f"{name}s": frozenset({number}) for name, number in WEEKDAYS.items()},
     **dict.fromkeys(("weekday", "weekdays"), frozenset(range(5))),
@@ -371,15 +366,11 @@ _TOGETHER = frozenset({",", "and", "&", "/", ", and", "or", "+"})
 _CONTRASTS = frozenset({"but", "while", "whereas", ";"})
 _HALVES = frozenset({"am", "pm", ".", "on"})
 _EXCEPT = frozenset({"except", "excluding", "excl", "but"})
-_OPEN = frozenset(
-    read_table("""
-    open opens opened opening openings close closes closed closing hours shut shuts
-""")
-)
+_OPEN = frozenset(load_table("open"))
 _UNTIL = frozenset({"until", "till", "til"})
 _AT = frozenset({"at", "from", "by", "before", "after", "since", "around"})
-_CLOSES = _UNTIL | frozenset(read_table("by before close closes closing shut shuts end ends ending finish finishes"))
-_OPENS = frozenset(read_table("from since open opens opening start starts starting begin begins"))
+_CLOSES = _UNTIL | frozenset(load_table("closes"))
+_OPENS = frozenset(load_table("opens"))
 _AFTER_HOURS = frozenset(map(stem, ("daily", "weekdays", "weekends", "sharp", "latest", *WEEKDAYS)))
 """Stems of words after an hour that it does not count."""
 
@@ -463,7 +454,7 @@ def _make(tokens: Sequence[Token], group: _Group) -> Value:
 def _find_groups(tokens: Sequence[Token], taken: set[int]) -> Iterator[_Group]:
     group: _Group | None = None
     for index, token in enumerate(tokens):
-        if token.lower.removesuffix("'s") not in _NAMED_DAYS:
+        if token.lower.removesuffix("'s") not in NAMED_DAYS:
             continue
         days = _read_days(tokens, index)
         if days is None or index in taken or (group is not None and index < group.end):
@@ -503,7 +494,7 @@ def _read_days(tokens: Sequence[Token], index: int) -> frozenset[int] | None:
         beside = following in _DASHES or following in (":", "&", "/") or following[:1].isdecimal()
         if not (beside or before in _DASHES or before in ("&", "/", "on")):
             return None
-    return _NAMED_DAYS.get(name)
+    return NAMED_DAYS.get(name)
 
 
 def _read_clocks(

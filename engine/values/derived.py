@@ -17,7 +17,7 @@ from math import inf
 from operator import attrgetter
 
 from .comparing import is_limit, relate
-from .knowledge import RESPONSE, Location
+from .knowledge import RESPONSE, Location, SentenceKey
 from .numbers import stem
 from .sides import (
     MAX_OPERANDS,
@@ -328,13 +328,13 @@ def derive(
     in_knowledge: Sequence[Operand],
     stated: Sequence[Operand],
     words: Set[str],
-    factors: Set[str],
+    factors: Mapping[str, Set[SentenceKey] | None],
 ) -> str:
     """How ``value``, written as ``text``, follows from other numbers, as "15 + 12 = 27"; empty if it does not.
 
     ``in_knowledge`` are numbers of the knowledge, ``stated`` others of the response's sentence, ``words`` its words in
     lower case, ``factors`` the words of ``FACTORS`` that either text has, and the words of ``SERVINGS`` that the
-    knowledge has.
+    knowledge has; each with its sentences in the knowledge, and None for a word of the response.
     """
     ways: Iterator[str]
     if isinstance(value.content, Measure):
@@ -350,7 +350,11 @@ def derive(
 
 
 def _derive_measure(
-    target: Measure, in_knowledge: Sequence[Operand], stated: Sequence[Operand], words: Set[str], factors: Set[str]
+    target: Measure,
+    in_knowledge: Sequence[Operand],
+    stated: Sequence[Operand],
+    words: Set[str],
+    factors: Mapping[str, Set[SentenceKey] | None],
 ) -> Iterator[str]:
     if target.measure == "rank":
         return
@@ -407,24 +411,24 @@ def _multiply(
     in_knowledge: Sequence[Operand],
     stated: Sequence[Operand],
     words: Set[str],
-    named_factors: Set[str],
+    named_factors: Mapping[str, Set[SentenceKey] | None],
 ) -> Iterator[str]:
     named = bool(words & (TOTALS | SHARES | DIFFERENCES))
-    factors = [(factor, word) for word, factor in FACTORS.items() if word in named_factors]
+    factors = [(factor, word, named_factors[word]) for word, factor in FACTORS.items() if word in named_factors]
     factors += [
-        (number, item.text)
+        (number, item.text, None)
         for item in stated
         if (named or not item.certain) and _may_multiply(target, item) and (number := get_factor(item)) > 0
     ]
-    for factor, factor_text in factors:
+    for factor, factor_text, sentences in factors:
         for item in alike:
-            if not (share_nouns(target, item) or is_bare(item)):
+            if not (share_nouns(target, item) or is_bare(item)) or not _multiplies(sentences, item):
                 continue
             if factor != 1 and equals(target, factor * get_amount(item)):
                 yield f"{factor_text} × {item.text}"
             if factor > 1 and words & SHARES and equals(target, get_amount(item) / factor):
                 yield f"{item.text} / {factor_text}"
-    if named_factors & SERVINGS:
+    if named_factors.keys() & SERVINGS:
         yield from _scale(target, alike, in_knowledge, stated)
     # A price for each and a fee; two adults and a child.
     prices = [item for item in [*alike, *stated] if is_alike(target, item.value.content)]
@@ -435,8 +439,9 @@ def _multiply(
                 yield f"{left.text} + {right.text}"
     if target.measure in MONEY or words & TOTALS:
         for left, right in list_pairs(alike):
-            for factor, factor_text in factors:
-                for other, other_text in [(1.0, ""), *factors]:
+            of_left, of_right = ([each for each in factors if _multiplies(each[2], item)] for item in (left, right))
+            for factor, factor_text, _ in of_left:
+                for other, other_text, _ in [(1.0, "", None), *of_right]:
                     first, second = factor * get_amount(left), other * get_amount(right)
                     second_text = f"{other_text and other_text + ' × '}{right.text}"
                     if equals(target, first + second):
@@ -455,6 +460,15 @@ def _multiply(
             yield f"{right.text} × {left.text}"
         if words & SHARES and equals(target, get_amount(left) / count):
             yield f"{left.text} / {right.text}"
+
+
+def _multiplies(sentences: Set[SentenceKey] | None, item: Operand) -> bool:
+    """Whether a word multiplies a number: of the knowledge, if it is in the number's sentence or beside it.
+
+    "Children pay half", after "adults pay £10"; but not 7 days, where a loan "can be renewed twice".
+    """
+    passage, sentence = item.sentence_key
+    return sentences is None or any((passage, sentence + step) in sentences for step in (-1, 0, 1))
 
 
 def _scale(
@@ -556,7 +570,8 @@ class Computation:
         text = sides.response[value.start : value.end]
         words = self._list_own_words(value)
         passages = {location.passage for location, _ in located}
-        factors = (FACTORS.keys() & words) | sides.knowledge.find_words(FACTORS.keys(), passages)
+        factors: dict[str, Set[SentenceKey] | None] = {**sides.knowledge.find_words(FACTORS.keys(), passages)}
+        factors |= dict.fromkeys(FACTORS.keys() & words)
         serves = sides.knowledge.find_words(SERVINGS, passages)
         if serves:
             factors |= serves
@@ -599,7 +614,7 @@ class Computation:
         """The words of a value's sentence; with words of the last turn and of passages that say that it is computed."""
         sides = self._sides
         words = self._list_own_words(value) | (sides.asked & COMPUTING)
-        return words | sides.knowledge.find_words(CHANGES.keys() | RESTS, passages)
+        return words | sides.knowledge.find_words(CHANGES.keys() | RESTS, passages).keys()
 
     def _list_own_words(self, value: Value) -> Set[str]:
         """The words of a value's sentence; beside a limit, "more" and "less" say nothing about a percentage."""

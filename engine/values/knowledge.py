@@ -18,7 +18,7 @@ from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date, read_hours
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
 from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
-from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, read_table, text_at
+from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, load_table, text_at
 from .units import COUNTRY_OF, CURRENCY_SIGNS
 
 _DECADES = frozenset(f"{word[:-1]}ies" for word in TENS)
@@ -251,7 +251,7 @@ _GENERIC = PLACES | ORGANISATIONS
 _IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
 """Words that an acronym leaves out."""
 _NO_CONTENT = FUNCTION_WORDS | {"within"}
-_PRONOUNS = frozenset(read_table("he she it they his her its their this these"))
+_PRONOUNS = frozenset(load_table("pronouns"))
 
 
 class Location(NamedTuple):
@@ -327,10 +327,11 @@ class Knowledge:
             _index_words(passage, tokens, words, acronyms)
         return words, acronyms
 
-    def find_words(self, words: Set[str], passages: Set[int]) -> set[str]:
-        """The folded words that one of some passages has."""
+    def find_words(self, words: Set[str], passages: Set[int]) -> dict[str, Set[SentenceKey]]:
+        """The folded words that some passages have, each with its sentences there."""
         index = self._index[0]
-        return {word for word in index.keys() & words if any(passage in passages for passage, _ in index[word])}
+        found = {word: {key for key in index[word] if key[0] in passages} for word in index.keys() & words}
+        return {word: keys for word, keys in found.items() if keys}
 
     def find_source_name(self, key: str) -> Location | None:
         """Where a passage has the name of source code, whatever is beside it; capitals do not count."""

@@ -11,43 +11,17 @@ from groundwire.runtime.texts.unread import ENGLISH
 from ..text.normalization import FUNCTION_WORDS, fold_word
 from .dates import MONTHS
 from .numbers import stem
-from .tokens import Name, NameType, Token, Value, read_table, text_at, touches
+from .tokens import Name, NameType, Token, Value, load_table, text_at, touches
 from .units import COUNTRY_OF, SAFE_IN_LOWER_CASE
 
-_CONNECTING = frozenset(read_table("of the de la le du des del della di da do dos van von der den el al bin ibn y"))
-_TITLES = frozenset(
-    read_table("""
-    mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess president emperor pope saint st
-    captain general senator governor minister chancellor
-""")
-)
-_NOT_NAMES = frozenset(
-    read_table("""
-    i i'm i'd i've i'll ok okay tv dvd cd cds dvds pc lol omg btw imo imho am pm ad bc bce ce dj mc diy faq asap eg
-    utc gmt ie yes yeah no well hi hello hey oh wow thanks thank please sorry god mom dad internet earth moon sun
-""")
-)
-PLACES = frozenset(
-    read_table("""
-    city river lake mountain mountains island islands sea ocean county state states street avenue park valley bay
-    desert coast peninsula province village town bridge square castle beach forest canyon mount
-""")
-)
-ORGANISATIONS = frozenset(
-    read_table("""
-    inc ltd llc co corp corporation company university college school institute records studios studio pictures
-    entertainment bank association federation league club party army navy orchestra band museum foundation group
-    church society council committee union press
-""")
-)
-_NO_TITLES = frozenset(
-    read_table("""
-    battle republic kingdom gulf cape isle isles house ministry department duke earl count order knights member head
-    house office board art arts science history day declaration treaty siege
-""")
-)
+_CONNECTING = frozenset(load_table("connecting"))
+_TITLES = frozenset(load_table("titles"))
+_NOT_NAMES = frozenset(load_table("not_names"))
+PLACES = frozenset(load_table("places"))
+ORGANISATIONS = frozenset(load_table("organisations"))
+_NO_TITLES = frozenset(load_table("no_titles"))
 """Words of many names with "of" that are not titles of works: "the Battle of Hastings"."""
-_PREPOSITIONS = frozenset(read_table("in at from to by with of for as is was are were called"))
+_PREPOSITIONS = frozenset(load_table("prepositions"))
 PHRASES = {
     ("united", "states"): ["america"],
     ("united", "states", "america"): ["america"],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
-from .tokens import NEGATIONS, Hedge, Measure, Token, read_table, text_at, touches
+from .tokens import NEGATIONS, Hedge, Measure, Token, load_table, text_at, touches
 from .units import (
     AREAS,
     COUNTRY_OF,
@@ -27,15 +27,9 @@ from .units import (
     square,
 )
 
-_ONES = read_table("""
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen
-""")
-_TENS = read_table("twenty thirty forty fifty sixty seventy eighty ninety")
-_ORDINALS = read_table("""
-    zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
-    fifteenth sixteenth seventeenth eighteenth nineteenth
-""")
+_ONES = load_table("ones")
+_TENS = load_table("tens")
+_ORDINALS = load_table("ordinals")
 ONES = {word: number for number, word in enumerate(_ONES)}
 TENS = {word: 10 * number for number, word in enumerate(_TENS, 2)}
 SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
@@ -247,8 +241,8 @@ _HEDGES: dict[tuple[str, ...], Hedge] = {
 }  # fmt: skip
 _LAST_WORDS = frozenset(words[-1] for words in _HEDGES)
 _SOFT = frozenset({"a", "an", "the", "an estimated"})
-_DETERMINERS = frozenset(read_table("the his her its their our my your this that only"))
-_NOT_RANKS = frozenset(read_table("time times of half , . ! ? ; :"))
+_DETERMINERS = frozenset(load_table("determiners"))
+_NOT_RANKS = frozenset(load_table("not_ranks"))
 _PER_HOUR = (("per", "hour"), ("an", "hour"), ("/", "h"))
 DENIED = 3
 """Words, at most, from a negation to "more than"."""
@@ -323,7 +317,8 @@ def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
     token, before, following = tokens[index], text_at(tokens, index - 1), text_at(tokens, number.end)
     spelled = token.text.isalpha()
     if token.lower == "one" and number.end == index + 1:
-        return following in UNITS and following != "second"
+        unit = text_at(tokens, number.end + 1) if following in _WORKING else following
+        return unit in UNITS and unit != "second"
     if spelled and before in ("the", "these", "those") and (not following[:1].isalpha() or following in FUNCTION_WORDS):
         return False  # "the two": who was named before
     if touches(tokens, index) and (before.isalpha() or before in ("#", "/", "_", "@")):
@@ -449,6 +444,8 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
     return frozenset(nouns)
 
 
+_WORKING = frozenset({"working", "business"})
+"""Words before "day": "one working day"."""
 _ABOVE = frozenset({"above", "over", "older", "longer"})
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..schema.explanations import ValueOutcome
 from .comparing import (
+    UNITS_BY_STEM,
     compare,
     count_alike,
     gap,
@@ -205,6 +206,18 @@ class Sides:
         ours, theirs = self.content[value.sentence] & _RATES, self.knowledge.content[location.key] & _RATES
         return not (ours and theirs and value.kind in ("number", "money")) or bool(ours & theirs)
 
+    def counts_alike(self, value: Value, theirs: Value, location: Location) -> bool:
+        """Whether two sentences name what one of them counts, and the other measures in a unit.
+
+        "22 paid vacation days" are "22 days of paid vacation", and "5 unused days" are not "5 days of paid vacation".
+        """
+        ours, other = value.content, theirs.content
+        if not (isinstance(ours, Measure) and isinstance(other, Measure)) or ours.measure == other.measure:
+            return True
+        nouns = frozenset[str]().union(*(side.nouns for side in (ours, other) if side.measure == "count"))
+        nouns -= UNITS_BY_STEM.keys()
+        return not nouns or bool(nouns & self.content[value.sentence] & self.knowledge.content[location.key])
+
     def is_within(self, value: Value, theirs: Value, location: Location) -> bool:
         """Whether a value of another time says nothing of this one.
 
@@ -278,6 +291,8 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
         if relation is None:
             continue
         alike = count_alike(value, theirs)
+        if relation == "supports" and not sides.counts_alike(value, theirs, location):
+            continue
         if relation == "supports" and not (alike is False and _is_counted_elsewhere(sides, value, location)):
             supporting.append((location, theirs))
             counts_others |= alike is False

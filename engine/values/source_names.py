@@ -14,33 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal, TypeAlias, TypeGuard
 
 from ..text.normalization import FUNCTION_WORDS
-from .tokens import Content, ExactCode, Token, Value, read_table, text_at, touches
+from .tokens import Content, ExactCode, Token, Value, load_table, text_at, touches
 
 SourceLabel: TypeAlias = Literal["flag", "file", "name"]
 SOURCE_LABELS: frozenset[str] = frozenset({"flag", "file", "name"})
 """Labels of codes that are names of source code."""
 CodeKind: TypeAlias = Literal["inline", "fenced"]
-_ENDINGS = frozenset(
-    read_table("""
-    py js jsx ts tsx json yaml yml toml ini cfg conf md txt csv tsv pdf sh bat exe dll zip gz tar xml html htm css sql
-    java rb cpp hpp php ipynb docx xlsx pptx png jpg jpeg gif svg mp3 mp4 wav log env lock
-    """)
-)
+_ENDINGS = frozenset(load_table("endings"))
 """Endings of files."""
-_LANGUAGE = FUNCTION_WORDS | frozenset(
-    read_table("""
-    true false null none nil nan undefined self this super new let const var def class function func fn lambda return
-    yield async await import export from package use require include module print println printf log console echo len
-    range open close read write append extend list dict set tuple str string int integer float bool boolean bytes char
-    object array map filter reduce sorted sum min max abs any all zip enumerate isinstance type super format join split
-    strip replace get put post delete patch head options pop push keys values items length size key value name id try
-    except catch finally raise throw throws error exception else elif while for break continue pass with as in is not
-    switch case default public private static void final struct enum interface impl match where select insert update
-    create table from into group order by limit sudo cd ls cat grep sed awk curl wget pip pip3 npm npx yarn node python
-    python3 bash sh zsh git docker kubectl apt brew make install run start stop exit export source mkdir rm cp mv touch
-    chmod http https www localhost com org json yaml xml csv html utf e args kwargs argv main init foo bar baz example
-    """)
-)
+_LANGUAGE = FUNCTION_WORDS | frozenset(load_table("language"))
 """Words of programming languages, of shells and of examples."""
 _PLACEHOLDER = re.compile(r"(?:my|your|our|some|example|sample|test|dummy|placeholder)(?:[_A-Z-]|\Z)", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*")

@@ -49,13 +49,11 @@ def check_in_steps(
 ) -> Steps[tuple[CheckedValue, ...]]:
     """The steps of ``check_values``: empty rounds, between which a request with long knowledge may be stopped."""
     yield from _tokenize((response, *passages))
-    tokens, passage_tokens = response.tokens, [passage.tokens for passage in passages]
-    capitalised, lower = split_by_case([token for part in (tokens, *passage_tokens) for token in part])
-    values = response.find_values(capitalised, lower)
-    knowledge = Knowledge(passages, capitalised, lower)
+    sides = _read_sides(response, passages, history)
+    tokens, values, knowledge = sides.tokens, sides.values, sides.knowledge
     if not values:
         return ()
-    size = len(knowledge.values) + knowledge.sentences + sum(map(_count_capitals, passage_tokens))
+    size = _measure_knowledge(knowledge, passages)
     if len(values) * size > MAX_COMPARISONS:
         raise TooLong(
             f"The values of up to {MAX_COMPARISONS:,} pairs are compared; the response has {len(values):,} values, the "
@@ -65,7 +63,6 @@ def check_in_steps(
     for token in tokens:
         if token.lower in NEGATIONS:
             negations.setdefault(token.sentence, []).append(token.start)
-    sides = Sides(response.text, [passage.text for passage in passages], tokens, values, knowledge, history)
     computation = Computation(sides)
     checked: list[CheckedValue] = []
     compared = 0
@@ -81,6 +78,39 @@ def check_in_steps(
             compared = 0
             yield []
     return tuple(_leave_factors(response.text, checked))
+
+
+def find_computed(response: str, passages: Sequence[str], history: Sequence[str] = ()) -> list[Value]:
+    """Return the values that follow from others, or that may: nothing but their arithmetic speaks for them.
+
+    Args:
+        response: The text that states them.
+        passages: The knowledge.
+        history: The utterances before the response, oldest first.
+
+    Returns:
+        The values in order; all of them if there are too many to compare.
+    """
+    texts = [ValueText(passage) for passage in passages]
+    sides = _read_sides(ValueText(response), texts, history)
+    if len(sides.values) * _measure_knowledge(sides.knowledge, texts) > MAX_COMPARISONS:
+        return list(sides.values)
+    computation = Computation(sides)
+    checks = [(value, computation.leave_alone(computation.derive(check_value(sides, value)))) for value in sides.values]
+    return [value for value, check in checks if check is None or check.outcome == "derived"]
+
+
+def _read_sides(response: ValueText, passages: Sequence[ValueText], history: Sequence[str]) -> Sides:
+    texts = [response.tokens, *(passage.tokens for passage in passages)]
+    capitalised, lower = split_by_case([token for tokens in texts for token in tokens])
+    values = response.find_values(capitalised, lower)
+    knowledge = Knowledge(passages, capitalised, lower)
+    return Sides(response.text, [passage.text for passage in passages], response.tokens, values, knowledge, history)
+
+
+def _measure_knowledge(knowledge: Knowledge, passages: Sequence[ValueText]) -> int:
+    """How many numbers, sentences and capitals each value of a response is compared with."""
+    return len(knowledge.values) + knowledge.sentences + sum(_count_capitals(passage.tokens) for passage in passages)
 
 
 def _is_checkable(value: Value, negations: Sequence[int], knowledge: Knowledge) -> bool:

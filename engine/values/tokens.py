@@ -7,7 +7,9 @@ character, which alone is more than a request's values may cost; and values need
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from ..schema.explanations import ValueKind
@@ -120,25 +122,31 @@ def read_table(words: str) -> list[str]:
     return words.split()
 
 
+_TABLES = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
+
+
+def load_table(name: str) -> list[str]:
+    """The words of a table of ``tables.toml``, in its order."""
+    words: str = _TABLES[name]["words"]
+    return words.split()
+
+
+def load_names(name: str) -> Mapping[str, str]:
+    """The entries of a table of ``tables.toml`` that has other names for each of its words."""
+    names: Mapping[str, str] = _TABLES[name]["names"]
+    return names
+
+
 TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_](?:['’]?[^\W\d_]|[\u0300-\u036f])*|\S")
 """A number in digits, a word, or a single other character."""
 _ENDS = frozenset(".!?…")
 _OPENING = frozenset("'‘*•-–—(")
 _QUOTES = frozenset('"“«:')
 _CLOSING = frozenset("\"'”’)]»")
-_ABBREVIATIONS = frozenset(
-    read_table("""
-    mr mrs ms dr prof st sr jr vs ca no vol inc ltd co corp gen col capt lt sgt rev hon gov sen rep mt ft etc eg ie
-    approx jan feb mar apr jun jul aug sept sep oct nov dec
-""")
-)
+_ABBREVIATIONS = frozenset(load_table("abbreviations"))
 
 
-NEGATIONS = frozenset(
-    read_table("""
-    not never no nor neither without none cannot isn't wasn't aren't weren't don't doesn't didn't
-""")
-)
+NEGATIONS = frozenset(load_table("negations"))
 
 
 class Token(NamedTuple):

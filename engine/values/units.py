@@ -1,6 +1,7 @@
 """Tables of words: countries and nationalities, units and currencies, and words that say that a number is computed.
 
-Units have the factor to the unit in which amounts of a measure are compared. Own tables and no library: pint's registry
+Units have the factor to the unit in which amounts of a measure are compared, from the SI brochure and NIST Handbook 44
+(US customary units; months and years of mean length). Own tables and no library: pint's registry
 takes seconds to build and knows no currencies; docs/adr, nr 21.
 """
 
@@ -8,35 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .tokens import read_table
+from .tokens import load_names, load_table
 
-_COUNTRIES = """
-afghanistan: afghan afghans | albania: albanian | algeria: algerian | america: american americans usa u.s. us |
-argentina: argentine argentinian | armenia: armenian | australia: australian australians aussie |
-austria: austrian austrians | bangladesh: bangladeshi | belgium: belgian belgians | bolivia: bolivian |
-brazil: brazilian brazilians | britain: british briton britons uk u.k. | bulgaria: bulgarian | cambodia: cambodian |
-cameroon: cameroonian | canada: canadian canadians | chile: chilean | china: chinese | colombia: colombian |
-croatia: croatian | cuba: cuban cubans | cyprus: cypriot | czechia: czech | denmark: danish dane danes |
-ecuador: ecuadorian | egypt: egyptian egyptians | england: english | estonia: estonian | ethiopia: ethiopian |
-europe: european europeans | finland: finnish | france: french frenchman frenchwoman | georgia: georgian |
-germany: german germans | ghana: ghanaian | greece: greek greeks | haiti: haitian | hungary: hungarian |
-iceland: icelandic | india: indian indians | indonesia: indonesian | iran: iranian iranians | iraq: iraqi iraqis |
-ireland: irish | israel: israeli israelis | italy: italian italians | jamaica: jamaican | japan: japanese |
-kenya: kenyan | korea: korean koreans | latvia: latvian | lebanon: lebanese | libya: libyan | lithuania: lithuanian |
-malaysia: malaysian | malta: maltese | mexico: mexican mexicans | mongolia: mongolian | morocco: moroccan |
-nepal: nepalese nepali | netherlands: dutch | nigeria: nigerian | norway: norwegian norwegians |
-pakistan: pakistani | peru: peruvian | philippines: filipino philippine | poland: polish | portugal: portuguese |
-rome: roman romans | romania: romanian | russia: russian russians | scotland: scottish scots | serbia: serbian |
-singapore: singaporean | slovakia: slovak | slovenia: slovenian | somalia: somali | spain: spanish spaniard |
-sweden: swedish swedes | switzerland: swiss | syria: syrian | taiwan: taiwanese | thailand: thai |
-tibet: tibetan | tunisia: tunisian | turkey: turkish | ukraine: ukrainian | uruguay: uruguayan |
-venezuela: venezuelan | vietnam: vietnamese | wales: welsh | africa: african africans | asia: asian asians
-"""
-COUNTRY_OF: dict[str, str] = {}
+COUNTRY_OF = {name: country for country, names in load_names("countries").items() for name in (country, *names.split())}
 """The country of a nationality, and of itself, in lower case."""
-for _entry in _COUNTRIES.replace("\n", " ").split("|"):
-    _country, _, _names = _entry.strip().partition(": ")
-    COUNTRY_OF |= dict.fromkeys((_country, *_names.split()), _country)
 SAFE_IN_LOWER_CASE = frozenset(
     name
     for name, country in COUNTRY_OF.items()
@@ -141,17 +117,9 @@ UNITS = {
 UNITS |= {"celsius": Unit("temperature"), "fahrenheit": Unit("temperature", 5 / 9, -160 / 9)}
 AREAS, VOLUMES = ("square", "sq"), ("cubic",)
 CURRENCY_SIGNS = frozenset("$€£¥₹")
-CURRENCY_CODES = frozenset(
-    read_table("""
-    usd aud cad nzd sgd hkd eur gbp jpy inr chf sek nok dkk isk kr czk pln huf cny mxn zar aed ils ron brl
-""")
-)
+CURRENCY_CODES = frozenset(load_table("currency_codes"))
 """Names of currencies that are written before an amount, too: "EUR 1,000", "kr 50"."""
-MONEY = frozenset(
-    read_table("""
-    dollar euro sterling yen rupee franc cent krone koruna zloty forint yuan peso rand dirham shekel leu real
-""")
-)
+MONEY = frozenset(load_table("money"))
 """The measures that are money."""
 AMBIGUOUS = {
     "pound": (UNITS["lb"], UNITS["£"]),
@@ -176,41 +144,21 @@ def cube(unit: Unit) -> Unit | None:
     return Unit("volume", unit.factor**3 * 1000) if unit.measure == "length" else None
 
 
-TOTALS = frozenset(
-    read_table("""
-    total totals totalling totaling altogether together combined sum overall plus both all including include includes
-    adds add extra pay pays paid spend spends whole
-""")
-)
-DIFFERENCES = frozenset(
-    read_table("""
-    difference differ more less fewer longer shorter cheaper higher lower older younger bigger smaller heavier later
-    earlier left remain remains remaining rest save saves saving off discount minus without change gap apart refund
-    lighter dearer deeper wider narrower taller thicker thinner faster slower warmer colder closer farther further
-    below above short others except reduced down saved increase increased decrease decreased rise rose add adds added
-    comes hotter cooler span range
-""")
-)
-SHARE_DIFFERENCES = frozenset(
-    read_table("""
-    difference differ differs more less fewer higher lower bigger smaller larger greater cheaper dearer further extra
-    additional gap apart minus points point up down rise rises rose risen rising fall falls fell fallen falling grow
-    grows grew grown gain gains gained drop drops dropped increase increases increased decrease decreases decreased
-    reduced cut cuts climbed declined lost remain remains remaining remainder rest left exceeds
-""")
-)
+TOTALS = frozenset(load_table("totals"))
+DIFFERENCES = frozenset(load_table("differences"))
+SHARE_DIFFERENCES = frozenset(load_table("share_differences"))
 """Words that speak of the difference between two percentages. "20% off" does not."""
 BOUNDS = frozenset({"more", "less", "fewer", "up"})
 """Differences that are words of limits too: "orders of more than £50"."""
-SHARES = frozenset(read_table("each per apiece every half split share shared divided person"))
-AVERAGES = frozenset(read_table("average averages mean typical typically"))
+SHARES = frozenset(load_table("shares"))
+AVERAGES = frozenset(load_table("averages"))
 FACTORS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "triple": 3.0, "half": 0.5, "quarter": 0.25, "both": 2.0}
 """Words that multiply."""
 CHANGES = {"doubled": 2.0, "doubling": 2.0, "tripled": 3.0, "halved": 0.5}
 """Words that say how an amount has changed, so that it may be the amount before or after."""
 RESTS = frozenset({"rest", "remaining", "remainder", "others"})
 """Words of the knowledge that leave an amount to be computed: "95 on the balcony, the rest in the stalls"."""
-SERVINGS = frozenset(read_table("serves serving servings portion portions people persons person recipe makes yields"))
+SERVINGS = frozenset(load_table("servings"))
 """Words of the knowledge with which its amounts are for a number of people or portions."""
 COMPUTING = (TOTALS | DIFFERENCES | SHARES | AVERAGES | FACTORS.keys()) - {"every", "per", "each", "all"}
 """Words that name a computation; not "every" and "each", which name rates: "every 20 minutes"."""
@@ -220,12 +168,7 @@ OF_REDUCTIONS = frozenset({"off", "discount", "refund", "save", "saves", "saving
 """Words that say what a percentage is of, and of an amount how it is computed: "20% off" and "£20 off"."""
 NAMED_FACTORS = {**FACTORS, **CHANGES, "quarters": 0.75, "thirds": 2 / 3, "year": 12.0, "yearly": 12.0, "annual": 12.0}
 """Words that may multiply a number where nothing more is said."""
-PASSING = frozenset(
-    read_table("""
-    arrive arrives arriving arrival end ends ending finish finishes later earlier after before lasts takes back ready
-    last get gets
-""")
-)
+PASSING = frozenset(load_table("passing"))
 """Words with which a time follows from another and a duration."""
 AGAIN = frozenset({"again", "open", "opens", "reopen", "reopens", "after", "next", "starts", "resumes"})
 """Words with which a date follows the last day of a period."""

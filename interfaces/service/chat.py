@@ -25,6 +25,7 @@ from groundwire.guard.chat import (
     read_knowledge,
 )
 
+from . import logs
 from .problems import Refusal, describe_error, refuse_error
 from .records import JsonObject
 from .request import ServiceRequest, check_turn, decode, refuse_when_gone, run_both, translate_paths
@@ -221,7 +222,10 @@ class CheckedAnswer(Response):
         await send(END)
 
     async def _send_part(self, steps: Steps[JsonObject | None], send: Callable[[bytes], Awaitable[None]]) -> None:
-        part = await arun(steps)
+        try:
+            part = await arun(steps)
+        except Exception as error:
+            raise logs.refuse(error, self._request.context.id) from error
         if part is not None:
             await send(msgspec.json.encode(part))
 

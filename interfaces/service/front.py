@@ -21,11 +21,9 @@ from starlette.responses import Response
 from starlette.routing import Match, Route, Router, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 
-from groundwire.engine import GroundwireError
-
 from . import logs, page
 from .context import OTHER, RequestContext, get_context
-from .problems import MEDIA_TYPE, Code, Refusal, describe_error, refuse_error
+from .problems import MEDIA_TYPE, Code, Refusal, describe_error
 from .state import Service
 
 ID_HEADER = "X-Request-Id"
@@ -170,10 +168,6 @@ class Front:
                 service.readiness.begin()
                 service.readiness.check_computes()
             await self._router(scope, body.receive, send_with_id)
-        except Refusal as error:
-            refusal = error
-        except GroundwireError as error:
-            refusal = refuse_error(error)
         except HTTPException as error:
             refusal = Refusal(_CODES.get(error.status_code, "malformed"), error.detail, headers=error.headers or {})
         except asyncio.CancelledError:
@@ -181,8 +175,7 @@ class Front:
                 raise
             refusal = Refusal("closed", "The server has stopped before the answer was complete; ask another one.")
         except Exception as error:
-            logs.log.error("defect", exc_info=error, extra={logs.FIELDS: {"request_id": request_id}})
-            refusal = Refusal("failed", "The server has a defect; its log has the request id and the reason.")
+            refusal = logs.refuse(error, request_id)
         finally:
             if refusal is not None and refusal.code == "failed":
                 refusal = service.readiness.find_refusal() or refusal  # its processes have ended one after the other

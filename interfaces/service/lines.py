@@ -12,11 +12,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from groundwire.engine import GroundwireError, Options, Overloaded, Pending, Plan, Score
+from groundwire.engine import Options, Overloaded, Pending, Plan, Score
 from groundwire.engine.extend import make_request
 from groundwire.engine.schema.results import check_fields
 
-from .problems import Refusal, refuse_error
+from . import logs
+from .problems import Refusal
 from .records import ScoredLine, ScoreLine
 from .request import (
     CLIENT_LEFT,
@@ -129,10 +130,8 @@ class ScoredLines(Response):
             body = decode(text, LINE)
             check_turn(settings, (body.response,), body.knowledge, body.history, body.triples)
             pending = await self._start(body)
-        except Refusal as refusal:
-            await self._refuse(number, body, refusal)
-        except GroundwireError as error:
-            await self._refuse(number, body, refuse_error(error))
+        except Exception as error:
+            await self._refuse(number, body, logs.refuse(error, self._request.context.id))
         else:
             await self._put(asyncio.ensure_future(self._score(number, body, pending)))
 
@@ -165,10 +164,10 @@ class ScoredLines(Response):
     async def _score(self, number: int, body: ScoreLine, pending: Pending[Score]) -> ScoredLine:
         try:
             score = await pending
-        except GroundwireError as error:
-            return self._describe(number, body, refuse_error(error))
-        self._request.service.monitoring.add_score(score)
-        return ScoredLine(number, body.id, select(score, body.fields, explanations=body.explanations))
+            self._request.service.monitoring.add_score(score)
+            return ScoredLine(number, body.id, select(score, body.fields, explanations=body.explanations))
+        except Exception as error:
+            return self._describe(number, body, logs.refuse(error, self._request.context.id))
 
     async def _send(self, send: Send) -> None:
         """Send every answer when it is there."""

@@ -23,7 +23,10 @@ except ModuleNotFoundError:  # it is optional
 else:
     HAS_TRACES = True
 
+from groundwire.engine import GroundwireError
+
 from .context import RequestContext
+from .problems import Refusal, refuse_error
 
 log = logging.getLogger("groundwire.service")
 connections = logging.getLogger("groundwire.service.connections")
@@ -38,6 +41,16 @@ def write(level: int, event: str, **fields: Any) -> None:
     """Log an event with its fields; fields that are None are left out."""
     if log.isEnabledFor(level):
         log.log(level, event, extra={FIELDS: {name: value for name, value in fields.items() if value is not None}})
+
+
+def refuse(error: Exception, request_id: str) -> Refusal:
+    """Return the refusal for an error; an error that nothing expects is logged as a defect."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, GroundwireError):
+        return refuse_error(error)
+    log.error("defect", exc_info=error, extra={FIELDS: {"request_id": request_id}})
+    return Refusal("failed", "The server has a defect; its log has the request id and the reason.")
 
 
 class JsonFormatter(logging.Formatter):

@@ -17,6 +17,7 @@ from groundwire.guard import FinalEvent, Guard, ResponseStream
 from groundwire.guard.chat import CheckedChat
 from groundwire.guard.records import Event
 
+from . import logs
 from .lines import MEDIA_TYPE as LINES
 from .lines import split_lines
 from .openapi import EVENTS
@@ -91,35 +92,41 @@ def count_stream(service: Service, opened: ResponseStream | CheckedChat) -> Iter
         service.open_streams -= 1
 
 
-async def watch(opened: ResponseStream, pieces: Pieces) -> AsyncGenerator[Event, None]:
-    """What happens to the parts, the final event included where the policy has ended the stream."""
+async def watch(opened: ResponseStream, pieces: Pieces, request_id: str) -> AsyncGenerator[Event, None]:
+    """What happens to the parts, the final event included where the policy has ended the stream.
+
+    Raises Refusal for whatever goes wrong: the stream then ends with an event that says so.
+    """
 
     async def take() -> AsyncIterator[str]:
         while (piece := await pieces.get()) is not None:
             yield piece
 
-    async with aclosing(opened.watch(take())) as events:
-        async for event in events:
-            yield event
-    if opened.score is None:
-        await opened.afinish()
-        for event in opened.last_events:
-            yield event
+    try:
+        async with aclosing(opened.watch(take())) as events:
+            async for event in events:
+                yield event
+        if opened.score is None:
+            await opened.afinish()
+            for event in opened.last_events:
+                yield event
+    except Exception as error:
+        raise logs.refuse(error, request_id) from error
 
 
 async def send_events(
     request: ServiceRequest, opened: ResponseStream, pieces: Pieces, send: SendEvent
 ) -> Refusal | None:
     """Send what happens, and at the end why the stream has ended, if that was an error, which is returned too."""
-    async with aclosing(watch(opened, pieces)) as events:
+    async with aclosing(watch(opened, pieces, request.context.id)) as events:
         try:
             async for event in events:
                 await send(event)
                 if isinstance(event, FinalEvent):
                     request.service.monitoring.add_score(event.score)
                     request.context.log_fields |= {"verdict": event.label, "score_status": event.score.status}
-        except GroundwireError as error:
-            return await send_error(request, refuse_error(error), send)
+        except Refusal as refusal:
+            return await send_error(request, refusal, send)
     return None
 
 

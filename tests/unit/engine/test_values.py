@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
 from functools import partial
+from pathlib import Path
 from unicodedata import category, name
 
 import pytest
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 from groundwire.engine import Engine, MetricResult
 from groundwire.engine.metrics import values
 from groundwire.engine.schema.explanations import PassageRange, StatedValue, ValuesExplanation
-from groundwire.engine.values import support
+from groundwire.engine.values import support, tokens
 from groundwire.engine.values.knowledge import ValueText, find_values
 from groundwire.engine.values.support import check_in_steps, check_values
 from groundwire.engine.values.tokens import tokenize
@@ -408,3 +411,11 @@ def test_threads_and_orders_do_not_change_a_result() -> None:
     response, knowledge = "Ann ran 5 km in 1999.", ("Ann ran 3.1 miles.", "In 1999.")
     assert measure(response, *knowledge) == measure(response, *knowledge)
     assert measure(response, *knowledge).value == measure(response, *reversed(knowledge)).value == 1.0
+
+
+def test_each_table_of_words_has_a_source_and_a_reader() -> None:
+    folder = Path(tokens.__file__).parent
+    tables = tomllib.loads((folder / "tables.toml").read_text("utf-8"))
+    code = "".join(path.read_text("utf-8") for path in folder.glob("*.py"))
+    assert all(table["source"] for table in tables.values())
+    assert set(tables) == set(re.findall(r'load_(?:table|names)\("(\w+)"\)', code))

