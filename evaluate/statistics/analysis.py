@@ -153,10 +153,10 @@ def analyse(
         if not rates_verifiability(metric)
     }
     leading = _choose_leading(metrics)
-    verdicts = {
-        profile: decide_examples(examples, scores, calibration, profile)
-        for profile in (calibration.fusions[0].profiles if calibration else ())
-    }
+    verdicts: dict[ProfileName, list[Verdict]] = {}
+    if calibration is not None:
+        for profile in calibration.fusions[0].profiles:
+            verdicts[profile] = decide_examples(examples, scores, calibration, profile)
     if calibration and leading == VERDICT and (lacking := _list_lacking(scores, calibration)):
         notes.append(
             f"The metrics of {len(lacking)} numbers that the verdict reads were not asked for ({', '.join(lacking)}). "

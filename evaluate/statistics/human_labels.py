@@ -136,7 +136,8 @@ class HumanLabels:
         keep = self.labelled & decided
         if len(np.unique(self.consistent[keep])) < 2:
             return None
-        return self.samples.measure(classification(~flagged[keep], self.consistent[keep]), keep)[1]
+        _, balanced, *_ = self.samples.measure(classification(~flagged[keep], self.consistent[keep]), keep)
+        return balanced
 
     def power(self, flagged: Bools, decided: Bools) -> Floats | None:
         """Share of the inconsistent examples that is called so, 0–1, as a sampled figure; None without any."""
