@@ -136,7 +136,7 @@ class HumanLabels:
         keep = self.labelled & decided
         if len(np.unique(self.consistent[keep])) < 2:
             return None
-        _, balanced, *_ = self.samples.measure(classification(~flagged[keep], self.consistent[keep]), keep)
+        balanced: Floats = self.samples.measure(classification(~flagged[keep], self.consistent[keep]), keep)[1]
         return balanced
 
     def power(self, flagged: Bools, decided: Bools) -> Floats | None:
