@@ -74,7 +74,7 @@ reader-calibration: .venv/ready
 	.venv/bin/python -m groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl build/twins_dev.jsonl \
 	  bench/quality/production/development.jsonl --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
-	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --fusion reader --needed reader --run build/reader-calibration --save
+	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --set fusion=reader --set needed=reader --run build/reader-calibration --save
 
 # What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json
 sbom: .venv-sbom/ready

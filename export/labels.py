@@ -57,7 +57,7 @@ def find_supported_labels(role: str, labels: tuple[str, ...], chosen: Sequence[s
         )
         raise ExportError(
             f"{role!r} has the labels {', '.join(labels)}; {reason}. Give the labels that mean consistent "
-            "with --supported, for example --supported SUPPORTS."
+            "with --set supported=…, for example --set supported=SUPPORTS."
         )
     return consistent
 

@@ -107,8 +107,8 @@ def reduce_precision(
     if verified is None:
         raise ParityError(
             f"The graphs of {options.source!r} do not agree with the checkpoint ({' | '.join(tried)}). "
-            "If the weights are random, as in a benchmark, pass --allow-unverified; else the exporter does not "
-            "convert this architecture correctly."
+            "If the weights are random, as in a benchmark, pass --set allow_unverified=true; else the exporter does "
+            "not convert this architecture correctly."
         )
     return verified
 

@@ -171,7 +171,7 @@ def _find_fusion(observations: Observations, calibration: Calibration | None, no
     if calibration is None or foreign:
         notes.append(
             "The share is not corrected: verdicts are by another calibration than that of the bundle, whose error "
-            "rates are known. Name theirs with --bundle or --calibration."
+            "rates are known. Name theirs with --bundle, or their calibration."
         )
         return None
     if len(fusions) > 1:

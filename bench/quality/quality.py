@@ -319,7 +319,8 @@ def _write_decisions(figures: Mapping[str, SetFigures]) -> Iterator[str]:
     yield from ("", "## Fused: intervals and decisions", "")
     yield "`F1`: of the class consistent, at the threshold tuned on begin_wow_dev. The columns after it: the profile"
     yield "`balanced`. The false positive rate is the share of consistent responses called inconsistent, right answers"
-    yield "that are stopped; the false negative rate is the share of inconsistent responses called consistent or unverifiable."
+    yield "that are stopped; the false negative rate is the share of inconsistent responses called consistent or"
+    yield "unverifiable."
     yield ""
     yield "| set | examples | ROC-AUC | F1 | accuracy | false positive rate | false negative rate |"
     yield "|---|---|---|---|---|---|---|"

@@ -105,4 +105,5 @@ def _default(parameter: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    """Return a text as one line of a table; the keys of ``--set`` begin lines of their own."""
+    return " ".join(text.replace("\n- ", "<br>").split()).replace("|", "\\|").replace("<", "&lt;")

@@ -114,7 +114,7 @@ class AdaptationReport(Record, frozen=True, kw_only=True):
             return ""
         return (
             f"{inconsistent} of the {self.rows.inconsistent} inconsistent rows, and {consistent} consistent ones, are "
-            "called unverifiable. Your labels seem to call inconsistent what states nothing: try --verifiable 0."
+            "called unverifiable. Your labels seem to call inconsistent what states nothing: try --set verifiable=0."
         )
 
 

@@ -42,7 +42,9 @@ def _load(options: RoleOptions) -> Checkpoint:
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
     if options.template is not None:
-        raise ExportError("A generator reads its prompt in pieces, not a template; give --prompt PIECE (prompt=(…)).")
+        raise ExportError(
+            "A generator reads its prompt in pieces, not a template; give --set prompt=PIECE (prompt=(…))."
+        )
     prompt = options.prompt or PROMPT
     try:
         check_prompt(prompt)

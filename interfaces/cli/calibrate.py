@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from groundwire.cli import display, options
-from groundwire.cli.groups import expand_groups
+from groundwire.cli.groups import Setting, expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.files.results_file import translate_write_errors
 from groundwire.monitor.prevalence import count_errors, count_missing, share
@@ -42,11 +42,11 @@ class CalibrationFitOptions(common.FitOptions):
     ] = None
     needed: Annotated[
         str | None,
-        typer.Option(help="Numbers that a verdict needs, separated by commas. Default: by the weights."),
+        Setting(help="Numbers that a verdict needs, separated by commas. Default: by the weights."),
     ] = None
     fusion: Annotated[
         str | None,
-        typer.Option(
+        Setting(
             help="Name of the only fusion, for a bundle that loads beside another. Default: full, and fast beside it."
         ),
     ] = None
@@ -98,13 +98,13 @@ def calibrate(
     hundred examples of each label are a good start, and 20 of each are needed.
 
         groundwire calibrate labelled.jsonl --out mine.json
-        groundwire score dialogues.jsonl --calibration mine.json
+        groundwire score dialogues.jsonl --set calibration=mine.json
         groundwire calibrate --trusted answers.jsonl --max-false-positive-rate 0.05 --out mine.json
 
     With --trusted all rows are right answers, such as those that agents wrote, and need no label. What the threshold
     misses is then estimated on errors that are made from them.
 
-    `explain`, `generate` and `evaluate` take `--calibration` too; in Python, `LoadOptions(calibration=…)`.
+    `explain`, `generate` and `evaluate` take it too; in Python, `LoadOptions(calibration=…)`.
     """
     common.require_extra()
     from groundwire.evaluate.calibration.features import collect_features

@@ -19,7 +19,7 @@ from groundwire.repair.records import Correction, CorrectionEdit
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
-from .groups import expand_groups
+from .groups import Setting, expand_groups
 from .output import RowTable, print_json, prints_tables
 
 UNCHANGED = {
@@ -62,7 +62,7 @@ def correct_file(
             "also with .gz; - is standard input."
         ),
     ],
-    max_drafts: Annotated[int, typer.Option(help="Drafts that are scored for a response, at most.", min=1)] = 4,
+    max_drafts: Annotated[int, Setting(help="Drafts that are scored for a response, at most.", min=1)] = 4,
     remove_sentences: Annotated[
         bool,
         typer.Option(

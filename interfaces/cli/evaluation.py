@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from groundwire.cli import display, options
+from groundwire.cli.groups import Setting
 from groundwire.evaluate import require
 from groundwire.files.columns import FIELDS
 from groundwire.runtime.errors import InvalidRequest
@@ -32,13 +33,13 @@ LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context",
 WorkersOption = Annotated[
     int,
     typer.Option(
-        help="Processes that score in parallel; each loads the models and gets its share of --threads.", min=1
+        help="Processes that score in parallel; each loads the models and gets its share of `--set threads=N`.", min=1
     ),
 ]
 RepeatsOption = Annotated[
-    int, typer.Option(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
+    int, Setting(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of all random draws.", min=0)]
+SeedOption = Annotated[int, Setting(help="Seed of all random draws.", min=0)]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class FitOptions:
     ] = None
     verifiable: Annotated[
         float,
-        typer.Option(
+        Setting(
             help="Verifiability below which nothing is called inconsistent. 0 if your labels call responses that state "
             "nothing, such as opinions, inconsistent.",
             min=0,

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from groundwire.cli.groups import expand_groups
+from groundwire.cli.groups import Setting, expand_groups
 from groundwire.export import require
 from groundwire.export.options import RoleOptions, check_precision, read_shortlist
 from groundwire.export.presets import PRESETS, override, preset
@@ -67,52 +67,46 @@ class RoleGroup:
     source: Annotated[
         str | None, typer.Option(help="Hub id or local directory of the checkpoint; required for a role.")
     ] = None
-    revision: Annotated[str | None, typer.Option(help="Commit, tag or branch of a hub checkpoint.")] = None
+    revision: Annotated[str | None, Setting(help="Commit, tag or branch of a hub checkpoint.")] = None
     labels: Annotated[
         str | None, typer.Option(help="Labels of a classifier, comma-separated, in the order of its logits.")
     ] = None
-    supported: Annotated[
-        str | None, typer.Option(help="Labels of a detector that mean consistent, comma-separated.")
-    ] = None
-    by_sentence: Annotated[
-        bool, typer.Option("--by-sentence", help="For a detector: classify each sentence, not the whole response.")
-    ] = False
-    template: Annotated[
-        str | None, typer.Option(help="Model input, such as 'answer: {answer}  context: {context}'.")
-    ] = None
-    template_second: Annotated[str | None, typer.Option(help="Second text, for models that read pairs.")] = None
+    supported: Annotated[str | None, Setting(help="Labels of a detector that mean consistent, comma-separated.")] = None
+    by_sentence: Annotated[bool, Setting(help="For a detector: classify each sentence, not the whole response.")] = (
+        False
+    )
+    template: Annotated[str | None, Setting(help="Model input, such as 'answer: {answer}  context: {context}'.")] = None
+    template_second: Annotated[str | None, Setting(help="Second text, for models that read pairs.")] = None
     prompt: Annotated[
         list[str] | None,
-        typer.Option(
+        Setting(
             help="A part of a response generator's prompt, such as 'Document: {knowledge}. '. Repeatable, in order; "
             "one part contains {knowledge} and another {history}.",
         ),
     ] = None
-    strip_prefix: Annotated[str, typer.Option(help="Text to remove from the start of generated questions.")] = ""
+    strip_prefix: Annotated[str, Setting(help="Text to remove from the start of generated questions.")] = ""
     shortlist: Annotated[
         Path | None,
-        typer.Option(
+        Setting(
             help="File with a token on each line: the tokens that a question may contain besides the tokens of its "
             "source. Faster; needs int8.",
-            exists=True,
-            dir_okay=False,
+            is_file=True,
         ),
     ] = None
     max_tokens: Annotated[
         int | None,
-        typer.Option(help="Window of the model in tokens, special tokens included; default: the checkpoint's.", min=8),
+        Setting(help="Window of the model in tokens, special tokens included; default: the checkpoint's.", min=8),
     ] = None
     layer: Annotated[
         int | None,
-        typer.Option(
-            help="How many layers of an embedder to keep; default: what bert-score recommends, else all.", min=1
-        ),
+        Setting(help="How many layers of an embedder to keep; default: what bert-score recommends, else all.", min=1),
     ] = None
 
     def list_given(self) -> list[str]:
         """The options that were given and belong to one role."""
         names = ("source", "revision", "labels", "supported", "template", "prompt", "layer", "shortlist")
-        return [f"--{name}" for name in names if getattr(self, name) is not None]
+        chosen = [name for name in names if getattr(self, name) is not None]
+        return [f"--{name}" if name in ("source", "labels") else f"--set {name}" for name in chosen]
 
     def make_options(self, source: str) -> RoleOptions:
         """The record for the export of the role."""
@@ -138,15 +132,13 @@ class StoreGroup:
         list[str] | None,
         typer.Option(help="Use another checkpoint for a role of a preset: ROLE=ID_OR_DIR. Repeatable."),
     ] = None
-    name: Annotated[str | None, typer.Option(help="Name of a new bundle; default: the name of its directory.")] = None
+    name: Annotated[str | None, Setting(help="Name of a new bundle; default: the name of its directory.")] = None
     instances: Annotated[
-        int, typer.Option(help="With triton: instances of each graph, on the CPU or on each GPU.", min=1)
+        int, Setting(help="With triton: instances of each graph, on the CPU or on each GPU.", min=1)
     ] = 1
     allow_unverified: Annotated[
         bool,
-        typer.Option(
-            "--allow-unverified", help="Save even if the graphs differ too much (for random weights in benchmarks)."
-        ),
+        Setting(help="Save even if the graphs differ too much (for random weights in benchmarks)."),
     ] = False
 
 
@@ -254,9 +246,9 @@ def _read_roles(
                 f"{what} is a role: give its checkpoint with --source ID_OR_DIR; --replace is for presets only."
             )
         if role.prompt and what != "generator":
-            raise ExportError(f"--prompt belongs to the role generator; {what} takes --template.")
+            raise ExportError(f"--set prompt belongs to the role generator; {what} takes --set template.")
         if role.shortlist and what != "qg":
-            raise ExportError(f"--shortlist belongs to the role qg; {what} does not generate questions.")
+            raise ExportError(f"--set shortlist belongs to the role qg; {what} does not generate questions.")
         roles = {what: role.make_options(role.source)}
     return {
         name: dataclasses.replace(
@@ -283,7 +275,7 @@ def _split_list(text: str | None) -> tuple[str, ...] | None:
 def _read_template(first: str | None, second: str | None) -> Template | None:
     if first is None:
         if second is not None:
-            raise ExportError("--template-second needs --template, the first text.")
+            raise ExportError("--set template_second needs template, the first text.")
         return None
     return Template(first, second)
 

@@ -29,7 +29,7 @@ from groundwire.runtime.bundles.bundle import Bundle, check_exists
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
-from .groups import expand_groups
+from .groups import Setting, expand_groups
 from .output import JsonStream, RowTable, open_output, print_json, prints_tables
 from .resume import DONE_BEFORE, Resume
 
@@ -109,7 +109,7 @@ class DecodingOptions:
     ] = _DEFAULTS.alpha
     pmi_top_p: Annotated[
         float,
-        typer.Option(help="Probability mass of PMI-Decode's candidate set, above 0 up to 1; not nucleus sampling."),
+        Setting(help="Probability mass of PMI-Decode's candidate set, above 0 up to 1; not nucleus sampling."),
     ] = _DEFAULTS.pmi_top_p
     method: Annotated[str, typer.Option(help=f"Decoding: {', '.join(METHODS)}.")] = "beam"
     n: Annotated[int, typer.Option("--n", "-n", help="Responses to return, best first.")] = _DEFAULTS.n
@@ -117,8 +117,8 @@ class DecodingOptions:
         int | None,
         typer.Option(help="Responses to generate and check with --metrics; the -n most faithful are returned."),
     ] = None
-    seed: Annotated[int, typer.Option(help="Seed of the sampling methods.")] = _DEFAULTS.seed
-    max_new_tokens: Annotated[int, typer.Option(help="Tokens of a response, at most.")] = _DEFAULTS.max_new_tokens
+    seed: Annotated[int, Setting(help="Seed of the sampling methods.")] = _DEFAULTS.seed
+    max_new_tokens: Annotated[int, Setting(help="Tokens of a response, at most.")] = _DEFAULTS.max_new_tokens
 
     def make_options(self) -> GenerationOptions:
         """Build the record for the generator; wrong usage for values that it does not take."""
@@ -159,10 +159,11 @@ def generate(
     """Generate responses that rest on their knowledge (PMI-Decode).
 
     Every token is chosen by its probability and by how much the knowledge adds to it; `--alpha` weighs the second. The
-    paper recommends 0.25 with `--pmi-top-p 0.6`; a larger alpha is more faithful and less fluent. Each line of a file
-    is `{"knowledge": "…" or ["…", …], "history": ["…", …]}`. The output shows each response, the nats per token that
-    the knowledge adds (CPMI), and with `--metrics` its verdict and values; in a pipe it is a JSON record per dialogue.
-    A line that cannot be read, or that gets no response, is reported, the others go on, and the exit code is then 3.
+    paper recommends 0.25 with `--set pmi_top_p=0.6`; a larger alpha is more faithful and less fluent. Each line of a
+    file is `{"knowledge": "…" or ["…", …], "history": ["…", …]}`. The output shows each response, the nats per token
+    that the knowledge adds (CPMI), and with `--metrics` its verdict and values; in a pipe it is a JSON record per
+    dialogue. A line that cannot be read, or that gets no response, is reported, the others go on, and the exit code is
+    then 3.
 
         groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
         groundwire generate dialogues.jsonl --n-candidates 4 --metrics pmi --out responses.jsonl

@@ -16,7 +16,7 @@ def mcp(*, engine_options: options.EngineOptions) -> None:
     them; it ends with its standard input.
 
         groundwire mcp
-        groundwire mcp --bundle compact --threads 2
+        groundwire mcp --bundle compact --set threads=2
     """
     try:
         from groundwire.adapters.mcp import make_server

@@ -25,6 +25,8 @@ from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest
 from groundwire.runtime.ort import device as devices
 from groundwire.runtime.ort.device import DeviceChoice
 
+from .groups import Setting
+
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
 _ALIASES = "; ".join(f"{field}: {', '.join(names)}" for field, names in ALIASES.items())
 _BUNDLE = "Name of an embedded bundle, or a directory that `groundwire export` wrote"
@@ -42,14 +44,14 @@ ExtraOption = Annotated[
 ]
 ThreadsOption = Annotated[
     int | None,
-    typer.Option(help="CPU threads. Default: all usable processors.", min=1, envvar="GROUNDWIRE_THREADS"),
+    Setting(help="CPU threads. Default: all usable processors.", min=1, envvar="GROUNDWIRE_THREADS"),
 ]
 CalibrationOption = Annotated[
     Path | None,
-    typer.Option(
-        exists=True,
-        dir_okay=False,
+    Setting(
         help="Draw the verdict with this file of `groundwire calibrate` instead of the bundle's calibration.",
+        envvar="GROUNDWIRE_CALIBRATION",
+        is_file=True,
     ),
 ]
 MetricsOption = Annotated[
@@ -113,7 +115,12 @@ class EngineOptions(BundleOptions):
 
     calibration: CalibrationOption = None
     device_memory_mb: Annotated[
-        int | None, typer.Option(help="Memory of the GPU that the models take together, at most, in MiB.", min=1)
+        int | None,
+        Setting(
+            help="Memory of the GPU that the models take together, at most, in MiB.",
+            min=1,
+            envvar="GROUNDWIRE_DEVICE_MEMORY_MB",
+        ),
     ] = None
 
     def open(self, **settings: Any) -> Engine:
@@ -200,17 +207,17 @@ class QuestionOptions:
     """How Q² asks its questions."""
 
     decoding: Annotated[
-        str | None, typer.Option(help="Decoding of Q²'s questions: beam, greedy or sampling. Default: beam.")
+        str | None, Setting(help="Decoding of Q²'s questions: beam, greedy or sampling. Default: beam.")
     ] = None
     questions: Annotated[
         str | None,
-        typer.Option(
+        Setting(
             help="Q²'s questions per span: single (the first valid one) or all (every valid one). Default: single."
         ),
     ] = None
     personal: Annotated[
         bool,
-        typer.Option("--personal", help="Keep Q²'s questions about the speakers themselves (for personal dialogue)."),
+        Setting(help="Keep Q²'s questions about the speakers themselves (for personal dialogue)."),
     ] = False
 
     def make_options(self) -> Q2Options:
@@ -218,9 +225,9 @@ class QuestionOptions:
         decodings: dict[str, Decoding] = {"beam": BeamSearch(), "greedy": Greedy(), "sampling": Sampling()}
         if self.decoding is not None and self.decoding not in decodings:
             message = f"{self.decoding} is unknown; use {', '.join(decodings)}."
-            raise typer.BadParameter(message, param_hint="--decoding")
+            raise typer.BadParameter(message, param_hint="--set decoding")
         if self.questions not in (None, "single", "all"):
-            raise typer.BadParameter(f"{self.questions} is unknown; use single or all.", param_hint="--questions")
+            raise typer.BadParameter(f"{self.questions} is unknown; use single or all.", param_hint="--set questions")
         return Q2Options(
             decoding=decodings[self.decoding or "beam"],
             questions="all" if self.questions == "all" else "single",
@@ -258,7 +265,7 @@ class ScoringOptions:
     ] = None
     deadline_ms: Annotated[
         float | None,
-        typer.Option(
+        Setting(
             help="Time limit for one response, in milliseconds; a response that takes longer gets the status deadline.",
             min=1.0,
         ),
@@ -274,7 +281,7 @@ class ScoringOptions:
         if self.deadline_ms is not None and not self.deadline_ms <= MAX_DEADLINE_MS:
             raise typer.BadParameter(
                 f"{self.deadline_ms} is not a number up to {MAX_DEADLINE_MS:g}; leave it out to wait without limit.",
-                param_hint="--deadline-ms",
+                param_hint="--set deadline_ms",
             )
         rate = self.max_false_positive_rate
         if rate is not None and not 0.001 <= rate < 1:

@@ -24,7 +24,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple, readable
 
 from . import display, options
-from .groups import expand_groups
+from .groups import Setting, expand_groups
 from .output import RowTable, print_json, prints_tables
 
 SHOWN_PROBLEMS = 3
@@ -51,20 +51,18 @@ class NphOptions:
             help="Longest path, in triples, from an entity of the dialogue to what a response may mention.", min=1
         ),
     ] = 1
-    top: Annotated[int, typer.Option(help="Candidates to report for each replaced name.", min=1)] = 5
+    top: Annotated[int, Setting(help="Candidates to report for each replaced name.", min=1)] = 5
     type_aware: Annotated[
-        bool, typer.Option(help="Prefer candidates with the same roles in the graph as the name they replace.")
+        bool, Setting(help="Prefer candidates with the same roles in the graph as the name they replace.")
     ] = True
     min_probability: Annotated[
-        float, typer.Option(help="Least probability, 0–1, of a candidate that is tried.", min=0.0, max=1.0)
+        float, Setting(help="Least probability, 0–1, of a candidate that is tried.", min=0.0, max=1.0)
     ] = 0.05
     mask_all: Annotated[
         bool,
-        typer.Option(
-            "--mask-all", help="Mask every name, not only the names that the critic flags (the paper's w/o critic)."
-        ),
+        Setting(help="Mask every name, not only the names that the critic flags (the paper's w/o critic)."),
     ] = False
-    veto: Annotated[bool, typer.Option(help="Refuse a repair that the critic doubts as much as the response.")] = True
+    veto: Annotated[bool, Setting(help="Refuse a repair that the critic doubts as much as the response.")] = True
 
     def make_options(self) -> RefineOptions:
         """The record for the refiner."""

@@ -17,7 +17,7 @@ import typer
 from rich.table import Table
 
 from groundwire.cli import display, options
-from groundwire.cli.groups import expand_groups
+from groundwire.cli.groups import Setting, expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.cli.score import read_request
 from groundwire.engine import Options, Request, Score
@@ -54,23 +54,25 @@ class ReferenceOptions:
         Path | None, typer.Option(help="Traffic to compare with, such as a good week.", show_default=False)
     ] = None
     reference_lines: Annotated[
-        int | None, typer.Option(help="Compare with the first lines of TRAFFIC: this many.", min=1, show_default=False)
+        int | None, Setting(help="Compare with the first lines of TRAFFIC: this many.", min=1)
     ] = None
     alert_rate: Annotated[
-        float, typer.Option(help="Chance, 0–1, of any alert without a change, over all looks together.")
+        float, Setting(help="Chance, 0–1, of any alert without a change, over all looks together.")
     ] = 0.05
-    look_size: Annotated[int, typer.Option(help="Verdicts after which the traffic is compared again.", min=1)] = 500
+    look_size: Annotated[int, Setting(help="Verdicts after which the traffic is compared again.", min=1)] = 500
     looks_before: Annotated[
-        int, typer.Option(help="Looks of earlier reports with this reference, which have used up their chance.", min=0)
+        int, Setting(help="Looks of earlier reports with this reference, which have used up their chance.", min=0)
     ] = 0
     fail_on_alert: Annotated[bool, typer.Option("--fail-on-alert", help="Exit with code 4 on an alert.")] = False
 
     def check(self) -> None:
         """Refuse values that are not possible, or exclude each other, as wrong usage."""
         if not 0 < self.alert_rate < 1:
-            raise typer.BadParameter(f"{self.alert_rate} is not between 0 and 1.", param_hint="--alert-rate")
+            raise typer.BadParameter(f"{self.alert_rate} is not between 0 and 1.", param_hint="--set alert_rate")
         if self.reference is not None and self.reference_lines is not None:
-            raise typer.BadParameter("Give --reference or --reference-lines, not both.", param_hint="--reference-lines")
+            raise typer.BadParameter(
+                "Give --reference or --set reference_lines, not both.", param_hint="--set reference_lines"
+            )
 
     def make_reference(self, old: Observations) -> Reference | None:
         """The record that the report compares with."""

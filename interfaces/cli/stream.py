@@ -18,7 +18,7 @@ from groundwire.guard.records import Blocked
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
-from .groups import expand_groups
+from .groups import Setting, expand_groups
 from .output import STDOUT, print_json
 
 READ_BYTES = 4096
@@ -41,7 +41,7 @@ def stream(
         ),
     ] = None,
     max_held_words: Annotated[
-        int, typer.Option(help="Words of a sentence that is not complete, at most.", min=1)
+        int, Setting(help="Words of a sentence that is not complete, at most.", min=1)
     ] = _DEFAULTS.max_held_words,
     deltas: Annotated[
         bool, typer.Option("--deltas", help='Each line of the input is JSON: "text" or {"delta": "text"}.')

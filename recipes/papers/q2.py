@@ -115,7 +115,7 @@ def measure_q2_table_5(runs: Sequence[ScoredRun]) -> Measured:
 
 
 def measure_q2_table_6(runs: Sequence[ScoredRun]) -> Measured:
-    """Accuracy on Dialogue NLI; the run must have kept personal questions (``--personal``)."""
+    """Accuracy on Dialogue NLI; the run must have kept personal questions (``--set personal=true``)."""
     measured = Measured()
     rules: dict[str, tuple[str, Callable[[float], bool]]] = {
         "Q²": ("q2", lambda value: is_consistent(value, DNLI_THRESHOLD, fitted=False)),

@@ -64,15 +64,15 @@ def test_the_exporter_takes_a_list(questions: Path, tmp_path: Path) -> None:
     program.add_typer(export_commands, name="export")
     words = tmp_path / "words.txt"
     words.write_text("the\nwhat\n?\n")
-    out = ["--out", str(tmp_path / "b"), "--shortlist", str(words), "--source", str(questions)]
-    result = CliRunner().invoke(program, ["export", "qg", "--allow-unverified", *out])
+    out = ["--out", str(tmp_path / "b"), "--set", f"shortlist={words}", "--source", str(questions)]
+    result = CliRunner().invoke(program, ["export", "qg", "--set", "allow_unverified=true", *out])
     assert result.exit_code == 0, result.output
     record = Bundle.open(tmp_path / "b").manifest.roles["qg"]
     assert isinstance(record, QuestionGeneratorRole)
     assert record.shortlist == 3 + len(record.eos_ids)
     for what in ("nli", "paper-q2"):
         misused = CliRunner().invoke(program, ["export", what, *out[:4]] + (out[4:] if what == "nli" else []))
-        assert "--shortlist belong" in usage_error(misused)
+        assert "--set shortlist belong" in usage_error(misused)
     failed = CliRunner().invoke(program, ["export", "qg", "--precision", "fp32", "--force", *out]).exception
     assert isinstance(failed, ExportError)
     assert "export it with int8" in str(failed)

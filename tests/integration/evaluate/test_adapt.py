@@ -235,8 +235,8 @@ def test_the_command_prints_the_report_and_takes_rows_of_a_test_set_out(bundle: 
     for path, part in zip(paths, (rows[:60], rows[60:]), strict=True):
         path.write_text("".join(json.dumps(row) + "\n" for row in part))
     test.write_text(json.dumps(rows[0]) + "\n")
-    arguments = [*paths, "--out", tmp_path / "new", "--bundle", bundle.directory, "--role", ROLE, "--repeats", 10]
-    arguments += ["--metrics", ",".join(METRICS), "--apart-from", test, "--threads", 1]
+    arguments = [*paths, "--out", tmp_path / "new", "--bundle", bundle.directory, "--role", ROLE, "--set", "repeats=10"]
+    arguments += ["--metrics", ",".join(METRICS), "--apart-from", test, "--set", "threads=1"]
     result = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())

@@ -282,8 +282,8 @@ def test_the_fixed_texts_have_passages_to_tell_apart() -> None:
 
 def test_command(folder: Folder, tmp_path: Path) -> None:
     arguments = ["--source", str(folder("embedder", "albert")), "--out", str(tmp_path / "b"), "--precision", "fp32"]
-    output = command("embedder", *arguments, "--layer", "2")
+    output = command("embedder", *arguments, "--set", "layer=2")
     assert "embedder embedder-albert fp32 (passed: 100.0% of decisions equal" in output
     assert role_of(Bundle.open(tmp_path / "b")).layer == 2
-    refused = invoke_export("paper-q2", "--layer", "2", "--out", str(tmp_path / "c"))
-    assert "--layer belong to one role" in usage_error(refused)
+    refused = invoke_export("paper-q2", "--set", "layer=2", "--out", str(tmp_path / "c"))
+    assert "--set layer belong to one role" in usage_error(refused)

@@ -160,7 +160,7 @@ def test_command(folder: Folder, tmp_path: Path) -> None:
     arguments = ["nli", "--source", str(tmp_path / "plain"), "--out", str(tmp_path / "b"), "--precision", "fp32"]
     with pytest.raises(ExportError, match="does not say what its logits mean"):
         command(*arguments)
-    output = command(*arguments, "--labels", "contradiction, entailment,neutral", "--max-tokens", "32")
+    output = command(*arguments, "--labels", "contradiction, entailment,neutral", "--set", "max_tokens=32")
     assert "nli plain fp32 (passed: 100.0% of decisions equal" in output
     role = Bundle.open(tmp_path / "b").manifest.roles["nli"]
     assert isinstance(role, ClassifierRole)
@@ -177,7 +177,7 @@ def test_command(folder: Folder, tmp_path: Path) -> None:
         (["poet", "--source", "x", "--out", "b"], "Unknown preset or role 'poet'"),
         (["paper-q2", "--labels", "a,b,c", "--out", "b"], "--labels belong to one role"),
         (["paper-q2", "--replace", "qa", "--out", "b"], "not ROLE=ID_OR_DIR"),
-        (["qg", "--source", "x", "--template-second", "{context}", "--out", "b"], "needs --template"),
+        (["qg", "--source", "x", "--set", "template_second={context}", "--out", "b"], "needs template"),
     ],
 )
 def test_command_refusals(arguments: list[str], message: str) -> None:

@@ -89,7 +89,7 @@ def test_fp16_that_fails_becomes_fp32(graph: ir.Model) -> None:
 
 
 def test_a_wrong_conversion_is_not_saved(graph: ir.Model) -> None:
-    with pytest.raises(ParityError, match=r"int8: decision agreement 0\.500.*fp32: decision.*--allow-unverified"):
+    with pytest.raises(ParityError, match=r"int8: decision agreement 0\.500.*fp32: decision.*--set allow_unverified"):
         reduce_precision([graph], FragileReference([], broken=True), RoleOptions("random/weights"))
 
 

@@ -38,7 +38,7 @@ def test_the_command_makes_a_bundle(gpt2: Path, tmp_path: Path) -> None:
     command = ["export", "generator", "--source", str(gpt2), "--out", str(tmp_path / "b"), "--precision", "fp32"]
     pieces = ["Facts: {knowledge}\n", "{history} ", "Reply:"]
     for piece in pieces:
-        command += ["--prompt", piece]
+        command += ["--set", f"prompt={piece}"]
     result = CliRunner().invoke(program, command)
     assert result.exit_code == 0, result.output
     assert "generator" in result.output
@@ -57,8 +57,8 @@ def test_the_command_makes_a_bundle(gpt2: Path, tmp_path: Path) -> None:
 def test_options_that_a_response_generator_refuses(gpt2: Path, tmp_path: Path) -> None:
     program = typer.Typer()
     program.add_typer(app, name="export")
-    command = ["export", "nli", "--source", str(gpt2), "--out", str(tmp_path / "b"), "--prompt", "{history}"]
-    assert "--prompt belongs to the role generator" in usage_error(CliRunner().invoke(program, command))
+    command = ["export", "nli", "--source", str(gpt2), "--out", str(tmp_path / "b"), "--set", "prompt={history}"]
+    assert "--set prompt belongs to the role generator" in usage_error(CliRunner().invoke(program, command))
     with pytest.raises(ExportError, match="in pieces, not a template"):
         export_role("generator", RoleOptions(str(gpt2), template=Template("{knowledge}")), tmp_path / "b")
     with pytest.raises(ExportError, match="once each"):

@@ -52,7 +52,7 @@ def test_a_table_shows_before_after_and_why(tmp_path: Path) -> None:
 
 
 def test_json_lines_hold_the_whole_correction(tmp_path: Path) -> None:
-    result = run(tmp_path, [WRONG, HOPELESS], "--json", "--remove-sentences", "--max-drafts", "2")
+    result = run(tmp_path, [WRONG, HOPELESS], "--json", "--remove-sentences", "--set", "max_drafts=2")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(row["line"], row["id"]) for row in rows] == [(1, "w"), (2, None)]
     first, second = (Correction.from_json(json.dumps(row["correction"])) for row in rows)
@@ -70,5 +70,5 @@ def test_lines_without_a_result_are_reported(tmp_path: Path) -> None:
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:
-    assert "--max-drafts" in usage_error(run(tmp_path, [WRONG], "--max-drafts", "0"))
+    assert "--set max_drafts" in usage_error(run(tmp_path, [WRONG], "--set", "max_drafts=0"))
     assert "--metrics" in usage_error(run(tmp_path, [WRONG], "--metrics", "nothing"))

@@ -74,7 +74,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Resul
         patch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world())))
         patch.setattr(ScoringSettings, "plan", plan_for_fakes)
         sets = (root / "years.jsonl", root / "few.v1.jsonl", "--dev", root / "dev.jsonl")
-        yield root, run("evaluate", *sets, "--metrics", "q2,nli", "--repeats", 50, "--out", root / "run")
+        yield root, run("evaluate", *sets, "--metrics", "q2,nli", "--set", "repeats=50", "--out", root / "run")
 
 
 def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Result]) -> None:
@@ -111,7 +111,7 @@ def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Resul
 def test_a_set_without_a_verdict_says_why(tmp_path: Path) -> None:
     CALIBRATION.save(tmp_path / "mine.json")
     data = write(tmp_path / "years.jsonl", examples(3))
-    given = ("--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
+    given = ("--set", f"calibration={tmp_path / 'mine.json'}", "--set", "repeats=20", "--out", tmp_path / "run")
     assert "no verdict: it needs metrics" in run("evaluate", data, "--metrics", "overlap", *given).output
     given = (*given[:-1], tmp_path / "other")
     assert "no verdict: it needs metrics" not in run("evaluate", data, "--metrics", "q2", *given).output
@@ -126,7 +126,9 @@ def test_a_metric_that_did_not_score_every_example_says_on_how_many_it_was_measu
 
 def test_the_table_of_random_knowledge_reads_the_run_with_random_knowledge(tmp_path: Path) -> None:
     data = write(tmp_path / "years.jsonl", examples(12))
-    done = run("evaluate", data, "--metrics", "q2", "--random-knowledge", "--repeats", 20, "--out", tmp_path / "run")
+    done = run(
+        "evaluate", data, "--metrics", "q2", "--random-knowledge", "--set", "repeats=20", "--out", tmp_path / "run"
+    )
     assert done.exit_code == 0, done.output
     # The knowledge of every example has another year, which contradicts half of the answers.
     rows = [json.loads(line) for line in (tmp_path / "run" / "values" / "years.jsonl").read_text().splitlines()]
@@ -150,7 +152,7 @@ def test_figures_again_without_a_model(
     monkeypatch.setattr(Engine, "load", fails)
     monkeypatch.setattr(ScoringSettings, "plan", fails)
     CALIBRATION.save(tmp_path / "mine.json")
-    given = (root / "years.jsonl", "--calibration", tmp_path / "mine.json", "--repeats", 20)
+    given = (root / "years.jsonl", "--set", f"calibration={tmp_path / 'mine.json'}", "--set", "repeats=20")
     result = run("evaluate", *given, "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output
     results = Results.load(tmp_path / "run" / "results.json")
@@ -166,7 +168,12 @@ def test_figures_again_without_a_model(
 
 def test_other_settings_are_refused(made: tuple[Path, Result]) -> None:
     root, _ = made
-    for other in (("--metrics", "q2"), ("--questions", "all"), ("--personal",), ("--decoding", "greedy")):
+    for other in (
+        ("--metrics", "q2"),
+        ("--set", "questions=all"),
+        ("--set", "personal=true"),
+        ("--set", "decoding=greedy"),
+    ):
         result = run("evaluate", root / "years.jsonl", *other, "--out", root / "run")
         assert "made with other settings" in str(result.exception)
 
@@ -174,7 +181,7 @@ def test_other_settings_are_refused(made: tuple[Path, Result]) -> None:
 def test_a_column_of_another_tool_is_measured(tmp_path: Path) -> None:
     rows = [row | {"hhem": (0.9 if row["label"] else 0.2) + number % 2 / 100} for number, row in enumerate(examples(6))]
     data, out = write(tmp_path / "rows.jsonl", rows), tmp_path / "run"
-    given = ("--metrics", "nli", "--repeats", 20, "--out", out)
+    given = ("--metrics", "nli", "--set", "repeats=20", "--out", out)
     result = run("evaluate", data, "--score-columns", "hhem", *given)
     assert result.exit_code == 0, result.output
     (figures,) = Results.load(out / "results.json").sets
@@ -194,12 +201,12 @@ def test_a_set_without_labels_is_refused(tmp_path: Path) -> None:
         assert "None of the 4 examples of logs has a label" in str(result.exception)
     assert "is empty" in str(run("evaluate", write(tmp_path / "empty.jsonl", []), "--out", tmp_path / "run").exception)
     write(path, [example | {"grade": 0.5} for example in unlabelled])
-    assert run("evaluate", path, "--out", tmp_path / "run", "--repeats", 10).exit_code == 0
+    assert run("evaluate", path, "--out", tmp_path / "run", "--set", "repeats=10").exit_code == 0
 
 
 def test_examples_without_a_score_are_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "set.jsonl", [*examples(3), examples(1, first=9)[0] | {"response": " "}])
-    result = run("evaluate", path, "--out", tmp_path / "run", "--repeats", 10)
+    result = run("evaluate", path, "--out", tmp_path / "run", "--set", "repeats=10")
     assert "set: 1 of 7 examples have no score: 1 invalid." in result.output
 
 
@@ -208,7 +215,7 @@ def test_results_may_be_json(tmp_path: Path) -> None:
         tmp_path / "set.jsonl", [{"text": e.pop("response"), "verdict": e.pop("label"), **e} for e in examples(3)]
     )
     columns = ("--columns", "response=text,label=verdict")
-    result = run("evaluate", path, *columns, "--out", tmp_path / "run", "--repeats", 10, "--json")
+    result = run("evaluate", path, *columns, "--out", tmp_path / "run", "--set", "repeats=10", "--json")
     assert Results.load(tmp_path / "run" / "results.json") == msgspec.json.decode(result.stdout, type=Results)
 
 
@@ -221,8 +228,8 @@ def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkey
     fitted = Calibration.load(out)
     assert msgspec.json.decode(result.stdout, type=Calibration) == fitted
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, options, **kwargs: cls(world(), options)))
-    score = run("score", path, "--calibration", out, "--json").stdout.splitlines()[0]
-    explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--calibration", out).stdout
+    score = run("score", path, "--set", f"calibration={out}", "--json").stdout.splitlines()[0]
+    explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--set", f"calibration={out}").stdout
     for verdict in (json.loads(score)["score"]["verdict"], json.loads(explained)["verdict"]):
         assert verdict["threshold"] == fitted.fusions[0].profiles["balanced"].threshold
 
@@ -257,7 +264,7 @@ def test_a_calibration_is_not_measured_on_its_own_rows(tmp_path: Path) -> None:
     dev = write(tmp_path / "dev.jsonl", examples(22))
     mine = tmp_path / "mine.json"
     assert run("calibrate", dev, "--out", mine, "--metrics", "q2,nli").exit_code == 0
-    given = ("--calibration", mine, "--metrics", "q2,nli", "--repeats", 20)
+    given = ("--set", f"calibration={mine}", "--metrics", "q2,nli", "--set", "repeats=20")
     refused = run("evaluate", dev, *given, "--out", tmp_path / "own")
     assert refused.exit_code == 1
     assert "fitted to all 44 labelled examples of dev" in str(refused.exception)
@@ -273,7 +280,7 @@ def test_a_calibration_is_not_measured_on_its_own_rows(tmp_path: Path) -> None:
     assert len((tmp_path / "run" / "values" / "both.jsonl").read_text().splitlines()) == 16
     plain = tmp_path / "plain"
     assert run("evaluate", both, *given[2:], "--out", plain).exit_code == 0
-    compared = run("compare", plain, tmp_path / "run", "--fail-below", 1, "--repeats", 20)
+    compared = run("compare", plain, tmp_path / "run", "--fail-below", 1, "--set", "repeats=20")
     assert compared.exit_code == 4
     assert "B leaves out 44 examples of both, which its calibration was fitted to." in compared.output
 
@@ -312,7 +319,16 @@ def test_responses_unlike_those_of_the_calibration_are_reported(
     calibration = described(*(i / 400 for i in range(100)))
     calibration.save(tmp_path / "mine.json")
     data = write(tmp_path / "years.jsonl", examples(32))
-    given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", tmp_path / "run")
+    given = (
+        "--metrics",
+        "q2",
+        "--set",
+        f"calibration={tmp_path / 'mine.json'}",
+        "--set",
+        "repeats=20",
+        "--out",
+        tmp_path / "run",
+    )
     output = " ".join(run("evaluate", data, *given).output.split())
     assert "consistent responses, compared with those of the calibration" in output
     assert "│ probability │ 32 │" in output
@@ -338,7 +354,16 @@ def test_responses_like_those_of_the_calibration_are_a_line(tmp_path: Path) -> N
     for count in (32, 2):
         data = write(tmp_path / f"years{count}.jsonl", examples(count))
         out = tmp_path / f"run{count}"
-        given = ("--metrics", "q2", "--calibration", tmp_path / "mine.json", "--repeats", 20, "--out", out)
+        given = (
+            "--metrics",
+            "q2",
+            "--set",
+            f"calibration={tmp_path / 'mine.json'}",
+            "--set",
+            "repeats=20",
+            "--out",
+            out,
+        )
         shown[count] = " ".join(run("evaluate", data, *given).output.split())
     assert "The consistent responses look like those of the calibration." in shown[32]
     assert "look like those of the calibration." not in shown[2]
@@ -396,7 +421,7 @@ def test_sets_need_different_names(tmp_path: Path) -> None:
         (("--device", "abacus"), "for --device: abacus is unknown"),
         (("--metrics", "q3"), "Unknown metric 'q3'"),
         (("--columns", "label"), "for --columns: 'label' is not FIELD=NAME"),
-        (("--decoding", "psychic"), "for --decoding: psychic is unknown"),
+        (("--set", "decoding=psychic"), "for --set decoding: psychic is unknown"),
     ],
 )
 def test_wrong_options_are_named(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
@@ -420,7 +445,9 @@ def test_a_regression_closes_the_gate(made: tuple[Path, Result], tmp_path: Path)
     root, _ = made
     worse = changed(root, tmp_path / "worse", "q2", -1.0)
     out = tmp_path / "comparison.json"
-    result = run("compare", root / "run" / "results.json", worse, "--fail-below", 5, "--json", out, "--repeats", 200)
+    result = run(
+        "compare", root / "run" / "results.json", worse, "--fail-below", 5, "--json", out, "--set", "repeats=200"
+    )
     assert result.exit_code == 4
     for text in ("worse: q2 on years, roc_auc by", "worse: q2 on years, ranking by"):
         assert text in result.output
@@ -432,10 +459,13 @@ def test_a_regression_closes_the_gate(made: tuple[Path, Result], tmp_path: Path)
     assert differences["years", "q2", "roc_auc"].p < 0.05
     assert differences["few", "q2", "roc_auc"].difference.value == 0
     # Without a gate, or with one that is wide enough, it is a table.
-    assert run("compare", root / "run", worse, "--repeats", 100).exit_code == 0
-    assert run("compare", root / "run", worse, "--fail-below", 100, "--repeats", 100).exit_code == 0
-    assert run("compare", worse, root / "run", "--fail-below", 0, "--repeats", 100).exit_code == 0
-    assert run("compare", root / "run", worse, "--fail-below", 5, "--metrics", "nli", "--repeats", 100).exit_code == 0
+    assert run("compare", root / "run", worse, "--set", "repeats=100").exit_code == 0
+    assert run("compare", root / "run", worse, "--fail-below", 100, "--set", "repeats=100").exit_code == 0
+    assert run("compare", worse, root / "run", "--fail-below", 0, "--set", "repeats=100").exit_code == 0
+    assert (
+        run("compare", root / "run", worse, "--fail-below", 5, "--metrics", "nli", "--set", "repeats=100").exit_code
+        == 0
+    )
 
 
 def test_a_set_that_is_gone_closes_the_gate(made: tuple[Path, Result], tmp_path: Path) -> None:
@@ -443,10 +473,10 @@ def test_a_set_that_is_gone_closes_the_gate(made: tuple[Path, Result], tmp_path:
     shutil.copytree(root / "run", tmp_path / "run")
     results = Results.load(tmp_path / "run" / "results.json")
     msgspec.structs.replace(results, sets=results.sets[:1]).save(tmp_path / "run" / "results.json")
-    result = run("compare", root / "run", tmp_path / "run", "--fail-below", 5, "--repeats", 50)
+    result = run("compare", root / "run", tmp_path / "run", "--fail-below", 5, "--set", "repeats=50")
     assert result.exit_code == 4
     assert result.output.count("missing in B: set few") == 1
-    ungated = run("compare", root / "run", tmp_path / "run", "--repeats", 50)
+    ungated = run("compare", root / "run", tmp_path / "run", "--set", "repeats=50")
     assert (ungated.exit_code, ungated.output.count("missing in B: set few")) == (0, 1)
 
 
@@ -455,7 +485,7 @@ def test_results_apart_from_their_values(made: tuple[Path, Result], tmp_path: Pa
     shutil.copy(root / "run" / "results.json", tmp_path / "baseline.json")
     result = run("compare", tmp_path / "baseline.json", root / "run")
     assert "cannot be read" in str(result.exception)
-    given = ("--scores-a", root / "run", "--repeats", 50)
+    given = ("--scores-a", root / "run", "--set", "repeats=50")
     assert run("compare", tmp_path / "baseline.json", root / "run", *given).exit_code == 0
 
 

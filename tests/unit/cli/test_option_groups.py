@@ -15,7 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 from groundwire.cli import app
-from groundwire.cli.groups import expand_groups
+from groundwire.cli.groups import Setting, expand_groups
 
 MAX_PARAMETERS = 8
 """Only lower these three numbers."""
@@ -47,6 +47,17 @@ class Required:
     name: Annotated[str, typer.Option(help="The name.")]
 
 
+@dataclass(frozen=True)
+class Rare:
+    """Options that few need."""
+
+    layers: Annotated[int | None, Setting("Layers of paint.", min=1, max=9, envvar="PAINT_LAYERS")] = None
+    is_dry: Annotated[bool, Setting("Whether it is dry.")] = False
+    share: Annotated[float, Setting("Share of water, 0–1.", min=0, max=1)] = 0.5
+    palette: Annotated[Path | None, Setting("A file.", is_file=True)] = None
+    brushes: Annotated[list[str] | None, Setting("A brush; repeatable.")] = None
+
+
 seen: list[tuple[Any, ...]] = []
 
 
@@ -62,10 +73,17 @@ def repaint(*, extended: Extended) -> None:
     seen.append((extended,))
 
 
+@expand_groups
+def restore(*, rare: Rare, base: Base, speed: Annotated[int, Setting("Hours.")] = 2) -> None:
+    """Restore a painting."""
+    seen.append((rare, base, speed))
+
+
 def invoke(*arguments: str) -> tuple[int, str]:
     program = typer.Typer()
     program.command("paint")(paint)
     program.command("repaint")(repaint)
+    program.command("restore")(restore)
     result = CliRunner().invoke(program, arguments, env={"COLUMNS": "200"})
     return result.exit_code, result.output
 
@@ -86,6 +104,63 @@ def test_a_command_gets_its_groups_as_records(arguments: tuple[str, ...], expect
     seen.clear()
     assert invoke(*arguments)[0] == 0
     assert seen == [expected]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ((), (Rare(), Base(), 2)),
+        (("layers=3", "is_dry=true", "share=0.25", "speed=4"), (Rare(3, True, 0.25), Base(), 4)),
+        (("is-dry=1", "brushes=a=b", "brushes=c,d"), (Rare(is_dry=True, brushes=["a=b", "c,d"]), Base(), 2)),
+        ((f"palette={__file__}",), (Rare(palette=Path(__file__)), Base(), 2)),
+    ],
+)
+def test_rare_options_are_keys_of_set(texts: tuple[str, ...], expected: tuple[Any, ...]) -> None:
+    seen.clear()
+    code, output = invoke("restore", *(part for text in texts for part in ("--set", text)))
+    assert code == 0, output
+    assert seen == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("layer=3", "'layer=3' is not KEY=VALUE with one of the keys layers, is_dry, share, palette, brushes, speed."),
+        ("layers", "'layers' is not KEY=VALUE"),
+        ("layers=many", "for --set layers: 'many' is not an integer."),
+        ("layers=0", "for --set layers: 0 is not 1 or more."),
+        ("layers=10", "for --set layers: 10 is not 9 or less."),
+        ("share=nan", "for --set share: nan is not 0 or more."),
+        ("is_dry=maybe", "for --set is_dry: 'maybe' is not true or false."),
+        ("palette=absent.txt", "for --set palette: there is no file absent.txt."),
+    ],
+)
+def test_a_wrong_setting_is_wrong_usage(text: str, message: str) -> None:
+    code, output = invoke("restore", "--set", text)
+    assert code == 2
+    assert message in output
+
+
+def test_a_setting_that_is_given_twice_is_wrong_usage() -> None:
+    code, output = invoke("restore", "--set", "layers=1", "--set", "layers=2")
+    assert code == 2
+    assert "layers is given twice" in output
+
+
+def test_a_variable_has_the_value_of_a_setting_that_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAINT_LAYERS", "4")
+    seen.clear()
+    assert invoke("restore")[0] == 0
+    assert invoke("restore", "--set", "layers=2")[0] == 0
+    assert [rare.layers for rare, *_ in seen] == [4, 2]
+    monkeypatch.setenv("PAINT_LAYERS", "none")
+    assert "PAINT_LAYERS: 'none' is not an integer." in invoke("restore")[1]
+
+
+def test_the_help_of_set_lists_its_keys() -> None:
+    _, text = invoke("restore", "--help")
+    assert "`layers`: Layers of paint." in text
+    assert "`speed`: Hours." in text
 
 
 def test_the_options_of_a_group_have_their_help_their_checks_and_their_order() -> None:

@@ -79,7 +79,7 @@ def test_a_table_shows_before_after_and_why(loaded: list[tuple[Any, ...]], films
 
 
 def test_json_lines_hold_the_whole_repair(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:
-    result = run("refine", write(tmp_path / "in.jsonl", WRONG, RIGHT), "--graph", films, "--json", "--top", 1)
+    result = run("refine", write(tmp_path / "in.jsonl", WRONG, RIGHT), "--graph", films, "--json", "--set", "top=1")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(row["line"], row["id"]) for row in rows] == [(1, "w"), (2, None)]
     first, second = (Refinement.from_json(json.dumps(row["refinement"])) for row in rows)
@@ -191,13 +191,16 @@ def test_options_reach_the_engine(loaded: list[tuple[Any, ...]], films: Path, tm
             "--json",
             "--hops",
             2,
-            "--top",
-            3,
-            "--no-type-aware",
-            "--min-probability",
-            0.2,
-            "--mask-all",
-            "--no-veto",
+            "--set",
+            "top=3",
+            "--set",
+            "type_aware=false",
+            "--set",
+            "min_probability=0.2",
+            "--set",
+            "mask_all=true",
+            "--set",
+            "veto=false",
             "--extra",
             "compact",
         ).stdout

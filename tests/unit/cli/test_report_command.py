@@ -107,7 +107,7 @@ def test_results_of_score_give_the_same_report_without_a_model(tmp_path: Path, m
 
     monkeypatch.setattr(Engine, "load", refuse)
     EXACT.save(tmp_path / "calibration.json")
-    given = ("--calibration", tmp_path / "calibration.json", "--json")
+    given = ("--set", f"calibration={tmp_path / 'calibration.json'}", "--json")
     again = read(run(write(tmp_path / "both.jsonl", with_texts), *given))
     bare = read(run(scores, *given))
     assert again == msgspec.structs.replace(direct, source="both.jsonl", when=again.when)
@@ -176,7 +176,7 @@ def scored_lines(probabilities: list[float], first: int = 0) -> list[dict[str, A
 
 def test_an_alert_has_an_exit_code(tmp_path: Path) -> None:
     EXACT.save(tmp_path / "c.json")
-    options = ("--calibration", tmp_path / "c.json", "--look-size", 100)
+    options = ("--set", f"calibration={tmp_path / 'c.json'}", "--set", "look_size=100")
     calm, worse = ([0.2 if i % every == 0 else 0.9 for i in range(300)] for every in (10, 3))
     old = write(tmp_path / "old.jsonl", scored_lines(calm))
     new = write(tmp_path / "new.jsonl", scored_lines(worse))
@@ -187,7 +187,7 @@ def test_an_alert_has_an_exit_code(tmp_path: Path) -> None:
     quiet = run(old, "--reference", old, *options, "--fail-on-alert")
     assert (quiet.exit_code, "no alert in 3 looks" in quiet.output) == (0, True)
     both = write(tmp_path / "both.jsonl", scored_lines(calm + worse))
-    windowed = read(run(both, "--reference-lines", 300, *options, "--json"))
+    windowed = read(run(both, "--set", "reference_lines=300", *options, "--json"))
     assert windowed.drift is not None
     assert (windowed.lines, windowed.drift.responses, windowed.drift.alerts[0].first) == (300, 300, 301)
 
@@ -197,8 +197,8 @@ def test_an_alert_has_an_exit_code(tmp_path: Path) -> None:
     [
         (("--rate", "0"), "not above 0"),
         (("--rate", "1.5"), "at most 1"),
-        (("--alert-rate", "1"), "not between 0 and 1"),
-        (("--reference-lines", "3", "--reference", "x.jsonl"), "not both"),
+        (("--set", "alert_rate=1"), "not between 0 and 1"),
+        (("--set", "reference_lines=3", "--reference", "x.jsonl"), "not both"),
         (("--columns", "system=absent"), "No line has absent"),
         (("--metrics", "nothing"), "nothing"),
     ],

@@ -347,7 +347,18 @@ def test_options_reach_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Engine, "load", classmethod(load))
     mine = tmp_path / "mine.json"
     CALIBRATION.save(mine)
-    given = ("--threads", "2", "--extra", "nph", "--extra", "mine", "--calibration", str(mine), "--profile", "strict")
+    given = (
+        "--set",
+        "threads=2",
+        "--extra",
+        "nph",
+        "--extra",
+        "mine",
+        "--set",
+        f"calibration={mine}",
+        "--profile",
+        "strict",
+    )
     texts = (str(write(tmp_path / "in.jsonl", GOOD)),) if command == "score" else ("Elvis.", "-k", "Elvis.")
     result = run(command, *texts, *given, "--bundle", "b", "--device", "cpu", "--json")
     assert loaded == [
@@ -370,7 +381,7 @@ def test_results_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     run("score", str(source), "--out", str(out))
     before = out.read_text()
-    result = run("score", str(source), "--out", str(out), "--decoding", "greedy")
+    result = run("score", str(source), "--out", str(out), "--set", "decoding=greedy")
     assert "made with other settings" in str(result.exception)
     assert out.read_text() == before
 
@@ -406,13 +417,13 @@ def test_bytes_that_are_not_text_are_a_bad_line(tmp_path: Path) -> None:
         (("--metrics", "pmi"), "for --metrics: Metric 'pmi' needs the roles lm"),
         (("--metrics", " ,"), "for --metrics: ' ,' names no metric"),
         (("--device", "abacus"), "for --device: abacus is unknown"),
-        (("--decoding", "psychic"), "for --decoding: psychic is unknown"),
-        (("--questions", "some"), "for --questions: some is unknown"),
+        (("--set", "decoding=psychic"), "for --set decoding: psychic is unknown"),
+        (("--set", "questions=some"), "for --set questions: some is unknown"),
         (("--profile", "kind"), "for --profile: kind is unknown; use balanced, strict, lenient"),
-        (("--deadline-ms", "inf"), "for --deadline-ms: inf is not a number up to 1e+09"),
-        (("--deadline-ms", "nan"), "'--deadline-ms'"),
-        (("--threads", "0"), "'--threads'"),
-        (("--calibration", "absent.json"), "'--calibration'"),
+        (("--set", "deadline_ms=inf"), "for --set deadline_ms: inf is not a number up to 1e+09"),
+        (("--set", "deadline_ms=nan"), "--set deadline_ms"),
+        (("--set", "threads=0"), "--set threads"),
+        (("--set", "calibration=absent.json"), "--set calibration"),
         (("--columns", "reply=text"), "for --columns: 'reply=text' is not FIELD=NAME"),
         (("--out", "/nowhere/at/all.jsonl"), "does not exist"),
         (("--out", "/"), "for --out: / is a directory; name a file in it, such as /results.jsonl"),

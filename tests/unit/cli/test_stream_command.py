@@ -89,7 +89,7 @@ def test_what_ends_with_the_text_is_blocked_too() -> None:
     [
         (["--on", "wrong=flag"], TEXT, "names no outcome"),
         (["--on", "failed=ignore"], TEXT, "Policy.failed is 'ignore'"),
-        (["--max-held-words", "0"], TEXT, "max-held-words"),
+        (["--set", "max_held_words=0"], TEXT, "--set max_held_words"),
         (["nowhere.txt"], TEXT, "cannot be read"),
         (["-H", "a\0b"], TEXT, "NUL character"),
         ([], " \n", "response is empty"),

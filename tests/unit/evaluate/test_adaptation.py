@@ -243,7 +243,7 @@ def test_labels_that_call_opinions_inconsistent_are_hinted_at(
     counts = msgspec.structs.replace(report.rows, consistent=100, inconsistent=100)
     unverifiable = {"consistent": consistent, "inconsistent": inconsistent}
     report = msgspec.structs.replace(report, rows=counts, unverifiable=unverifiable)
-    assert ("try --verifiable 0" in report.hint) == is_hinted
+    assert ("try --set verifiable=0" in report.hint) == is_hinted
 
 
 def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
