@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from groundwire.cli import display, options
-from groundwire.cli.groups import expand_groups
+from groundwire.cli.groups import Setting, expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.engine import Options
 from groundwire.files.results_file import translate_write_errors
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 class SampleOptions(common.StatisticsOptions):
     """Which examples are measured, by which labels."""
 
-    sample: Annotated[
-        int, typer.Option(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)
-    ] = 0
+    sample: Annotated[int, Setting(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)] = 0
     dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None
     label: Annotated[
         str,

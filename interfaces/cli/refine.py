@@ -47,9 +47,7 @@ class NphOptions:
 
     hops: Annotated[
         int,
-        typer.Option(
-            help="Longest path, in triples, from an entity of the dialogue to what a response may mention.", min=1
-        ),
+        Setting(help="Longest path, in triples, from an entity of the dialogue to what a response may mention.", min=1),
     ] = 1
     top: Annotated[int, Setting(help="Candidates to report for each replaced name.", min=1)] = 5
     type_aware: Annotated[

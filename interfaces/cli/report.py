@@ -101,7 +101,7 @@ def report(
         float,
         typer.Option(help="Share, 0–1, of the lines to draw and score. The text decides, so it is always the same."),
     ] = 1.0,
-    examples: Annotated[int, typer.Option(help="Worst responses that the page shows.", min=0)] = 20,
+    examples: Annotated[int, Setting(help="Worst responses that the page shows.", min=0)] = 20,
     sheet: Annotated[
         Path | None,
         typer.Option(help=f"Write the {SHEET_ROWS} responses nearest to the threshold here, as CSV to label."),
