@@ -91,11 +91,11 @@ class OutputOptions:
     out: Annotated[Path | None, typer.Option(help="Directory for traffic.html and traffic.json.", file_okay=False)] = (
         None,
     )
-    examples: Annotated[int, Setting(help="Worst responses that the page shows.", min=0)] = (20,)
+    examples: Annotated[int, Setting(help="Worst responses that the page shows.", min=0)] = 20
     sheet: Annotated[
         Path | None,
         typer.Option(help=f"Write the {SHEET_ROWS} responses nearest to the threshold here, as CSV to label."),
-    ] = (None,)
+    ] = None
 
 
 @expand_groups
