@@ -84,6 +84,20 @@ class ReferenceOptions:
         return Reference(old, name, self.alert_rate, self.look_size, self.looks_before)
 
 
+@dataclass(frozen=True)
+class OutputOptions:
+    """What a report writes."""
+
+    out: Annotated[Path | None, typer.Option(help="Directory for traffic.html and traffic.json.", file_okay=False)] = (
+        None
+    )
+    examples: Annotated[int, Setting(help="Worst responses that the page shows.", min=0)] = 20
+    sheet: Annotated[
+        Path | None,
+        typer.Option(help=f"Write the {SHEET_ROWS} responses nearest to the threshold here, as CSV to label."),
+    ] = None
+
+
 @expand_groups
 def report(
     traffic: Annotated[
@@ -94,19 +108,12 @@ def report(
             metavar="TRAFFIC",
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option(help="Directory for traffic.html and traffic.json.", file_okay=False)
-    ] = None,
     rate: Annotated[
         float,
         typer.Option(help="Share, 0–1, of the lines to draw and score. The text decides, so it is always the same."),
     ] = 1.0,
-    examples: Annotated[int, Setting(help="Worst responses that the page shows.", min=0)] = 20,
-    sheet: Annotated[
-        Path | None,
-        typer.Option(help=f"Write the {SHEET_ROWS} responses nearest to the threshold here, as CSV to label."),
-    ] = None,
     *,
+    output: OutputOptions,
     against: ReferenceOptions,
     scoring: options.ScoringOptions,
     summary: common.SummaryOptions,
@@ -140,7 +147,7 @@ def report(
     with contextlib.ExitStack() as stack:
         loader = _Loader(stack, engine_options)
         reader = _Reader(loader, names, request_options, rate, summary.columns)
-        old, new = Observations(), Observations(examples, SHEET_ROWS if sheet else 0)
+        old, new = Observations(), Observations(output.examples, SHEET_ROWS if output.sheet else 0)
         if against.reference is not None:
             reader.read(against.reference, old)
         lines = reader.read(traffic, new, old, against.reference_lines or 0)
@@ -148,9 +155,9 @@ def report(
     when = datetime.now(UTC).isoformat(timespec="seconds")
     source = "standard input" if str(traffic) == "-" else traffic.name
     built = build_report(new, source, when, fitted, rate=rate, lines=lines, reference=against.make_reference(old))
-    page = None if out is None else write_traffic_page(built, out)
-    if sheet is not None:
-        write_sheet(new.nearest, sheet)
+    page = None if output.out is None else write_traffic_page(built, output.out)
+    if output.sheet is not None:
+        write_sheet(new.nearest, output.sheet)
     if summary.json:
         print_json(built)
     else:
