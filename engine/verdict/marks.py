@@ -10,7 +10,7 @@ asked alone is reported as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
@@ -47,8 +47,6 @@ DEPENDENT = frozenset(
 """Words that are marked together with the word after them, as negations are: "very acidic", "can't swim"."""
 LIGHT = (FUNCTION_WORDS | frozenset(MODALS)) - TELLING
 """Words that do not begin or end a mark."""
-NEGATION_REACH = 3
-"""Words before a word of the knowledge in which a negation denies it."""
 SEPARATOR = re.compile(r"[^\w\s'’-]")
 """A character that ends a phrase."""
 BREAK = re.compile(r"\n|[:;](?=\s)")
@@ -115,8 +113,7 @@ def fit_marks(
     """The spans of a response, fitted; disjoint and in order.
 
     Args:
-        request: The response that is marked, and the knowledge: words that it denies are marked where the response
-            affirms them.
+        request: The response that is marked, and the knowledge.
         spans: What ``fuse_spans`` finds in the sentences that are doubted.
         results: The results of all metrics.
 
@@ -134,14 +131,13 @@ def fit_marks(
     vague = {metric.name for metric, _ in results if metric.precision == 0}  # evidence about whole sentences
     response, read = request.response, [_list_words(text) for text in request.knowledge]
     known_stems = {stem(fold_name(text)) for text in {word.text for words in read for word in words}}
-    denied = _list_denied(read)
     fitted: list[UnsupportedSpan] = []
     for sentence in request.sentences:
         inside = [_end_with(response, span, sentence.end) for span in starting_in(spans, sentence.start, sentence.end)]
         if not inside:
             continue
         values = starting_in(stated, sentence.start, sentence.end)
-        fitted += _fit_sentence(inside, _Sentence(response, sentence, values), known_stems, denied, vague)
+        fitted += _fit_sentence(inside, _Sentence(response, sentence, values), known_stems, vague)
     return tuple(fitted)
 
 
@@ -149,15 +145,11 @@ def _fit_sentence(
     spans: Sequence[UnsupportedSpan],
     sentence: _Sentence,
     known_stems: set[str],
-    denied_words: Set[str],
     vague: Set[str],
 ) -> Iterator[UnsupportedSpan]:
-    denied = _find_denied(sentence.words.items, denied_words)
     contradicted = sentence.contradicted.items
     has_value = sentence.doubtful.overlaps
     marks = [mark for span in _join(spans, sentence) for mark in _fit(span, sentence, vague)]
-    if denied is not None and not contradicted:
-        marks = [_cut(sentence.response, spans[0], denied.start, denied.end)]
     if contradicted:
         marks = [mark for mark in marks if has_value(mark) or mark.metric not in vague] or marks
         marks = [mark for mark in marks if has_value(mark) or not _goes_on(mark, sentence)]
@@ -299,26 +291,6 @@ def _bridge(marks: Sequence[UnsupportedSpan], sentence: _Sentence) -> list[Unsup
     if len(bridged) == 1 and len(marked) == len(content):
         return [_cut(response, bridged[0], bridged[0].start, words.items[-1].end)]
     return bridged
-
-
-def _list_denied(texts: Iterable[Sequence[_Word]]) -> set[str]:
-    """The words that the knowledge, given by the words of its texts, has and always denies."""
-    denied: dict[str, bool] = {}
-    for words in texts:
-        negations = [index for index, word in enumerate(words) if is_negation(word.text)]
-        near = {index + step for index in negations for step in range(1, NEGATION_REACH + 1)}
-        for index, word in enumerate(words):
-            denied[word.text] = denied.get(word.text, True) and index in near
-    return {text for text, always in denied.items() if always}
-
-
-def _find_denied(words: Sequence[_Word], denied: Set[str]) -> _Word | None:
-    """The word of a sentence without negation that the knowledge has, and always denies; None if there is none."""
-    if any(is_negation(word.text) for word in words):
-        return None
-    content = {word.text: word for word in words if not word.light and word.text not in TELLING}
-    denials = [word for text, word in content.items() if text in denied]
-    return denials[0] if len(denials) == 1 else None
 
 
 def _list_words(text: str) -> list[_Word]:
