@@ -167,10 +167,11 @@ def _find_code(tokens: Sequence[Token]) -> dict[int, CodeKind]:
             if fence >= 0:
                 code.update(dict.fromkeys(range(fence, index), "fenced"))
             fence, opened = (-1 if fence >= 0 else index + count), -1
-        elif fence < 0:
-            if opened >= 0:
-                code.update(dict.fromkeys(range(opened, index), "inline"))
-            opened = -1 if opened >= 0 else index + count
+        elif fence < 0 and opened >= 0:
+            code.update(dict.fromkeys(range(opened, index), "inline"))
+            opened = -1
+        elif fence < 0 and touches(tokens, index + count):  # else a quotation mark: `` Dog ``
+            opened = index + count
         index += count
     if fence >= 0:
         code.update(dict.fromkeys(range(fence, len(tokens)), "fenced"))

@@ -29,6 +29,7 @@ KNOWLEDGE = (
         ("Set `your_key`, `--my-option` and `my_file.txt`.", []),
         ("Use `for`, `true`, `import json` and `3`.", []),
         ("`src/app/` is a folder.", []),
+        ("His nickname is `` Dog . ``", []),
     ],
 )
 def test_names_of_source_code_are_found(text: str, names: list[str]) -> None:
