@@ -24,11 +24,6 @@ MARK_MISSED = {
     **LABEL_MISSED,
     "home-llm-186-4": READER + "the bedroom has the office's humidity",
 }
-PENDING = {
-    "cogtrix-1869-gaia-2621-2": "what an assistant says of itself is a claim",
-    "cogtrix-1871-1": "what an assistant says of itself is a claim",
-}
-"""Labels that are right as soon as ``unverifiable`` is for responses that state nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +34,11 @@ def engine() -> Iterator[Engine]:
 
 def list_rows(missed: dict[str, str], rows: list[dict[str, Any]]) -> list[Any]:
     """The rows, of which those in ``missed`` are known to fail."""
-    reasons = {**missed, **PENDING}
     return [
         pytest.param(
             row,
             id=row["id"],
-            marks=[pytest.mark.xfail(reason=reasons[row["id"]], strict=row["id"] in missed)]
-            if row["id"] in reasons
-            else [],
+            marks=[pytest.mark.xfail(reason=missed[row["id"]], strict=True)] if row["id"] in missed else [],
         )
         for row in rows
     ]
