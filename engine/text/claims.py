@@ -21,7 +21,7 @@ _KNOWN = re.compile(
     r"|(?:it's|it is|that's) \w+ that|(?:glad|happy|like|love|notice|noticed|realized?|sad|surprised) that"
     r"|fun fact|as far as i know)\b"
 )
-"""What introduces a claim, whatever stands before it: "I don't know who he is, but I do know that …"."""
+"""What introduces a claim, whatever comes before it: "I don't know who he is, but I do know that …"."""
 _PARTNERS = re.compile(r"\b(?:i|me|my|we|us|you|your)\b")
 _NO_SOURCE = re.compile(
     r"\b(?:context|documents?|information|knowledge|materials?|passages?|sources?|texts?)\b.*(?:\bnot?\b|n't\b|\bnothing\b)"
@@ -57,7 +57,7 @@ _ADVICE = re.compile(
 _DONE = (
     r"(?:\w{2,}ed|began|bought|broke|brought|built|came|caught|chose|cut|did|drew|drove|fell|fought|found|froze|gave|got"
     r"|grew|had|held|hit|kept|knew|led|left|let|lost|made|met|paid|put|ran|read|rose|said|sang|saw|sent|set|sold|spent"
-    r"|split|stood|sunk|taught|claimed|took|went|won|wore|wrote|written|done|been|gone|known|taken|given|seen|shown|born)"
+    r"|split|sunk|taught|claimed|took|went|won|wore|wrote|written|done|been|gone|known|taken|given|seen|shown|born)"
 )
 _DOING = re.compile(
     rf"\b(?:i|we)(?:'ve| have| had)?(?: (?:just|already|also|now|finally|once|all|only))* {_DONE}\b"

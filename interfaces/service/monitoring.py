@@ -24,7 +24,7 @@ RECENT = 1000
 COUNTS = "groundwire_recent_verdicts"
 LABELS = ("label", "fusion", "threshold")
 OWN = "own"
-"""Threshold of the verdicts whose request chose it with ``max_false_positive_rate``: there are thousands."""
+"""Threshold of the verdicts whose request chose it itself, or by a rate: there are thousands."""
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 CALLS = (1, 2, 4, 8, 16, 32, 64, 128)
 
