@@ -58,7 +58,7 @@ def adapt_bundle(
 
     ``out`` gets the report too. ``run`` keeps the scores of the rows, so that a stopped call resumes; it is the only
     place where anything about single rows is written. ``verifiable`` is the verifiability below which the fitted
-    calibration calls nothing inconsistent; ``cost_of_missed`` is how many false alarms a missed error costs.
+    calibration calls nothing inconsistent; ``cost_of_missed`` is how many false positives a missed error costs.
     InvalidRequest when ``out`` is not empty, for rows that are too few or of one label, and for a bundle without the
     detector ``role``; ExportError when its graph has no linear head.
     """

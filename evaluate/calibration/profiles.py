@@ -143,7 +143,7 @@ def choose_thresholds(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) ->
     """The thresholds of the profiles: ``lenient`` is never above ``balanced``, and ``strict`` never below it.
 
     ``balanced`` has the best mean balanced accuracy, in the middle of equally good ones, or the least cost where a
-    missed error costs so many false alarms; ``strict`` is the smallest
+    missed error costs so many false positives; ``strict`` is the smallest
     that misses at most ``MAX_MISSED_RATE``; ``lenient`` promises ``MAX_FALSE_POSITIVE_RATE``, and is 0, which calls
     nothing inconsistent, where the consistent responses are too few for the promise.
     """

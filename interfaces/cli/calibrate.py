@@ -379,7 +379,7 @@ def _tabulate_profiles(fusion: Fusion) -> Table:
 def _tabulate_thresholds(fitted: Calibration, fusion: Fusion, cost_of_missed: float) -> Table:
     """What other thresholds do to the held-out rows, for ``Options(threshold=…)``."""
     table = Table(title=f"other thresholds of {fusion.name}, on rows that were held out", title_justify="left")
-    cost = f"cost ({cost_of_missed:g} false alarms a missed error)"
+    cost = f"cost ({cost_of_missed:g} false positives a missed error)"
     for column in ("threshold", "right ones stopped", "wrong ones missed", "balanced accuracy", cost):
         table.add_column(column, justify="right")
     for threshold in THRESHOLDS:
@@ -389,5 +389,5 @@ def _tabulate_thresholds(fitted: Calibration, fusion: Fusion, cost_of_missed: fl
             balanced_accuracy = f"{1 - (stopped + missed) / 2:.1%}"
             total = f"{100 * (stopped + cost_of_missed * missed):.0f}"
             table.add_row(f"{threshold:.1f}", f"{stopped:.1%}", f"{missed:.1%}", balanced_accuracy, total)
-    table.caption = "Cost: in false alarms, of 100 right and 100 wrong responses."
+    table.caption = "Cost: in false positives, of 100 right and 100 wrong responses."
     return table

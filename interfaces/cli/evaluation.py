@@ -77,8 +77,8 @@ class FitOptions:
     cost_of_missed: Annotated[
         float,
         typer.Option(
-            help="How many false alarms a missed error costs, where right and wrong answers are equally frequent; the "
-            "threshold of balanced has the least cost. 1 gives the best balanced accuracy.",
+            help="How many false positives a missed error costs, where right and wrong answers are equally frequent. "
+            "The threshold of balanced has the least cost; 1 gives the best balanced accuracy.",
             min=0.01,
         ),
     ] = 1.0

@@ -309,7 +309,7 @@ def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: P
         "balanced accuracy",
         "other thresholds of full, on rows that were held out",
         "│ 0.5 │",
-        "cost (5 false alarms a missed error)",
+        "cost (5 false positives a missed error)",
         "Power: the share of inconsistent responses that are called so.",
         "Profile balanced of full: false positive rate",
         "of 22 inconsistent rows. For ± 5 points label",

@@ -30,7 +30,7 @@ def test_balanced_is_right_most_often_and_strict_misses_few() -> None:
 
 
 @pytest.mark.parametrize(("cost", "threshold"), [(0.2, 0.2), (1.0, 0.5), (20.0, 0.8)])
-def test_a_missed_error_may_cost_more_or_less_than_a_false_alarm(cost: float, threshold: float) -> None:
+def test_a_missed_error_may_cost_more_or_less_than_a_false_positive(cost: float, threshold: float) -> None:
     """No other threshold costs less."""
     held_out = verdicts([0.3] * 3 + [0.6] * 5 + [0.9] * 2, [0.1] * 3 + [0.4] * 6 + [0.7] * 3)
     chosen = choose_thresholds(held_out, cost)["balanced"]
