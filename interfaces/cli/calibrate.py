@@ -211,9 +211,9 @@ def _draw_from_trusted(
     )
     from groundwire.evaluate.scores.scoring import score_sets
 
-    for name in ("features", "needed", "fusion"):
+    for name, option in (("features", "--features"), ("needed", "--set needed"), ("fusion", "--set fusion")):
         if getattr(fit, name) is not None:
-            raise typer.BadParameter("trusted rows keep the bundle's fusion; leave one out.", param_hint=f"--{name}")
+            raise typer.BadParameter("trusted rows keep the bundle's fusion; leave it out.", param_hint=option)
     if fit.cost_of_missed != 1:
         raise typer.BadParameter("trusted rows do not say what is missed; label some.", param_hint="--cost-of-missed")
     sets = fit.read_sets(paths, summary.columns, labelled=False)
