@@ -89,8 +89,8 @@ def states_claim(sentence: str) -> bool:
         sentence: A sentence of a response.
     """
     lower = re.sub(r" ?' ?(?=(?:s|t|m|d|re|ve|ll)\b)", "'", sentence.lower().replace("’", "'").strip())
-    known = _KNOWN.match(lower)
-    claimed = lower[known.end() :] if known is not None else ""
+    opening = _KNOWN.match(lower)
+    claimed = lower[opening.end() :] if opening is not None else ""
     if len(_WORD.findall(claimed)) >= _SHORT and _PARTNERS.search(claimed) is None:
         return True
     return any(_is_claim(clause.strip(" \"'*_,")) for clause in _CLAUSE.split(lower) if clause)

@@ -48,6 +48,7 @@ def adapt_bundle(
     role: str = ROLE,
     metrics: tuple[str, ...] = METRICS,
     verifiable: float | None = 0.5,
+    cost_of_missed: float = 1.0,
     threads: int | None = None,
     seed: int = 13,
     repeats: int = 1000,
@@ -57,8 +58,9 @@ def adapt_bundle(
 
     ``out`` gets the report too. ``run`` keeps the scores of the rows, so that a stopped call resumes; it is the only
     place where anything about single rows is written. ``verifiable`` is the verifiability below which the fitted
-    calibration calls nothing inconsistent. InvalidRequest when ``out`` is not empty, for rows that are too
-    few or of one label, and for a bundle without the detector ``role``; ExportError when its graph has no linear head.
+    calibration calls nothing inconsistent; ``cost_of_missed`` is how many false positives a missed error costs.
+    InvalidRequest when ``out`` is not empty, for rows that are too few or of one label, and for a bundle without the
+    detector ``role``; ExportError when its graph has no linear head.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InvalidRequest(f"{out} exists and is not empty; choose another --out, nothing there is overwritten.")
@@ -76,7 +78,9 @@ def adapt_bundle(
             Bundle.open(folder), role, requests, threads, lambda done: watch("reading", done, len(rows))
         )
         computed = tuple(dict.fromkeys(name for row in rows for name in row.score.metrics))
-        material = Material(rows, folds, answers, role, computed, opened.manifest.calibration, verifiable, seed)
+        material = Material(
+            rows, folds, answers, role, computed, opened.manifest.calibration, verifiable, cost_of_missed, seed
+        )
         # The products are small: on two threads they take three times as long, and six times the processor time.
         with threadpool_limits(1):
             report, fit = measure_adaptation(

@@ -59,6 +59,8 @@ class Material:
     """The bundle's own."""
     verifiable: float | None
     """Verifiability below which a fitted calibration calls nothing inconsistent."""
+    cost_of_missed: float
+    """As ``FusionOptions.cost_of_missed``; the bundle's own calibration knows of no cost, so it is not written then."""
     seed: int
 
     @property
@@ -143,7 +145,7 @@ def fit_candidates(material: Material, rows: Rows) -> Fit:
 
     A candidate whose values do not separate the labels is left out. InvalidRequest when none is left.
     """
-    options = FusionOptions(verifiable=material.verifiable, seed=material.seed)
+    options = FusionOptions(verifiable=material.verifiable, cost_of_missed=material.cost_of_missed, seed=material.seed)
     calibrations: dict[Candidate, Calibration] = {}
     losses: dict[Candidate, float] = {}
     probabilities, labels = material.unchanged_probabilities[rows], material.labels[rows] == 1
@@ -162,7 +164,10 @@ def fit_candidates(material: Material, rows: Rows) -> Fit:
                 raise
             continue
         calibrations[candidate], losses[candidate] = fitted, measure_held_out(fitted.fusions[0])
-    chosen = min((candidate for candidate in CANDIDATES if candidate in losses), key=losses.__getitem__)
+    candidates = [candidate for candidate in CANDIDATES if candidate in losses]
+    if material.cost_of_missed != 1 and len(candidates) > 1:
+        candidates = [candidate for candidate in candidates if candidate != "unchanged"]
+    chosen = min(candidates, key=losses.__getitem__)
     return Fit(calibrations, losses, chosen, head)
 
 

@@ -90,6 +90,9 @@ class FusionOptions:
     verifiable: float | None = 0.5
     """Verifiability below which a response is called unverifiable, when that metric is read."""
     seed: int = 13
+    cost_of_missed: float = 1.0
+    """How many false positives a missed error costs, above 0, where consistent and inconsistent responses are equally
+    frequent: what the threshold of ``balanced`` weighs. 1 gives the best balanced accuracy."""
     whole: bool | None = None
     """Whether responses of several sentences are scored as a whole (``Fusion.whole``); by default where a feature is of
     a metric that reads sentences in their response (``Metric.reads_sentences``)."""

@@ -107,7 +107,9 @@ def fit_fusion(
         if example.label and not np.isnan(probability)
     ]
     return msgspec.structs.replace(
-        fusion, **make_points(held_out)._asdict(), distributions=describe_distributions(quantities)
+        fusion,
+        **make_points(held_out, options.cost_of_missed)._asdict(),
+        distributions=describe_distributions(quantities),
     )
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -90,8 +91,8 @@ class HeldOutVerdicts(NamedTuple):
     def keep(self, *, consistent: bool) -> OrderStatistics:
         """What a calibration keeps of one class."""
         rows = self.consistent == consistent
-        kept = keep_order_statistics(self.probabilities[rows & self.stating])
-        return OrderStatistics(count=kept.count, values=kept.values, unverifiable=int((rows & self.unverifiable).sum()))
+        record = keep_order_statistics(self.probabilities[rows & self.stating])
+        return msgspec.structs.replace(record, unverifiable=int((rows & self.unverifiable).sum()))
 
 
 class OperatingPoints(NamedTuple):
@@ -102,16 +103,16 @@ class OperatingPoints(NamedTuple):
     held_out: HeldOut
 
 
-def make_points(verdicts: HeldOutVerdicts) -> OperatingPoints:
+def make_points(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> OperatingPoints:
     """The operating points, with their rates on each part by what is chosen on the others."""
-    thresholds = choose_thresholds(verdicts)
+    thresholds = choose_thresholds(verdicts, cost_of_missed)
     band = choose_band(verdicts, thresholds["balanced"])
     measured: dict[ProfileName, list[tuple[float, float, float]]] = {name: [] for name in thresholds}
     # Of each part, the weights of the sure labels, of those that are wrong, and of all.
     sureness: dict[ProfileName, list[tuple[float, float, float]]] = {name: [] for name in thresholds}
     for part in np.unique(verdicts.parts):
         rest, left_out = (verdicts.select(rows) for rows in (verdicts.parts != part, verdicts.parts == part))
-        chosen = choose_thresholds(rest)
+        chosen = choose_thresholds(rest, cost_of_missed)
         chosen_band = choose_band(rest, chosen["balanced"])
         for name, threshold in chosen.items():
             measured[name].append(left_out.measure(threshold))
@@ -139,15 +140,16 @@ def make_points(verdicts: HeldOutVerdicts) -> OperatingPoints:
     return OperatingPoints(profiles, band, record)
 
 
-def choose_thresholds(verdicts: HeldOutVerdicts) -> dict[ProfileName, float]:
+def choose_thresholds(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> dict[ProfileName, float]:
     """The thresholds of the profiles: ``lenient`` is never above ``balanced``, and ``strict`` never below it.
 
-    ``balanced`` has the best mean balanced accuracy, in the middle of equally good ones; ``strict`` is the smallest
+    ``balanced`` has the best mean balanced accuracy, in the middle of equally good ones, or the least cost where a
+    missed error costs so many false positives; ``strict`` is the smallest
     that misses at most ``MAX_MISSED_RATE``; ``lenient`` promises ``MAX_FALSE_POSITIVE_RATE``, and is 0, which calls
     nothing inconsistent, where the consistent responses are too few for the promise.
     """
     below_right, below_wrong = (_share_below(verdicts, consistent=label) for label in (True, False))
-    gain = (below_wrong - below_right).round(12)
+    gain = (cost_of_missed * below_wrong - below_right).round(12)
     balanced = float(np.median(THRESHOLDS[gain == gain.max()]))
     strict = float(THRESHOLDS[np.argmax(below_wrong >= 1 - MAX_MISSED_RATE)]) if below_wrong.any() else balanced
     record = HeldOut(consistent=verdicts.keep(consistent=True), inconsistent=verdicts.keep(consistent=False))
@@ -218,6 +220,6 @@ def _share(rows: Bools, of: Bools) -> float:
 
 def _average(rates: Sequence[float], responses: Sequence[int], default: float) -> float:
     """The mean of the parts' rates that are known, where parts with enough responses count the same."""
-    known = [(rate, min(count, ENOUGH)) for rate, count in zip(rates, responses, strict=True) if not math.isnan(rate)]
-    total = sum(count for _, count in known)
-    return round(sum(rate * count for rate, count in known) / total, 4) if total else default
+    weighted = [(rate, min(count, ENOUGH)) for rate, count in zip(rates, responses, strict=True) if not math.isnan(rate)]
+    total = sum(count for _, count in weighted)
+    return round(sum(rate * count for rate, count in weighted) / total, 4) if total else default

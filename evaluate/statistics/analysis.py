@@ -34,7 +34,7 @@ from .human_labels import MIN_GROUPS, HumanLabels
 from .marking import measure_marking
 from .results import (
     Curve,
-    ErrorRates,
+    PartRates,
     ErrorThreshold,
     MetricFigures,
     QuestionFigures,
@@ -312,7 +312,7 @@ def _measure_verdicts(
         balanced_accuracy=human.estimate(human.balanced_accuracy(positive, decided)),
         called={name: dict(Counter(labels[members].tolist()).most_common()) for name, members in classes.items()},
         by_part={
-            name: ErrorRates(
+            name: PartRates(
                 consistent=int((consistent & part).sum()),
                 false_positive_rate=float(positive[consistent & part].mean()),
                 inconsistent=int((inconsistent & part).sum()),

@@ -118,7 +118,7 @@ class MetricFigures(Record, frozen=True):
     """How many examples each figure of ``by_source`` is of."""
 
 
-class ErrorRates(Record, frozen=True):
+class PartRates(Record, frozen=True):
     """How often labels are wrong. Positive is a response that is called inconsistent."""
 
     consistent: int
@@ -150,7 +150,7 @@ class VerdictFigures(Record, frozen=True):
     """1 minus the mean of the two error rates."""
     called: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     """By human label, ``consistent`` and ``inconsistent``: how many of these examples got each verdict."""
-    by_part: dict[str, ErrorRates] = msgspec.field(default_factory=dict)
+    by_part: dict[str, PartRates] = msgspec.field(default_factory=dict)
     """By part, as ``MetricFigures.by_source``; only parts with both classes."""
     false_positive_rate: Estimate | None = None
     """Share of ``inconsistent`` among consistent examples."""

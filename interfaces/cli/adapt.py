@@ -85,6 +85,7 @@ def adapt(
             role=fit.role,
             metrics=names,
             verifiable=fit.verifiable,
+            cost_of_missed=fit.cost_of_missed,
             threads=threads,
             seed=fit.seed,
             repeats=fit.repeats,

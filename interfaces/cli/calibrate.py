@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from groundwire.evaluate.scores.scoring import ScoringSettings
     from groundwire.runtime.bundles.calibration import Calibration, Fusion
 
+THRESHOLDS = [tenth / 10 for tenth in range(1, 10)]
 TRUSTED, MADE = "trusted", "made"
 """Names under which scores of trusted rows and of made errors are kept."""
 
@@ -99,6 +100,7 @@ def calibrate(
 
         groundwire calibrate labelled.jsonl --out mine.json
         groundwire score dialogues.jsonl --set calibration=mine.json
+        groundwire calibrate labelled.jsonl --cost-of-missed 5 --out mine.json
         groundwire calibrate --trusted answers.jsonl --max-false-positive-rate 0.05 --out mine.json
 
     With --trusted all rows are right answers, such as those that agents wrote, and need no label. What the threshold
@@ -146,7 +148,13 @@ def calibrate(
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
         wanted = _split_names(fit.features) or None
-        how = FusionOptions(wanted, needed=_split_names(fit.needed), verifiable=fit.verifiable, seed=fit.seed)
+        how = FusionOptions(
+            wanted,
+            needed=_split_names(fit.needed),
+            verifiable=fit.verifiable,
+            seed=fit.seed,
+            cost_of_missed=fit.cost_of_missed,
+        )
         fitted = fit_calibration(labelled, computed, how, fit.fusion)
         others = (
             leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not summary.json else {}
@@ -168,6 +176,7 @@ def calibrate(
         for fusion in fitted.fusions:
             console.print(_tabulate_weights(fusion))
             console.print(_tabulate_profiles(fusion))
+            console.print(_tabulate_thresholds(fitted, fusion, fit.cost_of_missed))
         console.print(
             "[dim]Rates of what is delivered, each set left out in turn. Positive: a response is called inconsistent. "
             "Power: the share of inconsistent responses that are called so. Sure: the share of labels outside the "
@@ -202,9 +211,11 @@ def _draw_from_trusted(
     )
     from groundwire.evaluate.scores.scoring import score_sets
 
-    for name in ("features", "needed", "fusion"):
+    for name, option in (("features", "--features"), ("needed", "--set needed"), ("fusion", "--set fusion")):
         if getattr(fit, name) is not None:
-            raise typer.BadParameter("trusted rows keep the bundle's fusion; leave one out.", param_hint=f"--{name}")
+            raise typer.BadParameter("trusted rows keep the bundle's fusion; leave it out.", param_hint=option)
+    if fit.cost_of_missed != 1:
+        raise typer.BadParameter("trusted rows do not say what is missed; label some.", param_hint="--cost-of-missed")
     sets = fit.read_sets(paths, summary.columns, labelled=False)
     trusted = [example for examples in sets.values() for example in examples]
     check_trusted(trusted)
@@ -343,7 +354,10 @@ def _tabulate_profiles(fusion: Fusion) -> Table:
     left_out = f"means over {sets} sets, each left out" if sets > 1 else "on folds that were left out"
     band = f"not sure from {fusion.band.low:.2f} to {fusion.band.high:.2f}"
     table = Table(title=f"profiles of {fusion.name}, {left_out}; {band}", title_justify="left")
-    columns = ("consistent from", "false positive rate", "power", "wrong, unverifiable", "sure", "sure and wrong")
+    columns = (
+        *("consistent from", "false positive rate", "power", "balanced accuracy"),
+        *("wrong, unverifiable", "sure", "sure and wrong"),
+    )
     table.add_column("profile")
     for column in columns:
         table.add_column(column, justify="right")
@@ -354,8 +368,26 @@ def _tabulate_profiles(fusion: Fusion) -> Table:
             f"{profile.threshold:.3f}",
             f"{profile.false_positive_rate:.1%}" + ("" if bound is None else f" (≤ {bound:.0%})"),
             f"{1 - profile.false_negative_rate:.1%}",
+            f"{1 - (profile.false_positive_rate + profile.false_negative_rate) / 2:.1%}",
             f"{profile.unverifiable_rate:.1%}",
             f"{profile.coverage:.0%}",
             f"{profile.risk:.1%}",
         )
+    return table
+
+
+def _tabulate_thresholds(fitted: Calibration, fusion: Fusion, cost_of_missed: float) -> Table:
+    """What other thresholds do to the held-out rows, for ``Options(threshold=…)``."""
+    table = Table(title=f"other thresholds of {fusion.name}, on rows that were held out", title_justify="left")
+    cost = f"cost ({cost_of_missed:g} false positives a missed error)"
+    for column in ("threshold", "right ones stopped", "wrong ones missed", "balanced accuracy", cost):
+        table.add_column(column, justify="right")
+    for threshold in THRESHOLDS:
+        errors = count_errors(fitted, fusion, threshold)
+        if errors is not None:
+            stopped, missed = errors.false_positive_rate, 1 - errors.true_positive_rate
+            balanced_accuracy = f"{1 - (stopped + missed) / 2:.1%}"
+            total = f"{100 * (stopped + cost_of_missed * missed):.0f}"
+            table.add_row(f"{threshold:.1f}", f"{stopped:.1%}", f"{missed:.1%}", balanced_accuracy, total)
+    table.caption = "Cost: in false positives, of 100 right and 100 wrong responses."
     return table

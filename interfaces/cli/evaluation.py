@@ -74,6 +74,14 @@ class FitOptions:
             file_okay=False,
         ),
     ] = None
+    cost_of_missed: Annotated[
+        float,
+        typer.Option(
+            help="How many false positives a missed error costs, where right and wrong answers are equally frequent. "
+            "The threshold of balanced has the least cost; 1 gives the best balanced accuracy.",
+            min=0.01,
+        ),
+    ] = 1.0
     verifiable: Annotated[
         float,
         Setting(

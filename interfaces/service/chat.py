@@ -225,7 +225,7 @@ class CheckedAnswer(Response):
         try:
             part = await arun(steps)
         except Exception as error:
-            raise logs.refuse(error, self._request.context.id) from error
+            raise logs.refuse_logged(error, self._request.context.id) from error
         if part is not None:
             await send(msgspec.json.encode(part))
 

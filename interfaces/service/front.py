@@ -175,7 +175,7 @@ class Front:
                 raise
             refusal = Refusal("closed", "The server has stopped before the answer was complete; ask another one.")
         except Exception as error:
-            refusal = logs.refuse(error, request_id)
+            refusal = logs.refuse_logged(error, request_id)
         finally:
             if refusal is not None and refusal.code == "failed":
                 refusal = service.readiness.find_refusal() or refusal  # its processes have ended one after the other

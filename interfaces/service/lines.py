@@ -131,7 +131,7 @@ class ScoredLines(Response):
             check_turn(settings, (body.response,), body.knowledge, body.history, body.triples)
             pending = await self._start(body)
         except Exception as error:
-            await self._refuse(number, body, logs.refuse(error, self._request.context.id))
+            await self._refuse(number, body, logs.refuse_logged(error, self._request.context.id))
         else:
             await self._put(asyncio.ensure_future(self._score(number, body, pending)))
 
@@ -167,7 +167,7 @@ class ScoredLines(Response):
             self._request.service.monitoring.add_score(score)
             return ScoredLine(number, body.id, select(score, body.fields, explanations=body.explanations))
         except Exception as error:
-            return self._describe(number, body, logs.refuse(error, self._request.context.id))
+            return self._describe(number, body, logs.refuse_logged(error, self._request.context.id))
 
     async def _send(self, send: Send) -> None:
         """Send every answer when it is there."""

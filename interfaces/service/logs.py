@@ -43,7 +43,7 @@ def write(level: int, event: str, **fields: Any) -> None:
         log.log(level, event, extra={FIELDS: {name: value for name, value in fields.items() if value is not None}})
 
 
-def refuse(error: Exception, request_id: str) -> Refusal:
+def refuse_logged(error: Exception, request_id: str) -> Refusal:
     """Return the refusal for an error; an error that nothing expects is logged as a defect."""
     if isinstance(error, Refusal):
         return error

@@ -111,7 +111,7 @@ async def watch(opened: ResponseStream, pieces: Pieces, request_id: str) -> Asyn
             for event in opened.last_events:
                 yield event
     except Exception as error:
-        raise logs.refuse(error, request_id) from error
+        raise logs.refuse_logged(error, request_id) from error
 
 
 async def send_events(

@@ -14,7 +14,7 @@ from groundwire.evaluate.statistics.results import (
     Curve,
     Decision,
     ErrorCase,
-    ErrorRates,
+    PartRates,
     ErrorThreshold,
     Histogram,
     MarkingFigures,
@@ -190,8 +190,8 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
                     "inconsistent": {"inconsistent": 130, "consistent": 40, "unverifiable": 8},
                 },
                 by_part={
-                    "system=ours": ErrorRates(120, false_positives, 90, false_negatives),
-                    "system=theirs": ErrorRates(120, false_positives / 2, 88, false_negatives / 2),
+                    "system=ours": PartRates(120, false_positives, 90, false_negatives),
+                    "system=theirs": PartRates(120, false_positives / 2, 88, false_negatives / 2),
                 },
             )
             for profile, a, b, c, d, false_positives, false_negatives, promised, threshold in (

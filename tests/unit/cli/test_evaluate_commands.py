@@ -257,6 +257,7 @@ def test_trusted_answers_give_a_threshold_and_say_what_is_missed_of_made_errors(
     few = write(tmp_path / "few.jsonl", rights[:5])
     assert "Give 15 more" in str(run("calibrate", "--trusted", few, "--out", out).exception)
     assert "keep the bundle's fusion" in run("calibrate", *given, "--features", "q2").output
+    assert "do not say what is missed" in usage_error(run("calibrate", *given, "--cost-of-missed", 2))
 
 
 def test_a_calibration_is_not_measured_on_its_own_rows(tmp_path: Path) -> None:
@@ -287,7 +288,15 @@ def test_a_calibration_is_not_measured_on_its_own_rows(tmp_path: Path) -> None:
 
 def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: Path) -> None:
     path = write(tmp_path / "dev.jsonl", examples(22))
-    result = run("calibrate", path, "--out", tmp_path / "mine.json", "--metrics", "q2,overlap_precision")
+    result = run(
+        "calibrate",
+        path,
+        "--out",
+        tmp_path / "mine.json",
+        "--metrics",
+        "q2,overlap_precision",
+        *("--cost-of-missed", 5),
+    )
     assert result.exit_code == 0, result.output
     shown = " ".join(result.output.split())
     for text in (
@@ -297,6 +306,10 @@ def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: P
         "profiles of fast",
         "│ lenient │",
         "≤ 5%",
+        "balanced accuracy",
+        "other thresholds of full, on rows that were held out",
+        "│ 0.5 │",
+        "cost (5 false positives a missed error)",
         "Power: the share of inconsistent responses that are called so.",
         "Profile balanced of full: false positive rate",
         "of 22 inconsistent rows. For ± 5 points label",

@@ -29,6 +29,21 @@ def test_balanced_is_right_most_often_and_strict_misses_few() -> None:
     assert thresholds["lenient"] <= thresholds["balanced"]
 
 
+@pytest.mark.parametrize(("cost", "threshold"), [(0.2, 0.2), (1.0, 0.5), (20.0, 0.8)])
+def test_a_missed_error_may_cost_more_or_less_than_a_false_positive(cost: float, threshold: float) -> None:
+    """No other threshold costs less."""
+    held_out = verdicts([0.3] * 3 + [0.6] * 5 + [0.9] * 2, [0.1] * 3 + [0.4] * 6 + [0.7] * 3)
+    chosen = choose_thresholds(held_out, cost)["balanced"]
+    assert chosen == pytest.approx(threshold, abs=0.1)
+
+    def measure_cost(value: float) -> float:
+        stopped, missed, _ = held_out.measure(value)
+        return stopped + cost * missed
+
+    others = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8)
+    assert measure_cost(chosen) == pytest.approx(min(map(measure_cost, others)))
+
+
 def test_profiles_keep_their_order_where_the_classes_are_far_apart() -> None:
     thresholds = choose_thresholds(verdicts([0.9] * 40, [0.1] * 40))
     assert thresholds["lenient"] == thresholds["balanced"] == thresholds["strict"]
