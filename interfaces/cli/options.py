@@ -249,7 +249,7 @@ class ScoringOptions:
     ] = "balanced"
     max_false_positive_rate: Annotated[
         float | None,
-        typer.Option(
+        Setting(
             help="Threshold of the verdict in place of --profile: at most this share, from 0.001 to below 1, of "
             "consistent responses is called inconsistent, for responses like the calibration's.",
         ),
@@ -257,7 +257,7 @@ class ScoringOptions:
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Threshold of the verdict in place of --profile and --max-false-positive-rate: a response is "
+            help="Threshold of the verdict in place of --profile and of max_false_positive_rate: a response is "
             "consistent from this probability on.",
             min=0.0,
             max=1.0,
@@ -286,7 +286,7 @@ class ScoringOptions:
         rate = self.max_false_positive_rate
         if rate is not None and not 0.001 <= rate < 1:
             raise typer.BadParameter(
-                f"{rate} is not from 0.001 to less than 1.", param_hint="--max-false-positive-rate"
+                f"{rate} is not from 0.001 to less than 1.", param_hint="--set max_false_positive_rate"
             )
         return Options(
             q2=q2,

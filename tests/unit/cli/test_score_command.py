@@ -306,7 +306,7 @@ def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
 
     load()
     source = str(write(tmp_path / "in.jsonl", GOOD, WRONG))
-    given = ("--max-false-positive-rate", "0.1")
+    given = ("--set", "max_false_positive_rate=0.1")
     shown = " ".join(run("score", source, "--table", *given).output.split())
     assert "threshold 0.10, false positive rate at most 10 % for responses like the" in shown
     texts = ("explain", GOOD["response"], "-k", GOOD["knowledge"], "--table")
@@ -318,8 +318,8 @@ def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
     explained = " ".join(run(*texts, *given).output.split())
     assert "threshold 0.10) The value of pmi is absent" in explained
     assert "rate at most" not in shown + explained
-    assert "enough for 0.05 or more" in str(run("score", source, "--max-false-positive-rate", "0.04").exception)
-    refused = run("score", source, "--max-false-positive-rate", "1")
+    assert "enough for 0.05 or more" in str(run("score", source, "--set", "max_false_positive_rate=0.04").exception)
+    refused = run("score", source, "--set", "max_false_positive_rate=1")
     assert "1.0 is not from 0.001 to less than 1" in usage_error(refused)
 
 
