@@ -330,8 +330,8 @@ class Knowledge:
     def find_words(self, words: Set[str], passages: Set[int]) -> dict[str, Set[SentenceKey]]:
         """The folded words that some passages have, each with its sentences there."""
         index = self._index[0]
-        places = {word: {key for key in index[word] if key[0] in passages} for word in index.keys() & words}
-        return {word: keys for word, keys in places.items() if keys}
+        sentences = {word: {key for key in index[word] if key[0] in passages} for word in index.keys() & words}
+        return {word: keys for word, keys in sentences.items() if keys}
 
     def find_source_name(self, key: str) -> Location | None:
         """Where a passage has the name of source code, whatever is beside it; capitals do not count."""

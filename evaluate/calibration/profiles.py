@@ -220,6 +220,8 @@ def _share(rows: Bools, of: Bools) -> float:
 
 def _average(rates: Sequence[float], responses: Sequence[int], default: float) -> float:
     """The mean of the parts' rates that are known, where parts with enough responses count the same."""
-    weighted = [(rate, min(count, ENOUGH)) for rate, count in zip(rates, responses, strict=True) if not math.isnan(rate)]
+    weighted = [
+        (rate, min(count, ENOUGH)) for rate, count in zip(rates, responses, strict=True) if not math.isnan(rate)
+    ]
     total = sum(count for _, count in weighted)
     return round(sum(rate * count for rate, count in weighted) / total, 4) if total else default

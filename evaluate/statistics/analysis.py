@@ -34,9 +34,9 @@ from .human_labels import MIN_GROUPS, HumanLabels
 from .marking import measure_marking
 from .results import (
     Curve,
-    PartRates,
     ErrorThreshold,
     MetricFigures,
+    PartRates,
     QuestionFigures,
     SetFigures,
     TradeOff,
