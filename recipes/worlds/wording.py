@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 _TOKEN = re.compile(r"\{[\w-]+\}|[()\[\]|]|[^{}()\[\]|]+")
+_SLOT = re.compile(r"\{([^{}]*)\}")
 _BRACKETS = str.maketrans("‹›", "()")
 _LOWERABLE_WORDS = """
 A Admission Adults After All An Another Any Anyone Anything At Because Before Between Bikes Bookings Both
@@ -76,6 +77,15 @@ class Wording:
         return bool(re.search(r"\b([Ww]e|[Oo]urs?|us)\b", self.source))
 
     @property
+    def slots(self) -> set[str]:
+        """The names of the slots."""
+        return set(_SLOT.findall(self.source))
+
+    def list_state_counts(self) -> set[int]:
+        """List how many alternatives there are wherever a state decides."""
+        return set(_list_state_counts(self.nodes))
+
+    @property
     def names_subject(self) -> bool:
         """Whether the subject is named in the third person."""
         return "{S}" in self.source or "{s}" in self.source or "{P}" in self.source or "{p}" in self.source
@@ -131,6 +141,8 @@ def _parse(tokens: Sequence[str], index: int) -> tuple[tuple[Node, ...], int]:
             while True:
                 option, index = _parse(tokens, index + 1)
                 options.append(option)
+                if index == len(tokens):
+                    raise ValueError(f"Unbalanced brackets: {''.join(tokens)}")
                 if tokens[index] == closing:
                     break
             nodes.append(_Choice(tuple(options)) if token == "(" else _States(tuple(options)))
@@ -163,6 +175,15 @@ def _bind(nodes: Sequence[Node], slots: Mapping[str, str]) -> tuple[Node, ...]:
         else:
             bound.append(node)
     return tuple(bound)
+
+
+def _list_state_counts(nodes: Sequence[Node]) -> Iterator[int]:
+    for node in nodes:
+        if isinstance(node, _States):
+            yield len(node.options)
+        if isinstance(node, (_Choice, _States)):
+            for option in node.options:
+                yield from _list_state_counts(option)
 
 
 def _pick(node: _States, state: int) -> tuple[Node, ...]:
