@@ -255,9 +255,8 @@ class Percent(FieldKind):
     def write(self, value: int, style: Style, rng: random.Random, answer: bool) -> str:
         if not answer:
             return f"{value}%" if style.clock % 2 else f"{value} %"
-        return rng.choice(
-            (f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spell_cardinal(value)} percent")
-        )
+        spelled = spell_cardinal(value) if value < 100 else value
+        return rng.choice((f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spelled} percent"))
 
 
 class Day(FieldKind):
