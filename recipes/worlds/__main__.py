@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import track
 
 from .rows import WorldPair, WorldRow
-from .schema import CONCEPTS, HELD, TRAIN
+from .schema import CONCEPTS, HELD, TRAIN, read_domains
 from .worlds import Worlds
 
 
@@ -24,22 +24,26 @@ def write_worlds(
     seed: Annotated[int, typer.Option(help="Seed of the pairs.")] = 13,
     max_words: Annotated[int, typer.Option(help="Words of knowledge and response together.", min=40)] = 250,
     out: Annotated[Path | None, typer.Option(help="File to write (.jsonl.gz).", dir_okay=False)] = None,
+    domain: Annotated[str | None, typer.Option(help="Domain of all pairs, such as clinic.")] = None,
     show: Annotated[int, typer.Option(help="Print so many pairs instead.", min=0)] = 0,
 ) -> None:
     """Write pairs of a supported and an unsupported answer to JSON Lines, or show some."""
     try:
         worlds = Worlds(split)
+        chosen = None if domain is None else read_domains()[domain]
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    except KeyError as error:
+        raise typer.BadParameter(f"No domain {domain!r}; there are {', '.join(read_domains())}") from error
     if show:
         for index in range(show):
-            print(format_pair(worlds.draw(max_words, _make_rng(seed, index)), index))
+            print(format_pair(worlds.draw(max_words, _make_rng(seed, index), chosen), index))
         return
     if out is None:
         raise typer.BadParameter("Name the file to write with --out, or the number of pairs to print with --show.")
     with gzip.open(out, "wt", encoding="utf-8") as file:
         for index in track(range(count), "Pairs", console=Console(stderr=True)):
-            pair = worlds.draw(max_words, _make_rng(seed, index))
+            pair = worlds.draw(max_words, _make_rng(seed, index), chosen)
             for row in (pair.supported, pair.unsupported):
                 record = {"id": f"{split}-{seed}-{index}-{row.label}", **asdict(row)}
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -179,7 +179,7 @@ def draw_domain(written: Sequence[Domain], unseen: bool, rng: random.Random) -> 
         fields |= _borrow([domain for domain in written if domain.about_person == area.about_person], fields, rng)
     relations = tuple(_draw_relations(fields, nouns, choose, rng))
     key = UNSEEN if unseen else DRAWN
-    return Domain(key, area.names, area.nouns, (), fields, relations, area.about_person)
+    return Domain(key, area.names, area.nouns, (), fields, relations, area.about_person, is_held_out=unseen)
 
 
 def _borrow(written: Sequence[Domain], fields: Mapping[str, Field], rng: random.Random) -> dict[str, Field]:

@@ -255,9 +255,8 @@ class Percent(FieldKind):
     def write(self, value: int, style: Style, rng: random.Random, answer: bool) -> str:
         if not answer:
             return f"{value}%" if style.clock % 2 else f"{value} %"
-        return rng.choice(
-            (f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spell_cardinal(value)} percent")
-        )
+        spelled = spell_cardinal(value) if value < 100 else value
+        return rng.choice((f"{value}%", f"{value} percent", f"{value}%", f"{value} per cent", f"{spelled} percent"))
 
 
 class Day(FieldKind):
@@ -487,7 +486,19 @@ _NAMED: dict[str, FieldKind] = {
 
 
 def read_kind(spec: str) -> FieldKind:
-    """Make the kind that a schema names, such as ``money 3-60`` or ``quantity days 2,3,14; weeks 2,3``."""
+    """Make the kind that a schema names.
+
+    Args:
+        spec: A name alone: ``person``, ``day``, ``place``, ``street``, ``title``, ``brand``, ``phone``, ``postcode``,
+            ``version``, ``ident``, ``room``, ``email``, ``url``. With numbers: ``clock 420-660-15`` (minutes: first,
+            last, step), ``money 3-60``, ``date 2025-2026``, ``year 1925-2012``, ``count 2,3,5``, ``percent 5-20``,
+            ``quantity days 2,3,14; weeks 2,3``. With words: ``words color red,blue``. With states: ``feature 2``,
+            ``feature 3 condition money 5-25`` (the change of its false versions, and the kind of ``{v}``).
+
+    Raises:
+        ValueError: The kind is unknown, or a number is none.
+        IndexError: An argument is missing.
+    """
     name, *arguments = spec.split(" ", 2)
     if name in _NAMED:
         return _NAMED[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 
@@ -107,19 +107,22 @@ def draw_model(rng: random.Random) -> str:
     return f"{letters} {rng.randint(2, 99) * 10}" if rng.random() < 0.5 else f"{letters}-{rng.randint(1, 99)}"
 
 
+NAME_PARTS: Mapping[str, Callable[[random.Random], str]] = {
+    "coined": draw_coined,
+    "sign": draw_sign,
+    "model": draw_model,
+    "title": draw_title,
+    "last": lambda rng: rng.choice(_LAST),
+    "city": lambda rng: rng.choice(CITIES),
+    "number": lambda rng: str(rng.randint(2, 499)),
+    "noun": lambda rng: rng.choice(_NOUNS),
+}
+"""What draws each part of a name's pattern."""
+
+
 def fill_name(pattern: str, rng: random.Random) -> str:
     """Fill the parts of a pattern that are in braces, such as ``{coined}`` and ``{city}``."""
-    parts: dict[str, Callable[[random.Random], str]] = {
-        "coined": draw_coined,
-        "sign": draw_sign,
-        "model": draw_model,
-        "title": draw_title,
-        "last": lambda rng: rng.choice(_LAST),
-        "city": lambda rng: rng.choice(CITIES),
-        "number": lambda rng: str(rng.randint(2, 499)),
-        "noun": lambda rng: rng.choice(_NOUNS),
-    }
-    for key, draw in parts.items():
+    for key, draw in NAME_PARTS.items():
         if f"{{{key}}}" in pattern:
             pattern = pattern.replace(f"{{{key}}}", draw(rng))
     return pattern

@@ -186,7 +186,8 @@ def _derive_sum(scene: Scene, relation: Relation, rng: random.Random) -> Facts |
         total, unit = first[0] + second[0], first[1]
         others: list[Any] = [(max(first[0], second[0]), unit), (total + rng.choice((5, 10, 1)), unit)]
         return _list_results(kinds[0][0], {}, (total, unit), others, scene, form, "number")
-    others = [max(first, second), first + 2 * second, abs(first - second) or first, first + second + 100]
+    step = 100 if isinstance(kinds[0][0], Money) else rng.choice((1, 2, 10))
+    others = [max(first, second), first + 2 * second, abs(first - second) or first, first + second + step]
     return _list_results(kinds[0][0], {}, first + second, others, scene, form, "number")
 
 

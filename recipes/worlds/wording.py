@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 _TOKEN = re.compile(r"\{[\w-]+\}|[()\[\]|]|[^{}()\[\]|]+")
+_SLOT = re.compile(r"\{([^{}]*)\}")
 _BRACKETS = str.maketrans("‹›", "()")
 _LOWERABLE_WORDS = """
-A Admission Adults After All An Another Any Anyone Anything At Because Before Between Bikes Bookings Both
-Breakfast By Calls Cancelling Cards Cars Children Coming Customers Delivery Dogs Each Encryption Entry Every
-Expect Families Files For From Groups Guests Half He Her His If In Is It Items Its Just Kids Lessons
-Materials Members Most No Not Nothing On Once One Only Orders Our Parking Participants Patients
-Paying Payment People Photography Photos Plan Please Registration Requests Returning She Shipping Sitting
-Skiing Some Someone Standard Standing Staying Students Subletting Taking That The Theft Their There They
-This Those Tickets To Trips Two Under Up Uploading Visitors We Wheelchair With Withdrawal Withdrawing You
-Your
+A Abroad Adding Admission Adults After All An Another Any Anyone Anything Arrival As Astronomers At Audiences Battery
+Because Before Between Bikes Boarding Bonds Bookings Books Both Breakfast Bringing Bugs Builders Buying By Calls
+Cameras Cancelling Cards Cars Charging Checking Children Clients Collection Coming Corners Counting Currencies
+Customers Data Defects Delivery Departure Deposit Dinner Discovery Dividends Dogs Drinking Driving Each Eating Economy
+Encryption Enrolment Entry Every Expect Families Faults Files Filters Fixes Flying Food For From Giving Groups Guests
+Half He Headphones Heating Her His Ice If In Income Inside Inspectors Insurance Is It Items Its Joining Just Keeping
+Kids Last Launch Leasing Lessons Light Luggage Lunch Maintenance Materials Members Membership Memory Missing Most No
+Not Nothing Notice Ocean On Once One Only Orders Our Outside Over Parking Participants Patients Paying Payment People
+Per Pets Photography Photos Places Plan Please Possession Postage Readers Reception Redemption Registration Rent
+Repairs Requests Returning Riding Roaming Running Savings Seats Selling Shares She Shipping Shots Signing Sitting
+Skiing Some Someone Standard Standing Starting Staying Storing Students Subletting Suitcases Surfing Swapping Takeaway
+Taking Teenagers That The Theft Their There They This Those Tickets To Together Towels Trailers Trips Two Under Units
+Until Up Upgrading Uploading Usage Using Vegans Viewings Visitors Warranty We Wheelchair When While Winter With
+Withdrawal Withdrawing Within Without You Your
 """
 _LOWERABLE = frozenset((*_LOWERABLE_WORDS.split(), "Nobody"))  # terms: literal
 
@@ -74,6 +81,15 @@ class Wording:
     def speaks_as_we(self) -> bool:
         """Whether the speaker belongs to what the sentence is about."""
         return bool(re.search(r"\b([Ww]e|[Oo]urs?|us)\b", self.source))
+
+    @property
+    def slots(self) -> set[str]:
+        """The names of the slots."""
+        return set(_SLOT.findall(self.source))
+
+    def list_state_counts(self) -> set[int]:
+        """List how many alternatives there are wherever a state decides."""
+        return set(_list_state_counts(self.nodes))
 
     @property
     def names_subject(self) -> bool:
@@ -131,6 +147,8 @@ def _parse(tokens: Sequence[str], index: int) -> tuple[tuple[Node, ...], int]:
             while True:
                 option, index = _parse(tokens, index + 1)
                 options.append(option)
+                if index == len(tokens):
+                    raise ValueError(f"Unbalanced brackets: {''.join(tokens)}")
                 if tokens[index] == closing:
                     break
             nodes.append(_Choice(tuple(options)) if token == "(" else _States(tuple(options)))
@@ -163,6 +181,15 @@ def _bind(nodes: Sequence[Node], slots: Mapping[str, str]) -> tuple[Node, ...]:
         else:
             bound.append(node)
     return tuple(bound)
+
+
+def _list_state_counts(nodes: Sequence[Node]) -> Iterator[int]:
+    for node in nodes:
+        if isinstance(node, _States):
+            yield len(node.options)
+        if isinstance(node, (_Choice, _States)):
+            for option in node.options:
+                yield from _list_state_counts(option)
 
 
 def _pick(node: _States, state: int) -> tuple[Node, ...]:

@@ -75,21 +75,22 @@ class Worlds:
         self._trained = [domain for domain in domains if not domain.is_held_out]
         self._held_out = [domain for domain in domains if domain.is_held_out]
 
-    def draw(self, max_words: int, rng: random.Random) -> WorldPair:
+    def draw(self, max_words: int, rng: random.Random, domain: Domain | None = None) -> WorldPair:
         """Draw a pair.
 
         Args:
             max_words: Upper bound of the words of the knowledge and the response together, 40 or more.
             rng: What the pair is a function of.
+            domain: What the pair is about; None draws a domain of the split.
         """
         if max_words < 40:
             raise ValueError(f"max_words is {max_words}; it must be at least 40")
         attempt = 0
         while True:
             if attempt % REDRAWN == 0:
-                domain = self._draw_domain(rng)
+                drawn = domain or self._draw_domain(rng)
             size = max(3, min(rng.randint(4, 18), max_words // (14 + attempt // 4)))
-            pair = self._try(domain, size, max_words, attempt > 20, rng)
+            pair = self._try(drawn, size, max_words, attempt > 20, rng)
             if pair is not None and _fits(pair, max_words):
                 return pair
             attempt += 1

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from groundwire.recipes.synthesis.structured_edits import REASONS
 from groundwire.recipes.worlds import WorldPair, WorldRow, Worlds
 from groundwire.recipes.worlds.drawn import draw_domain, read_areas
-from groundwire.recipes.worlds.schema import DRAWN, HELD_OUT, UNSEEN, Wordings, read_domains
+from groundwire.recipes.worlds.schema import DRAWN, FOLDER, UNSEEN, Wordings, WorldError, read_domain, read_domains
 from groundwire.recipes.worlds.worlds import CHANGE_WEIGHTS
 
 DRAWS = 3000
@@ -94,8 +94,9 @@ def test_knowledge_and_response_fit(drawn: list[WorldPair]) -> None:
 
 def test_held_out_domains_and_wordings_are_not_in_training(drawn: list[WorldPair], held_out: list[WorldPair]) -> None:
     domains = set(read_domains())
-    assert len(HELD_OUT) >= 4
-    assert {pair.supported.domain for pair in drawn} == domains - set(HELD_OUT) | {DRAWN}
+    unseen = {key for key, domain in read_domains().items() if domain.is_held_out}
+    assert len(unseen) >= 4
+    assert {pair.supported.domain for pair in drawn} == domains - unseen | {DRAWN}
     assert {pair.supported.domain for pair in held_out} == domains
     for domain in read_domains().values():
         for wordings in [field.answers for field in domain.fields.values()]:
@@ -117,6 +118,54 @@ def test_domains_have_enough_fields_and_wordings() -> None:
         for field in domain.fields.values():
             assert len(field.say) >= 3
             assert len(field.answers.all) >= 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('kind = "money 9-24"', 'kind = "sum 9-24"', "field.lunch.kind is 'sum 9-24'"),
+        ('kind = "money 9-24"', 'kind = "money 9"', "field.lunch.kind is 'money 9'"),
+        ("The set lunch is {v}.", "The set lunch is {x}.", "field.lunch.answer has the slots ['x']"),
+        ("The set lunch is {v}.", "The set lunch is ({v}.", "field.lunch.answer has unbalanced brackets"),
+        ("The set lunch is {v}.", "The set lunch [is|isn't] {v}.", "no […|…] is allowed"),
+        ("[is|isn't] something vegan", "[is|isn't|was] something vegan", "needs 2 alternatives"),
+        ('of = ["group"]', 'of = ["groups"]', "has no field ['groups']"),
+        ('of = ["group"]', 'of = ["group", "seats"]', "needs 1 field"),
+        ('op = "ge"', 'op = "eq"', "Invalid enum value 'eq'"),
+        ('op = "ge"', "", "needs op"),
+        ('kind = "sum"', 'kind = "total"', "'total' of ['seats', 'terrace'] is unknown"),
+        ('label = "Chef|Head chef"', 'labels = "Chef"', "unknown field `labels`"),
+        ('"The {sign}"', '"The {signs}"', "names has the slots ['signs']"),
+        ('shared = ["open"', 'shared = ["opens"', "shared has ['opens']"),
+        ("[field.chef]", "[field.chef", "Expected"),
+    ],
+)
+def test_a_damaged_file_is_refused(old: str, new: str, named: str, tmp_path: Path) -> None:
+    text = (FOLDER / "restaurant.toml").read_text()
+    assert old in text
+    path = tmp_path / "damaged.toml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(WorldError, match=re.escape(str(path))) as caught:
+        read_domain(path)
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("key", sorted(read_domains()))
+def test_twins_of_a_domain_differ_in_the_marked_characters(key: str) -> None:
+    """What is left of both answers without the marked characters is alike, claims that are replaced aside."""
+    worlds, domain, pairs = Worlds(), read_domains()[key], 0
+    for seed in range(60):
+        pair = worlds.draw(MAX_WORDS, random.Random(seed), domain)
+        true, false = pair.supported.response, pair.unsupported.response
+        rest, end = "", 0
+        for span in pair.unsupported.spans:
+            rest += re.escape(false[end : span.start]) + "(.*)"
+            end = span.end
+        rest += re.escape(false[end:])
+        if pair.unsupported.change not in ("invented", "other_record"):
+            pairs += 1
+            assert re.fullmatch(rest, true, re.DOTALL), (true, false)
+    assert pairs
 
 
 def test_drawn_domains_differ_and_keep_concepts_apart() -> None:
