@@ -63,7 +63,7 @@ def adapt(
     changed; nothing leaves the machine, and no text of a row is written into it.
 
         groundwire adapt my-rows.jsonl --out my-bundle
-        groundwire score answers.jsonl --bundle my-bundle
+        groundwire score today.jsonl --bundle my-bundle
 
     The report says what that bought, on rows that were held out: each fifth of the rows is decided by a fit to the
     others, and rows that share a passage of knowledge stay together. Where the tuned head is not better within the
