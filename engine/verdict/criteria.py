@@ -58,9 +58,9 @@ class Rule:
         return self.fusion.band.is_sure(verdict.probability, consistent=verdict.label == "consistent")
 
     def is_chat(self, numbers: Mapping[str, float]) -> bool:
-        """Return whether a text states nothing, as far as a classifier can say; False where none was asked."""
-        rate = next((number for name, number in numbers.items() if name in self.verifiability), None)
-        return self.verifiable is not None and rate is not None and rate < self.verifiable
+        """Return whether a text states nothing in the view of every classifier that was asked; False where none was."""
+        rates = [number for name, number in numbers.items() if name in self.verifiability]
+        return self.verifiable is not None and bool(rates) and max(rates) < self.verifiable
 
 
 @dataclass(frozen=True, slots=True)

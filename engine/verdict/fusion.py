@@ -119,8 +119,9 @@ def rates_verifiability(feature: str) -> bool:
 
 
 def find_verifiability(numbers: Mapping[str, float]) -> float | None:
-    """How verifiable the text of these features is, 0–1; None where no metric says so."""
-    return next((number for name, number in numbers.items() if rates_verifiability(name)), None)
+    """How verifiable the text of these features is, 0–1, for the classifier that finds most to verify; None without
+    any."""
+    return max((number for name, number in numbers.items() if rates_verifiability(name)), default=None)
 
 
 def is_probability(feature: str) -> bool:

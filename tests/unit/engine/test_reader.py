@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from groundwire.engine import Engine, LoadOptions, Options, Score
@@ -306,3 +307,18 @@ def test_more_metrics_do_not_change_the_default_fusion() -> None:
 def test_without_knowledge_all_of_nothing_is_read(knowledge: str) -> None:
     scored = score("The shop opens at nine.", knowledge=knowledge)
     assert (scored.status, scored.coverage) == ("scored", 1.0)
+
+
+@pytest.mark.parametrize(("share", "label"), [(0.1, "unverifiable"), (0.9, "consistent")])
+def test_a_text_states_nothing_only_if_every_classifier_says_so(share: float, label: str) -> None:
+    """The reader finds nothing stated in a greeting; the classifier of verifiability may, and the other way round."""
+
+    def verify(_: Classify) -> Classified:
+        return Classified("other", {"verifiable": share, "other": 1 - share}, 0, Read(1, 0, 0), share)
+
+    fusion = msgspec.structs.replace(make_fusion(), metrics=("reader", "verifiability"), intercept=4.0)
+    with Engine(runtime(**{"detector.verifiability": verify}), LoadOptions(calibration=calibrate(fusion))) as engine:
+        greeting = engine.score("Hello there!", knowledge=(KNOWLEDGE,), metrics=["reader", "verifiability"])
+        opening = engine.score("The shop opens at nine.", knowledge=(KNOWLEDGE,), metrics=["reader", "verifiability"])
+    assert greeting.verdict.label == label
+    assert opening.verdict.label == "consistent"
