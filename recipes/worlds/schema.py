@@ -3,7 +3,7 @@
 A file has ``names`` (patterns such as ``The {sign}``), ``nouns`` and perhaps ``intros`` of the subject; ``held_out =
 true`` if nothing is trained on it; ``about_person = true``; and the keys of ``domains/_venue.toml`` that it shares. A
 ``[field.KEY]`` has a ``kind`` (see ``kinds.read_kind``), labels, and one wording a line (see ``wording``): what the
-knowledge says (``say``, ``cell``), answers and questions (``ask``; ``polar`` for yes or no). A ``[[relation]]`` computes
+knowledge says (``say``, ``cell``), answers and questions (``ask``; ``polar`` for yes or no). A ``[[relation]]`` derives
 a claim ``of`` one or two fields by a ``kind`` of ``SLOTS``.
 """
 

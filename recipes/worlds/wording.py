@@ -20,18 +20,18 @@ _BRACKETS = str.maketrans("‹›", "()")
 _LOWERABLE_WORDS = """
 A Abroad Adding Admission Adults After All An Another Any Anyone Anything Arrival As Astronomers At Audiences Battery
 Because Before Between Bikes Boarding Bonds Bookings Books Both Breakfast Bringing Bugs Builders Buying By Calls
-Cameras Cancelling Cards Cars Charging Checking Children Clients Collection Coming Corners Counting Currencies
-Customers Data Defects Delivery Departure Deposit Dinner Discovery Dividends Dogs Drinking Driving Each Eating Economy
-Encryption Enrolment Entry Every Expect Families Faults Files Filters Fixes Flying Food For From Giving Groups Guests
-Half He Headphones Heating Her His Ice If In Income Inside Inspectors Insurance Is It Items Its Joining Just Keeping
-Kids Last Launch Leasing Lessons Light Luggage Lunch Maintenance Materials Members Membership Memory Missing Most No
-Not Nothing Notice Ocean On Once One Only Orders Our Outside Over Parking Participants Patients Paying Payment People
-Per Pets Photography Photos Places Plan Please Possession Postage Readers Reception Redemption Registration Rent
-Repairs Requests Returning Riding Roaming Running Savings Seats Selling Shares She Shipping Shots Signing Sitting
-Skiing Some Someone Standard Standing Starting Staying Storing Students Subletting Suitcases Surfing Swapping Takeaway
-Taking Teenagers That The Theft Their There They This Those Tickets To Together Towels Trailers Trips Two Under Units
-Until Up Upgrading Uploading Usage Using Vegans Viewings Visitors Warranty We Wheelchair When While Winter With
-Withdrawal Withdrawing Within Without You Your
+Cameras Cancelling Cards Cars Charging Checking Children Clients Collection Coming Compared Corners Counting
+Currencies Customers Data Defects Delivery Departure Deposit Dinner Discovery Dividends Dogs Drinking Driving Each
+Eating Economy Encryption Enrolment Entry Every Expect Families Faults Files Filters Fixes Flying Food For From Giving
+Groups Guests Half He Headphones Heating Her His Ice If In Income Inside Inspectors Insurance Is It Items Its Joining
+Just Keeping Kids Last Launch Leasing Lessons Light Luggage Lunch Maintenance Materials Members Membership Memory
+Missing Most No Not Nothing Notice Ocean On Once One Only Orders Our Outside Over Parking Participants Patients Paying
+Payment People Per Pets Photography Photos Places Plan Please Possession Postage Readers Reception Redemption
+Registration Rent Reopening Repairs Requests Returning Riding Roaming Running Savings Seats Selling Shares She
+Shipping Shots Signing Sitting Skiing Some Someone Standard Standing Starting Staying Storing Students Subletting
+Suitcases Surfing Swapping Takeaway Taking Teenagers That The Theft Their There They This Those Tickets To Together
+Towels Trading Trailers Trips Two Under Units Until Up Upgrading Uploading Usage Using Vegans Viewings Visitors
+Warranty We Wheelchair When While Winter With Withdrawal Withdrawing Within Without You Your
 """
 _LOWERABLE = frozenset((*_LOWERABLE_WORDS.split(), "Nobody"))  # terms: literal
 

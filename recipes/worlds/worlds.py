@@ -24,7 +24,7 @@ CHANGE_WEIGHTS: Mapping[str, float] = {
     "other_record": 2.0,
     "negation": 3.5,
     "condition": 2.0,
-    "exception": 4.0,
+    "exception": 6.0,
     "role": 3.5,
     "person": 1.0,
     "day": 5.0,
