@@ -115,9 +115,9 @@ class Verdict(Record, frozen=True):
     threshold: float | None = None
     """Probability from which a response is called consistent."""
     sure: bool = False
-    """Whether the probability is outside the band around the threshold where labels are often wrong: outside it at
-    least 90 % of the labels of the calibration's held-out responses are right (``Fusion.band``). ``unverifiable`` is
-    sure, ``unknown`` never is."""
+    """Whether the probability is outside the band in which labels are often wrong (``Fusion.band``); the calibration's
+    profiles say how many labels are sure and how many of those are wrong. ``unverifiable`` is sure unless the
+    probability is below the threshold, ``unknown`` never is."""
     contributions: dict[str, float] | None = None
     """What each number added to the logit; they and the intercept add up to it."""
     message: str = ""

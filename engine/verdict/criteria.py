@@ -52,9 +52,14 @@ class Rule:
         return "consistent" if is_consistent(probability, self.point.threshold, fitted=True) else "inconsistent"
 
     def is_sure(self, verdict: Verdict) -> bool:
-        """Return whether the label of a verdict is outside the band around thresholds where labels are often wrong."""
-        if verdict.probability is None or verdict.label not in ("consistent", "inconsistent"):
-            return verdict.label == "unverifiable"
+        """Return whether the label of a verdict is outside the band around thresholds where labels are often wrong.
+
+        That a text states nothing is not sure where the metrics find it inconsistent: then something may be stated.
+        """
+        if verdict.label == "unverifiable":
+            return verdict.probability is None or self.label(verdict.probability) == "consistent"
+        if verdict.probability is None or verdict.label == "unknown":
+            return False
         return self.fusion.band.is_sure(verdict.probability, consistent=verdict.label == "consistent")
 
     def is_chat(self, numbers: Mapping[str, float]) -> bool:

@@ -18,7 +18,15 @@ from groundwire.engine import Engine, Request, Score, Verdict
 from groundwire.engine.extend import HALF, Record, decide_again, find_threshold
 from groundwire.engine.schema.results import Label
 from groundwire.monitor.shift import describe_distributions, describe_texts
-from groundwire.runtime.bundles.calibration import Calibration, HeldOut, OrderStatistics, Profile, ProfileName, Quantity
+from groundwire.runtime.bundles.calibration import (
+    Band,
+    Calibration,
+    HeldOut,
+    OrderStatistics,
+    Profile,
+    ProfileName,
+    Quantity,
+)
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example
@@ -123,7 +131,7 @@ def calibrate_trusted(
     if engine.core.calibration is None:
         raise InvalidRequest("The engine has no calibration, whose fusion trusted rows need; load a bundle with one.")
     trusted = make_examples(rows)
-    check_trusted(trusted)
+    check_trusted(trusted, max_false_positive_rate)
     twins = make_twin_examples(trusted, seed)
     rights, wrongs = (_score(engine, examples, engine.core.calibration) for examples in (trusted, twins))
     return fit_trusted((name,), rights, wrongs, engine.core.calibration, max_false_positive_rate)
@@ -134,8 +142,16 @@ def _score(engine: Engine, examples: Sequence[Example], calibration: Calibration
     return decide_rows(examples, engine.score_many(requests), calibration)
 
 
-def check_trusted(trusted: Sequence[Example]) -> None:
-    """Raise InvalidRequest for rows that are labelled inconsistent, or too few; nothing needs to be scored for it."""
+def check_trusted(trusted: Sequence[Example], max_false_positive_rate: float) -> None:
+    """Raise InvalidRequest for rows that are labelled inconsistent, or too few, and for a rate that cannot be meant.
+
+    Nothing needs to be scored for it.
+    """
+    if not 0 < max_false_positive_rate < 1:
+        raise InvalidRequest(
+            f"The false positive rate is to be at most {max_false_positive_rate:g}. Give a share above 0 and below 1, "
+            "such as 0.05: no threshold that stops anything promises 0, and 1 promises nothing."
+        )
     wrong = [row.id for row in trusted if row.label == 0]
     if wrong:
         raise InvalidRequest(
@@ -215,7 +231,7 @@ def fit_trusted(
         calibration,
         fitted_on=names,
         rows=len(decided),
-        row_digests=tuple(sorted({row.example.digest for row in decided})),
+        row_digests=tuple(sorted({row.example.digest for row in scored})),
         fusions=(fusion,),
     )
     stopped = sum(row.label_at(threshold) == "inconsistent" for row in decided)
@@ -230,12 +246,30 @@ def fit_trusted(
         unscored=len(trusted) - len(scored),
         kinds=kinds,
     )
+    coverage, risk = _measure_sure(decided, [row for row in made if row.verdict.label != "unverifiable"], fusion.band)
+    hidden = [kind.unverifiable / kind.made for kind in kinds.values()]
     measured = replace(
         point,
         false_positive_rate=round(stopped / len(decided), 4),
         false_negative_rate=1.0 if result.missed_rate is None else round(result.missed_rate, 4),
+        unverifiable_rate=round(sum(hidden) / len(hidden), 4) if hidden else 0.0,
+        coverage=coverage,
+        risk=risk,
     )
     return replace(result, calibration=replace(fitted, fusions=(replace(fusion, profiles={PROFILE: measured}),)))
+
+
+def _measure_sure(right: Sequence[DecidedRow], wrong: Sequence[DecidedRow], band: Band) -> tuple[float, float]:
+    """The share of labels outside the band, and the share of these that is wrong, where both classes count the same."""
+    sure, mistaken = 0.0, 0.0
+    for rows, consistent in ((right, True), (wrong, False)):
+        probabilities = _list_probabilities(rows)
+        if not len(rows):
+            continue
+        above, below = np.mean(probabilities >= band.high), np.mean(probabilities < band.low)
+        sure += (above + below) / 2
+        mistaken += (below if consistent else above) / 2
+    return round(float(sure), 4), round(float(mistaken / sure), 4) if sure else 0.0
 
 
 def _count_errors(made: Sequence[DecidedRow], threshold: float) -> dict[TwinKind, MadeErrors]:

@@ -218,7 +218,7 @@ def _draw_from_trusted(
         raise typer.BadParameter("trusted rows do not say what is missed; label some.", param_hint="--cost-of-missed")
     sets = fit.read_sets(paths, summary.columns, labelled=False)
     trusted = [example for examples in sets.values() for example in examples]
-    check_trusted(trusted)
+    check_trusted(trusted, fit.max_false_positive_rate)
     twins = make_twin_examples(trusted, fit.seed)
     with (
         common.show_scoring() as watch,

@@ -174,9 +174,9 @@ def _print_results(results: Results, report: Path) -> None:
             if count
         )
         console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
-        console.print(_tabulate_metrics(figures))
-        if any(verdict.false_positive_rate or verdict.false_negative_rate for verdict in figures.verdicts):
+        if any(verdict.balanced_accuracy for verdict in figures.verdicts):
             console.print(_tabulate_verdicts(figures.verdicts))
+        console.print(_tabulate_metrics(figures))
         if (lead := figures.metrics.get(figures.leading)) is not None and lead.by_source:
             console.print(_tabulate_parts(lead))
         if figures.verdicts and VERDICT not in figures.metrics:

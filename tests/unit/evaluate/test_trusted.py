@@ -15,6 +15,7 @@ from groundwire.engine import Engine, LoadOptions, MetricResult, Options, Reques
 from groundwire.evaluate import calibrate, calibrate_trusted
 from groundwire.evaluate.calibration.trusted import DecidedRow, decide_rows, fit_trusted, make_twin_examples
 from groundwire.evaluate.datasets.examples import Example
+from groundwire.runtime.bundles.calibration import Band
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import CALIBRATION
 from tests.support.fakes import world
@@ -103,6 +104,8 @@ def test_rows_without_a_probability_are_counted_and_do_not_count() -> None:
         ),
         ([{"response": "It is."}] * 20, 0.05, "Row 0 cannot be used: no knowledge"),
         ([{"response": "Elvis came.", "knowledge": "Elvis came."}] * 20, 0.01, "calibrate with at least 99"),
+        ([{"response": "Elvis came.", "knowledge": "Elvis came."}] * 20, 0.0, "above 0 and below 1"),
+        ([{"response": "Elvis came.", "knowledge": "Elvis came."}] * 20, 1.0, "above 0 and below 1"),
     ],
 )
 def test_rows_that_cannot_be_trusted_are_refused(rows: list[dict[str, Any]], level: float, message: str) -> None:
@@ -148,3 +151,15 @@ def test_made_errors_are_labelled_and_about_the_same_knowledge() -> None:
         trusted[0].knowledge,
     )
     assert twin.unsupported == ((12, 16),)
+
+
+def test_what_is_written_says_how_many_labels_are_sure() -> None:
+    """The band of the calibration is 0.3 to 0.8: of the right rows one half is above it, of the made ones a quarter."""
+    banded = replace(CALIBRATION, fusions=(replace(CALIBRATION.fusions[0], band=Band(low=0.3, high=0.8)),))
+    right, made = decide([0.6, 0.95] * 12), decide([0.0, 0.95, 0.6, 0.6] * 4, "value")
+    sure = [row.verdict.probability is not None and not 0.3 <= row.verdict.probability < 0.8 for row in (*right, *made)]
+    profile = fit_trusted(("own",), right, made, banded, 0.2).calibration.fusions[0].profiles["balanced"]
+    assert profile.coverage == pytest.approx((np.mean(sure[:24]) + np.mean(sure[24:])) / 2, abs=1e-4)
+    wrong = np.mean([(row.verdict.probability or 0) >= 0.8 for row in made]) / 2
+    wrong += np.mean([(row.verdict.probability or 1) < 0.3 for row in right]) / 2
+    assert profile.risk == pytest.approx(wrong / profile.coverage, abs=1e-3)
