@@ -71,8 +71,9 @@ reader: .venv/ready
 reader-calibration: .venv/ready
 	.venv/bin/python -m groundwire.recipes reader written-rows --rows 600 --out build/written_dev.jsonl
 	.venv/bin/python -m bench twins --rows-out build/twins_dev.jsonl
-	.venv/bin/python -m groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl build/twins_dev.jsonl \
-	  bench/quality/production/development.jsonl --apart-from $(DATA)/begin_wow_test.jsonl \
+	cat bench/quality/production/development.jsonl build/twins_dev.jsonl > build/production_dev.jsonl
+	.venv/bin/python -m groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl build/production_dev.jsonl \
+	  --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
 	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --set fusion=reader --set needed=reader --run build/reader-calibration --save
 
