@@ -266,10 +266,10 @@ def _measure_sure(right: Sequence[DecidedRow], wrong: Sequence[DecidedRow], band
         probabilities = _list_probabilities(rows)
         if not len(rows):
             continue
-        above, below = np.mean(probabilities >= band.high), np.mean(probabilities < band.low)
+        above, below = float(np.mean(probabilities >= band.high)), float(np.mean(probabilities < band.low))
         sure += (above + below) / 2
         mistaken += (below if consistent else above) / 2
-    return round(float(sure), 4), round(float(mistaken / sure), 4) if sure else 0.0
+    return round(sure, 4), round(mistaken / sure, 4) if sure else 0.0
 
 
 def _count_errors(made: Sequence[DecidedRow], threshold: float) -> dict[TwinKind, MadeErrors]:
