@@ -1,4 +1,4 @@
-"""Tries `groundwire calibrate --trusted` on labelled sets: is its bound kept, and is its estimate of misses right?
+"""Tries `groundwire calibrate --trusted` on labelled sets: whether its bound is kept, and its estimate of misses right.
 
     python -m bench trusted --data DIR            scores the rows once (runs/trusted), then prints the table
     python -m bench trusted --data DIR --rows 60  fewer rows of each set, for a trial

@@ -62,7 +62,14 @@ def register(metric: Metric) -> Metric:
 
 
 def find(name: str) -> Metric | None:
-    """The metric ``name``, whether or not a bundle has its models; None for an unknown name."""
+    """Return the metric of a name, whether or not a bundle has its models.
+
+    Args:
+        name: Name of a metric: ``nli``, ``detector.consistency``.
+
+    Returns:
+        The metric; None for an unknown name.
+    """
     return METRICS.get(name) or (detector_metric(name) if is_detector(name) else None)
 
 

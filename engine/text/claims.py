@@ -77,6 +77,20 @@ _LONG = 300
 """Characters of a clause that is no chat, whatever it says; reading a longer one takes too long."""
 
 
+def admits_ignorance(text: str) -> bool:
+    """Return whether a text says that it, or what it was given, has no answer.
+
+    >>> admits_ignorance("I don't know."), admits_ignorance("The sources do not say what a ticket costs.")
+    (True, True)
+    >>> admits_ignorance("A ticket costs £5.")
+    False
+
+    Args:
+        text: A response, or a sentence of one.
+    """
+    return abstains(text) or _NO_SOURCE.search(text.lower().replace("’", "'")) is not None
+
+
 def states_claim(sentence: str) -> bool:
     """Return whether a clause of a sentence states something about the world, or what its speaker did, has or can do.
 

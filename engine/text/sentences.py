@@ -347,9 +347,8 @@ class _Bounds:
             self.after_stop, self.abbreviation = False, None
         elif self._goes_on(mark):
             self.after_stop, self.abbreviation = False, None
-        if not mark.stop and len(mark.text) > 1 and mark.text[-1] == ".":
-            self.abbreviation = find_closing(mark.text)
-            self.after_stop = self.abbreviation is not None
+        if not mark.stop and mark.text[-1] == "." and (closing := find_closing(mark.text)) is not None:
+            self.after_stop, self.abbreviation = True, closing
         if mark.end > marker:
             self._before, self._word = self._word, mark.text
         self.end = mark.end

@@ -21,7 +21,7 @@ from ..metrics.requests import ReadRequest
 from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import SentenceVerdict, Verdict
-from ..text.claims import states_claim
+from ..text.claims import admits_ignorance, states_claim
 from ..text.terms import abstains, asserts, states_terms
 from ..text.words import RangeIndex, Word
 from ..values.knowledge import ValueText
@@ -226,11 +226,12 @@ OF_SENTENCES: tuple[Adjustment, ...] = (follow_response,)
 def states_nothing(context: VerdictContext) -> bool:
     """Return whether a text neither states something by its words nor, in a classifier's view, as a whole.
 
-    What a classifier calls chat states something nevertheless if it has a claim, values or terms; with knowledge also
-    by what that surely contradicts, and a sentence by a value that the knowledge has otherwise.
+    What all classifiers call chat, or one of them where the text says that there is no answer, states something
+    nevertheless if it has a claim, values or terms; with knowledge also by what that surely contradicts, and a sentence
+    by a value that the knowledge has otherwise.
     """
     text, numbers = context.text, context.numbers
-    is_chat = context.rule.is_chat(numbers)
+    is_chat = context.rule.is_chat(numbers, of_all=not admits_ignorance(text))
     if not context.request.knowledge:
         is_silent = is_chat or abstains(text)
         terms = states_terms(text, amounts=bool(ValueText(text).find_values()))

@@ -62,10 +62,15 @@ class Rule:
             return False
         return self.fusion.band.is_sure(verdict.probability, consistent=verdict.label == "consistent")
 
-    def is_chat(self, numbers: Mapping[str, float]) -> bool:
-        """Return whether a text states nothing in the view of every classifier that was asked; False where none was."""
+    def is_chat(self, numbers: Mapping[str, float], *, of_all: bool = True) -> bool:
+        """Return whether a text states nothing in the view of every classifier that was asked; False where none was.
+
+        Args:
+            numbers: The numbers of a text, by name.
+            of_all: Whether every classifier has to say so, or else one.
+        """
         rates = [number for name, number in numbers.items() if name in self.verifiability]
-        return self.verifiable is not None and bool(rates) and max(rates) < self.verifiable
+        return self.verifiable is not None and bool(rates) and (max if of_all else min)(rates) < self.verifiable
 
 
 @dataclass(frozen=True, slots=True)

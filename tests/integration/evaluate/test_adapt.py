@@ -97,10 +97,11 @@ def test_what_the_rows_teach_is_found_on_rows_that_were_held_out(adapted: Adapte
     assert after.roc_auc.value > 0.8 > before.roc_auc.value
     assert result.gain.roc_auc.value == pytest.approx(after.roc_auc.value - before.roc_auc.value)
     assert "rose by more than chance explains" in result.conclusion
-    for figures in after.profiles.values():
-        assert figures.false_positive_rate is not None
-        assert figures.max_false_positive_rate is not None
-        assert figures.false_positive_rate.low <= figures.max_false_positive_rate
+    assert all(figures.false_positive_rate is not None for figures in after.profiles.values())
+    lenient = after.profiles["lenient"]  # the profile that promises a bound
+    assert lenient.false_positive_rate is not None
+    assert lenient.max_false_positive_rate is not None
+    assert lenient.false_positive_rate.low <= lenient.max_false_positive_rate
 
 
 def test_the_new_bundle_computes_what_was_fitted(adapted: Adapted, bundle: Bundle, tmp_path: Path) -> None:
@@ -244,6 +245,6 @@ def test_the_command_prints_the_report_and_takes_rows_of_a_test_set_out(bundle: 
     assert " inconsistent rows about " in text
     assert Bundle.open(tmp_path / "new").manifest.calibration.fitted_on == ("mine", "others")
     assert "balanced: accuracy" in text
-    assert "(promised ≤ 15%)" in text
+    assert "(promised ≤ 5%)" in text
     assert "head and calibration fitted to the rows" in text
     assert (tmp_path / "new.run" / "scores").is_dir()

@@ -318,7 +318,7 @@ def test_a_text_states_nothing_only_if_every_classifier_says_so(share: float, la
 
     fusion = msgspec.structs.replace(make_fusion(), metrics=("reader", "verifiability"), intercept=4.0)
     with Engine(runtime(**{"detector.verifiability": verify}), LoadOptions(calibration=calibrate(fusion))) as engine:
-        greeting = engine.score("Hello there!", knowledge=(KNOWLEDGE,), metrics=["reader", "verifiability"])
+        greeting = engine.score("Hello lovely weather!", knowledge=(KNOWLEDGE,), metrics=["reader", "verifiability"])
         opening = engine.score("The shop opens at nine.", knowledge=(KNOWLEDGE,), metrics=["reader", "verifiability"])
     assert greeting.verdict.label == label
     assert opening.verdict.label == "consistent"
