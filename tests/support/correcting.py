@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from groundwire.engine import Engine
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
+from tests.support.verdicts import make_profile
 
 METRICS = ("nli", "values", "overlap")
 CALIBRATION = Calibration(
@@ -22,17 +23,7 @@ CALIBRATION = Calibration(
             metrics=METRICS,
             intercept=0.0,
             features=(Feature(name="nli.expected", mean=0.5, deviation=0.25, weight=1.0, needed=True),),
-            profiles={
-                "balanced": Profile(
-                    threshold=0.5,
-                    false_positive_rate=0.1,
-                    false_negative_rate=0.1,
-                    unverifiable_rate=0.0,
-                    coverage=1.0,
-                    risk=0.0,
-                    sets=1,
-                )
-            },
+            profiles={"balanced": make_profile(0.5, 0.1, 0.1)},
         ),
     ),
     scales={},

@@ -10,7 +10,8 @@ from groundwire.engine.core.plan import Plan, make_plan
 from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.scoring import ScoringSettings
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
+from tests.support.verdicts import make_profile
 
 from .fakes import world
 
@@ -62,24 +63,8 @@ CALIBRATION = Calibration(
             intercept=0.0,
             features=(Feature(name="q2", mean=0.5, deviation=0.25, weight=1.0, needed=True),),
             profiles={
-                "balanced": Profile(
-                    threshold=0.5,
-                    false_positive_rate=0.1,
-                    false_negative_rate=0.1,
-                    unverifiable_rate=0.0,
-                    coverage=1.0,
-                    risk=0.0,
-                    sets=1,
-                ),
-                "strict": Profile(
-                    threshold=0.8,
-                    false_positive_rate=0.2,
-                    false_negative_rate=0.05,
-                    unverifiable_rate=0.0,
-                    coverage=1.0,
-                    risk=0.0,
-                    sets=1,
-                ),
+                "balanced": make_profile(0.5, 0.1, 0.1),
+                "strict": make_profile(0.8, 0.2, 0.05),
             },
         ),
     ),

@@ -9,10 +9,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
 from groundwire.runtime.calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome, RoleInfo
+from tests.support.verdicts import make_profile
 
 ATOMS = (
     "It is so", "Dr. Dre", "e.g. this", "3.5", "3.", "5", "...", "…", "!", "?", "?!", '"', "'", "”", "(", ")",
@@ -55,17 +56,7 @@ CALIBRATION = Calibration(
             metrics=("nli", "verifiability"),
             intercept=0.0,
             features=(Feature(name="nli.expected", mean=0.5, deviation=0.25, weight=1.0, needed=True),),
-            profiles={
-                "balanced": Profile(
-                    threshold=0.5,
-                    false_positive_rate=0.1,
-                    false_negative_rate=0.1,
-                    unverifiable_rate=0.0,
-                    coverage=1.0,
-                    risk=0.0,
-                    sets=1,
-                )
-            },
+            profiles={"balanced": make_profile(0.5, 0.1, 0.1)},
         ),
     ),
     scales={},

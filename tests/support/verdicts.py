@@ -12,7 +12,26 @@ from groundwire.engine.schema.results import Timings
 from groundwire.engine.verdict.criteria import bind_criteria
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.score import build_score
-from groundwire.runtime.bundles.calibration import Calibration, ProfileName
+from groundwire.runtime.bundles.calibration import Calibration, Profile, ProfileName
+
+
+def make_profile(
+    threshold: float = 0.5,
+    false_positive_rate: float = 0.1,
+    false_negative_rate: float = 0.1,
+    max_false_positive_rate: float | None = None,
+) -> Profile:
+    """A profile with these rates, whose labels are all sure."""
+    return Profile(
+        threshold=threshold,
+        max_false_positive_rate=max_false_positive_rate,
+        false_positive_rate=false_positive_rate,
+        false_negative_rate=false_negative_rate,
+        unverifiable_rate=0.0,
+        coverage=1.0,
+        risk=0.0,
+        sets=1,
+    )
 
 
 def bind(results: Iterable[MetricResult]) -> tuple[BoundResult, ...]:

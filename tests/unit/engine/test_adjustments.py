@@ -34,8 +34,8 @@ from groundwire.engine.verdict.adjustments import (
 )
 from groundwire.engine.verdict.criteria import Rule, bind_criteria
 from groundwire.engine.verdict.fusion import logit
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
-from tests.support.verdicts import bind
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
+from tests.support.verdicts import bind, make_profile
 
 FUSION = Fusion(
     name="full",
@@ -45,17 +45,7 @@ FUSION = Fusion(
         Feature(name="overlap", mean=0.5, deviation=0.5, weight=1.0, needed=True),
         Feature(name="values.contradicted_share", mean=0.0, deviation=1.0, weight=-1.0),
     ),
-    profiles={
-        "balanced": Profile(
-            threshold=0.5,
-            false_positive_rate=0.1,
-            false_negative_rate=0.1,
-            unverifiable_rate=0.0,
-            coverage=1.0,
-            risk=0.0,
-            sets=1,
-        )
-    },
+    profiles={"balanced": make_profile(0.5, 0.1, 0.1)},
 )
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions, MetricResult, Options
 from groundwire.engine.verdict.fusion import choose_fusion
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, HeldOut, OrderStatistics, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, HeldOut, OrderStatistics
 from tests.support.fakes import world
-from tests.support.verdicts import decide
+from tests.support.verdicts import decide, make_profile
 
 
 def make_fusion(name: str, features: dict[str, bool]) -> Fusion:
@@ -22,18 +22,7 @@ def make_fusion(name: str, features: dict[str, bool]) -> Fusion:
             Feature(name=feature, mean=0.5, deviation=0.25, weight=1.0, needed=needed)
             for feature, needed in features.items()
         ),
-        profiles={
-            "balanced": Profile(
-                threshold=0.5,
-                max_false_positive_rate=0.25,
-                false_positive_rate=0.24,
-                false_negative_rate=0.2,
-                unverifiable_rate=0.0,
-                coverage=1.0,
-                risk=0.0,
-                sets=1,
-            )
-        },
+        profiles={"balanced": make_profile(0.5, 0.24, 0.2, max_false_positive_rate=0.25)},
         held_out=HeldOut(
             consistent=OrderStatistics(count=19, values=tuple(i / 20 for i in range(1, 20))),
             inconsistent=OrderStatistics(count=2, values=(0.1, 0.3)),

@@ -15,13 +15,13 @@ from groundwire.engine.schema.options import NliOptions
 from groundwire.engine.text.reading import WINDOW_SIZE, count_pieces, read_response
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.verdict.fusion import choose_fusion, features, features_of_part
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile, Scale, join_calibrations
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Scale, join_calibrations
 from groundwire.runtime.bundles.manifest import ReaderHead
 from groundwire.runtime.calls import AnswerRead, Classified, ClassifiedToken, Classify, Read, ReadAnswer
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
-from tests.support.verdicts import bind
+from tests.support.verdicts import bind, make_profile
 
 HEADS = {
     "consistency": ReaderHead(("consistent", "inconsistent"), ("consistent",), "answer"),
@@ -65,15 +65,7 @@ def make_fusion(name: str = "reader", feature: str = "reader", *others: str) -> 
         Feature(name=feature, mean=0.0, deviation=1.0, weight=1.0, needed=True, logit=True),
         *(Feature(name=other, mean=0.0, deviation=1.0, weight=1.0) for other in others),
     )
-    profile = Profile(
-        threshold=0.5,
-        false_positive_rate=0.1,
-        false_negative_rate=0.1,
-        unverifiable_rate=0.0,
-        coverage=1.0,
-        risk=0.0,
-        sets=1,
-    )
+    profile = make_profile(0.5, 0.1, 0.1)
     return Fusion(name=name, metrics=(feature,), intercept=0.0, features=features_read, profiles={"balanced": profile})
 
 

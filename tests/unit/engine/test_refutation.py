@@ -19,25 +19,16 @@ from groundwire.engine.text.terms import states_policy, states_terms
 from groundwire.engine.verdict.adjustments import find_refutation
 from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import features_of_part
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
 from tests.support.fakes import world
+from tests.support.verdicts import make_profile
 
 FUSION = Fusion(
     name="full",
     metrics=("overlap_precision", "values", "verifiability"),
     intercept=2.0,
     features=(Feature(name="overlap_precision", mean=0.5, deviation=0.5, weight=1.0, needed=True),),
-    profiles={
-        "balanced": Profile(
-            threshold=0.5,
-            false_positive_rate=0.1,
-            false_negative_rate=0.1,
-            unverifiable_rate=0.0,
-            coverage=1.0,
-            risk=0.0,
-            sets=1,
-        )
-    },
+    profiles={"balanced": make_profile(0.5, 0.1, 0.1)},
 )
 CALIBRATION = Calibration(fitted_on=("dev",), rows=100, fusions=(FUSION,), scales={})
 REFUTED = 0.2 / (1 + math.exp(-2.0))

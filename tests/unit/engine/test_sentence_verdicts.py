@@ -17,8 +17,8 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.verdict.criteria import Rule, bind_criteria
 from groundwire.engine.verdict.decision import fuse_sentence
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile
-from tests.support.verdicts import fold
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
+from tests.support.verdicts import fold, make_profile
 
 CALIBRATION = Calibration(
     fitted_on=("dev",),
@@ -32,18 +32,7 @@ CALIBRATION = Calibration(
                 Feature(name="nli.expected", mean=0.5, deviation=0.25, weight=1.0, needed=True),
                 Feature(name="q2", mean=0.5, deviation=0.25, weight=0.5),
             ),
-            profiles={
-                "balanced": Profile(
-                    threshold=0.5,
-                    max_false_positive_rate=0.2,
-                    false_positive_rate=0.1,
-                    false_negative_rate=0.1,
-                    unverifiable_rate=0.0,
-                    coverage=1.0,
-                    risk=0.0,
-                    sets=1,
-                )
-            },
+            profiles={"balanced": make_profile(0.5, 0.1, 0.1, max_false_positive_rate=0.2)},
         ),
     ),
     scales={},

@@ -20,39 +20,15 @@ from groundwire.engine.verdict.fusion import (
     normalized,
     sigmoid,
 )
-from groundwire.runtime.bundles.calibration import MAX_LOGIT, Calibration, Feature, Fusion, Profile, Scale
+from groundwire.runtime.bundles.calibration import MAX_LOGIT, Calibration, Feature, Fusion, Scale
 from groundwire.runtime.errors import BundleError
 from tests.support.fakes import world
-from tests.support.verdicts import bind, decide, fold
+from tests.support.verdicts import bind, decide, fold, make_profile
 
 PROFILES = {
-    "strict": Profile(
-        threshold=0.8,
-        false_positive_rate=0.3,
-        false_negative_rate=0.05,
-        unverifiable_rate=0.0,
-        coverage=1.0,
-        risk=0.0,
-        sets=1,
-    ),
-    "balanced": Profile(
-        threshold=0.5,
-        false_positive_rate=0.15,
-        false_negative_rate=0.15,
-        unverifiable_rate=0.0,
-        coverage=1.0,
-        risk=0.0,
-        sets=1,
-    ),
-    "lenient": Profile(
-        threshold=0.2,
-        false_positive_rate=0.05,
-        false_negative_rate=0.3,
-        unverifiable_rate=0.0,
-        coverage=1.0,
-        risk=0.0,
-        sets=1,
-    ),
+    "strict": make_profile(0.8, 0.3, 0.05),
+    "balanced": make_profile(0.5, 0.15, 0.15),
+    "lenient": make_profile(0.2, 0.05, 0.3),
 }
 FULL = Fusion(
     name="full",
