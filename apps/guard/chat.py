@@ -7,7 +7,8 @@ the dictionary that the reader may have. ``run`` and ``arun`` drive it from thre
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from contextlib import suppress
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -36,8 +37,44 @@ TURNS = ("user", "assistant")
 """Roles of the messages that are the dialogue."""
 FILTERED = "content_filter"
 """``finish_reason`` of a choice whose text has not left as a whole."""
-_TOP = ("id", "object", "created", "model", "usage", "system_fingerprint", "service_tier")
-_SAFE = ("role", "tool_calls", "function_call", "refusal")
+Word: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@+-]{0,256}$")]
+"""A name: no room for a sentence."""
+Number: TypeAlias = int | float | bool | None
+_TOP: Mapping[str, Any] = {
+    "id": Word | None,
+    "object": Word | None,
+    "created": Number,
+    "model": Word | None,
+    "usage": dict[Word, Number | dict[Word, Number]] | None,
+    "system_fingerprint": Word | None,
+    "service_tier": Word | None,
+}
+"""Fields of an answer that are kept, each if it is of its type."""
+
+
+class _Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is read of a message, or of a part of one; ``content`` is kept apart from what may leave unchecked."""
+
+    role: Word | None = None
+    content: str | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+    function_call: dict[str, Any] | None = None
+    refusal: str | None = None
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    """What is read of a choice."""
+
+    index: Annotated[int, msgspec.Meta(ge=0)] = 0
+    message: _Message | None = None
+    delta: _Message | None = None
+    finish_reason: Word | None = None
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What is read of a completion, or of a chunk."""
+
+    choices: tuple[_Choice, ...]
 
 
 class ChatOptions(OptionRecord, frozen=True, kw_only=True):
@@ -179,15 +216,18 @@ class CheckedChat:
         Returns:
             Steps that return what the reader may have of it; None where that is nothing yet.
         """
-        written = answer.get("choices")
-        if not isinstance(written, Sequence) or not all(isinstance(choice, Mapping) for choice in written):
-            raise InvalidRequest(f"The answer has choices {written!r:.100}; it is not a chat completion.")
+        try:
+            written = msgspec.convert(answer, _Answer).choices
+        except msgspec.ValidationError as error:
+            raise InvalidRequest(f"The answer is not a chat completion: {error}.") from error
         choices = []
         for choice in written:
+            if choice.index >= self._choices:
+                raise InvalidRequest(f"The answer has a choice {choice.index}, and {self._choices} were asked for.")
             checked = yield from self._check_choice(choice)
             if checked is not None:
                 choices.append(checked)
-        self._top = {name: answer[name] for name in _TOP if name in answer}
+        self._top = _read_top(answer)
         if written and not choices:
             return None
         return self._top | {"choices": choices}
@@ -199,16 +239,13 @@ class CheckedChat:
             choices.append((yield from self._end(index, {"index": index, "delta": {}, "finish_reason": "stop"})))
         return self._top | {"choices": choices} if choices else None
 
-    def _check_choice(self, choice: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
-        index, part = choice.get("index", 0), "message" if "message" in choice else "delta"
+    def _check_choice(self, choice: _Choice) -> Steps[dict[str, Any] | None]:
+        index, part = choice.index, "delta" if choice.message is None else "message"
         if index in self._ended:
             return None
-        message = choice.get(part) or {}
-        content = message.get("content")
-        if not isinstance(content, str | None):
-            raise InvalidRequest(f"The answer's content is {type(content).__name__}; only a text can be checked.")
-        reason = choice.get("finish_reason")
-        allowed = {name: message[name] for name in _SAFE if message.get(name) is not None}
+        message = choice.message or choice.delta or _Message()
+        content, reason = message.content, choice.finish_reason
+        allowed: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(message, content=None))
         checked: dict[str, Any] = {"index": index, part: allowed, "finish_reason": reason}
         if part == "message":
             allowed["content"] = content
@@ -256,6 +293,15 @@ class CheckedChat:
             final.score.citations,
         )
         return choice | {FIELD: msgspec.to_builtins(chat_verdict)}
+
+
+def _read_top(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an answer that are not of a choice, as far as they have no room for a text."""
+    top = {}
+    for name, kind in _TOP.items():
+        with suppress(KeyError, msgspec.ValidationError):
+            top[name] = msgspec.convert(answer[name], kind)
+    return top
 
 
 def _join_released(stream: ResponseStream) -> str:

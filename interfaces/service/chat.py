@@ -87,7 +87,7 @@ class Chat:
             await answer.close()
 
     async def complete(self, request: ServiceRequest) -> Response:
-        """UpstreamAnswer a chat with what the upstream answers, checked.
+        """Answer a chat with what the upstream answers, checked.
 
         The text of a choice is what the policy lets leave, `finish_reason` is `content_filter` where that is not all,
         and `groundwire` has the verdict; in a stream it is in the last chunk of the choice. An error of the upstream
@@ -178,6 +178,8 @@ class CheckedAnswer(Response):
         async with limit_time(self._max_ms, "The upstream's answer"):
             with refuse_answer():
                 part = await arun(self._checked.check(decode_answer(await answer.read())))
+                if part is None or not all("message" in choice for choice in part["choices"]):
+                    raise InvalidRequest("The answer has a choice without a message.")
         self._note_scores()
         return msgspec.json.encode(part)
 
@@ -187,25 +189,23 @@ class CheckedAnswer(Response):
 
         headers = answer.headers | {"cache-control": "no-store", "x-accel-buffering": "no"}
         await send({"type": "http.response.start", "status": 200, "headers": Headers(headers).raw})
-        await run_both(refuse_when_gone(self._request.http), self._send_events(answer, send_event))
+        try:
+            with self._request.service.readiness.refuse_stop():
+                await run_both(refuse_when_gone(self._request.http), self._relay_in_time(answer, send_event))
+        except (GroundwireError, Refusal) as error:
+            refusal = error if isinstance(error, Refusal) else refuse_error(error)
+            if refusal.code == "client_closed":
+                raise
+            context = self._request.context
+            context.refusals.append(refusal.code)
+            context.log_fields["stream_error"] = refusal.code
+            await send_event(msgspec.json.encode(describe_error(refusal.describe(context.id))))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _send_events(self, answer: UpstreamAnswer, send: Callable[[bytes], Awaitable[None]]) -> None:
-        """Send the chunks that may leave, and at the end why the stream has ended, if that was an error."""
-        try:
-            async with limit_time(self._max_ms, "The upstream's answer"):
-                with refuse_answer():
-                    await self._relay(answer, send)
-        except GroundwireError as error:
-            refusal = refuse_error(error)
-        except Refusal as error:
-            refusal = error
-        else:
-            return
-        context = self._request.context
-        context.refusals.append(refusal.code)
-        context.log_fields["stream_error"] = refusal.code
-        await send(msgspec.json.encode(describe_error(refusal.describe(context.id))))
+    async def _relay_in_time(self, answer: UpstreamAnswer, send: Callable[[bytes], Awaitable[None]]) -> None:
+        async with limit_time(self._max_ms, "The upstream's answer"):
+            with refuse_answer():
+                await self._relay(answer, send)
 
     async def _relay(self, answer: UpstreamAnswer, send: Callable[[bytes], Awaitable[None]]) -> None:
         async with aclosing(answer.read_events()) as events:
@@ -224,6 +224,8 @@ class CheckedAnswer(Response):
     async def _send_part(self, steps: Steps[JsonObject | None], send: Callable[[bytes], Awaitable[None]]) -> None:
         try:
             part = await arun(steps)
+        except GroundwireError:
+            raise
         except Exception as error:
             raise logs.refuse_logged(error, self._request.context.id) from error
         if part is not None:

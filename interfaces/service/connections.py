@@ -1,5 +1,5 @@
 """Bounds what one connection costs the server: how long it may be idle, how much and how fast it sends, and how many
-connections are open."""
+connections are open. A connection speaks HTTP, and perhaps WebSocket after that."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from . import logs
 from .monitoring import Monitoring
@@ -23,6 +24,14 @@ BYTES_PER_CHECK = 1 << 26
 """Bytes that a connection may send between two checks. More wait for the next one."""
 PARSED_AT_ONCE = 1 << 14
 """Bytes that are parsed before the budget is looked at again."""
+SOCKET_CHECK_SECONDS = 0.1
+"""Time after which a WebSocket has a new budget: many small ones, as all that it sends is parsed on the event loop."""
+FRAMES_PER_CHECK = 100
+"""Frames of a WebSocket, pings and parts of messages among them, in this time. More wait for the next one."""
+SOCKET_BYTES_PER_CHECK = 1 << 20
+"""Bytes of a WebSocket in this time. More wait for the next one."""
+SOCKET_PARSED_AT_ONCE = 1 << 8
+"""Bytes of a WebSocket, some forty frames at most, that are parsed before the budget is looked at again."""
 MAX_HEADER_BYTES = 1 << 16
 """Bytes without a part of a body among them: headers, trailers, and what belongs to a chunk but is not in it."""
 PROBE_SECONDS = 0.1
@@ -101,6 +110,21 @@ class ReadFlow(FlowControl):
             super().resume_reading()
 
 
+class UnreadBytes:
+    """Since when a client has taken nothing of what was written for it."""
+
+    def __init__(self, now: float) -> None:
+        self._size = 0
+        self._since = now
+
+    def wait_seconds(self, size: int, now: float) -> float:
+        """Return for how long no byte has left, from the bytes that are not written at ``now``."""
+        if not size or size < self._size:
+            self._since = now
+        self._size = size
+        return now - self._since
+
+
 class Connection(HttpToolsProtocol):
     """One HTTP connection of a server, within the limits of ``Connections``."""
 
@@ -108,8 +132,8 @@ class Connection(HttpToolsProtocol):
         super().__init__(**arguments)
         self._shared = connections
         self._timer: asyncio.TimerHandle | None = None
-        self._waits_since = self._writes_since = self.loop.time()
-        self._unwritten = 0
+        self._waits_since = self.loop.time()
+        self._unread = UnreadBytes(self._waits_since)
         self._unparsed = b""
         self._chunks = self._bytes = self._bytes_between = 0
         self._is_half_closed = self._is_stopping = False
@@ -144,11 +168,8 @@ class Connection(HttpToolsProtocol):
     def _check(self) -> None:
         """Close a connection whose client is too slow; else give it a new budget."""
         self._timer = self.loop.call_later(CHECK_SECONDS, self._check)
-        now, unwritten = self.loop.time(), self.transport.get_write_buffer_size()
-        if not unwritten or unwritten < self._unwritten:
-            self._writes_since = now
-        self._unwritten = unwritten
-        if now - self._writes_since >= self._shared.max_idle_seconds:
+        now = self.loop.time()
+        if self._unread.wait_seconds(self.transport.get_write_buffer_size(), now) >= self._shared.max_idle_seconds:
             self._shared.note_end("not read", self.client)
             self.transport.abort()
         elif self in self._shared.waiting and now - self._waits_since >= self._shared.max_headers_seconds:
@@ -207,7 +228,7 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """Leave the connection to the protocol of WebSockets, which has its own limits."""
+        """Leave the connection to ``Socket``."""
         self._forget()
         super().handle_websocket_upgrade()
 
@@ -243,4 +264,81 @@ class Connection(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete:
             self.loop.call_later(LAST_REQUEST_SECONDS, super().shutdown)
         else:
+            super().shutdown()
+
+
+class Socket(WebSocketsSansIOProtocol):
+    """One WebSocket of a server, within the limits of ``Connections``."""
+
+    def __init__(self, connections: Connections, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._shared = connections
+        self._timer: asyncio.TimerHandle | None = None
+        self._renewal: asyncio.TimerHandle | None = None
+        self._unread = UnreadBytes(self.loop.time())
+        self._unparsed = b""
+        self._frames = self._bytes = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection."""
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(CHECK_SECONDS, self._check)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        for timer in (self._timer, self._renewal):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def _check(self) -> None:
+        """Close the connection of a client that does not read, which gets an answer to each ping."""
+        self._timer = self.loop.call_later(CHECK_SECONDS, self._check)
+        unread = self.transport.get_write_buffer_size()
+        if self._unread.wait_seconds(unread, self.loop.time()) >= self._shared.max_idle_seconds:
+            self._shared.note_end("not read", self.client)
+            self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come, as far as the budget goes, and as far as the application takes the messages."""
+        self._unparsed += data
+        self._parse()
+
+    async def receive(self) -> Any:
+        """Take the next message for the application."""
+        message = await super().receive()
+        self._parse()
+        return message
+
+    def _parse(self) -> None:
+        data, start = self._unparsed, 0
+        if data and self._renewal is None:
+            self._renewal = self.loop.call_later(SOCKET_CHECK_SECONDS, self._renew)
+        while start < len(data) and self._frames < FRAMES_PER_CHECK and self._bytes < SOCKET_BYTES_PER_CHECK:
+            if self.read_paused or self.transport.is_closing():
+                break
+            part = data[start : start + SOCKET_PARSED_AT_ONCE]
+            start += len(part)
+            self._bytes += len(part)
+            super().data_received(part)
+        self._unparsed = data[start:]
+        if self._unparsed:
+            self.transport.pause_reading()
+        elif not self.read_paused:
+            self.transport.resume_reading()
+
+    def _renew(self) -> None:
+        """Give the connection a new budget."""
+        self._renewal = None
+        self._frames = self._bytes = 0
+        self._parse()
+
+    def handle_events(self) -> None:
+        """Count the frames that were parsed, and handle them."""
+        self._frames += len(self.conn.events)
+        super().handle_events()
+
+    def shutdown(self) -> None:
+        """Let a stream that has begun go on: it is finished, or the end of the time for that ends it."""
+        if self.close_sent or not self.handshake_complete:
             super().shutdown()

@@ -167,13 +167,10 @@ class Front:
             if path not in COLD:
                 service.readiness.begin()
                 service.readiness.check_computes()
-            await self._router(scope, body.receive, send_with_id)
+            with service.readiness.refuse_stop():
+                await self._router(scope, body.receive, send_with_id)
         except HTTPException as error:
             refusal = Refusal(_CODES.get(error.status_code, "malformed"), error.detail, headers=error.headers or {})
-        except asyncio.CancelledError:
-            if not service.readiness.is_draining:
-                raise
-            refusal = Refusal("closed", "The server has stopped before the answer was complete; ask another one.")
         except Exception as error:
             refusal = logs.refuse_logged(error, request_id)
         finally:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from groundwire.engine import Engine, GroundwireError, Options
 from groundwire.engine.extend import make_request
@@ -67,6 +68,17 @@ class Readiness:
             if task is not None and not task.done():
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
+
+    @contextmanager
+    def refuse_stop(self) -> Iterator[None]:
+        """Raise Refusal ``closed`` where the block is cancelled because the server stops."""
+        try:
+            yield
+        except asyncio.CancelledError as error:
+            if not self.is_draining:
+                raise
+            detail = "The server has stopped before the answer was complete; ask another one."
+            raise Refusal("closed", detail) from error
 
     def check_computes(self) -> None:
         """Raise Refusal ``not_ready`` while models are being warmed, if that failed, and while no process computes."""

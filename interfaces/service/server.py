@@ -28,7 +28,7 @@ from groundwire.runtime.version import VERSION
 
 from . import logs
 from .application import app
-from .connections import Connection, Connections
+from .connections import Connection, Connections, Socket
 from .front import Front
 from .settings import S, Settings, list_warnings, read_tokens
 
@@ -44,6 +44,8 @@ ACCEPT_SECONDS = 2.0
 """Time in which they are accepted, at most."""
 SETTLE_SECONDS = 0.05
 """Time in which accepted connections come to their protocol."""
+LAST_WORDS_SECONDS = 1.0
+"""Time for the last event of streams that are not finished when the server stops."""
 SO_ATTACH_FILTER = 26
 """Of Linux: sets a program that decides about each packet to a socket."""
 
@@ -72,6 +74,8 @@ class DrainingServer(uvicorn.Server):
         await asyncio.sleep(HANDSHAKE_SECONDS)
         await accept_waiting(sockets or ())
         await super().shutdown(sockets)
+        if tasks := self.server_state.tasks:  # those that the end of the time has cancelled say so to their clients
+            await asyncio.wait(tasks, timeout=LAST_WORDS_SECONDS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop, on SIGTERM and SIGINT."""
@@ -224,7 +228,9 @@ def run(
             lifespan="on",
             backlog=ACCEPTED_AT_ONCE,
             timeout_graceful_shutdown=max(1, round(settings.drain_timeout_ms / 1000)),
+            ws=cast("type[asyncio.Protocol]", partial(Socket, connections)),
             ws_max_size=settings.max_body_bytes,
+            ws_per_message_deflate=False,
         )
         server = DrainingServer(config, front, settings.drain_delay_ms / 1000)
         host, port = listener.getsockname()[:2]

@@ -166,7 +166,10 @@ class ServerEvents(Response):
         with count_stream(self._request.service, self._opened):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             try:
-                ended = await run_both(self._read(), send_events(self._request, self._opened, self._pieces, send_event))
+                with self._request.service.readiness.refuse_stop():
+                    ended = await run_both(
+                        self._read(), send_events(self._request, self._opened, self._pieces, send_event)
+                    )
             except Refusal as refusal:
                 if refusal.code == "client_closed":
                     raise
@@ -226,7 +229,7 @@ async def serve_socket(request: ServiceRequest, socket: WebSocket) -> None:
                 first = await receive_text(socket)
             opened = open_stream(request, decode(first, FIRST))
             pieces: Pieces = asyncio.Queue(WAITING)
-            with count_stream(request.service, opened):
+            with count_stream(request.service, opened), request.service.readiness.refuse_stop():
                 ended = await run_both(
                     read_socket(socket, pieces, settings.max_idle_ms, settings.max_stream_ms),
                     send_events(request, opened, pieces, send_event),

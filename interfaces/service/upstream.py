@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 from groundwire.engine import InvalidRequest
 
 from .problems import Refusal
+from .request import MAX_MEMBERS, has_too_many_members
 from .settings import ProxySettings
 
 CONNECT_SECONDS = 10.0
@@ -26,6 +28,8 @@ RATE_LIMITS = "x-ratelimit-"
 EVENTS = "text/event-stream"
 END = b"[DONE]"
 """The data of the last event of a stream."""
+PARTS_AT_ONCE = 64
+"""Parts, and lines, of an answer that are read before others have their turn: those that have come need no wait."""
 
 
 class Upstream:
@@ -77,7 +81,7 @@ class Upstream:
         chosen = {name: headers[name] for name in names if name in headers}
         if self._key:
             chosen["authorization"] = f"Bearer {self._key}"
-        return chosen | {"content-type": "application/json"}
+        return chosen | {"content-type": "application/json", "accept-encoding": "identity"}
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -120,10 +124,10 @@ class UpstreamAnswer:
         await self._response.aclose()
 
     async def read(self) -> bytes:
-        """The whole body; Refusal ``upstream`` if it is too long or breaks off."""
+        """The whole body; Refusal ``upstream`` if it is too long, is compressed, or breaks off."""
         content = bytearray()
-        with self._upstream.translate_errors():
-            async for part in self._response.aiter_bytes():
+        async with aclosing(self._read_parts()) as parts:
+            async for part in parts:
                 content += part
                 self._check_size(len(content))
         return bytes(content)
@@ -131,17 +135,18 @@ class UpstreamAnswer:
     async def read_events(self) -> AsyncGenerator[bytes, None]:
         """The data of each event before ``END``.
 
-        Raises Refusal ``upstream`` if an event is too long, or the stream ends without ``END``.
+        Raises Refusal ``upstream`` if an event is too long or compressed, or the stream ends without ``END``.
         """
-        data: list[bytes] = []
+        data, size = list[bytes](), 0
         async with aclosing(self._read_lines()) as lines:
             async for line in lines:
                 if line.startswith(b"data:"):
                     data.append(line.removeprefix(b"data:").removeprefix(b" "))
-                    self._check_size(sum(map(len, data)))
+                    size += len(line) + 1
+                    self._check_size(size)
                 elif not line and data:
                     event = b"\n".join(data)
-                    data.clear()
+                    data, size = [], 0
                     if event.strip() == END:
                         return
                     yield event
@@ -149,15 +154,35 @@ class UpstreamAnswer:
 
     async def _read_lines(self) -> AsyncGenerator[bytes, None]:
         """The lines of the body, and an empty one at its end."""
-        held = b""
-        with self._upstream.translate_errors():
-            async for part in self._response.aiter_bytes():
-                *lines, held = (held + part).split(b"\n")
-                for line in lines:
-                    yield line.removesuffix(b"\r")
+        held, count = bytearray(), 0
+        async with aclosing(self._read_parts()) as parts:
+            async for part in parts:
+                first, *others = part.split(b"\n")
+                held += first
+                for rest in others:
+                    yield bytes(held).removesuffix(b"\r")
+                    held = bytearray(rest)
+                    count += 1
+                    if count % PARTS_AT_ONCE == 0:
+                        await asyncio.sleep(0)
                 self._check_size(len(held))
-        yield held
+        yield bytes(held)
         yield b""
+
+    async def _read_parts(self) -> AsyncGenerator[bytes, None]:
+        """The body as it comes. It may not be compressed: a few hundred bytes of layers unpack to gigabytes."""
+        encoding = self._response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            raise Refusal(
+                "upstream", f"The upstream's answer is compressed ({encoding!r:.100}); identity was asked for."
+            )
+        count = 0
+        with self._upstream.translate_errors():
+            async for part in self._response.aiter_raw():
+                yield part
+                count += 1
+                if count % PARTS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
 
     def _check_size(self, size: int) -> None:
         if size > self._limit:
@@ -165,7 +190,9 @@ class UpstreamAnswer:
 
 
 def decode_answer(content: bytes) -> dict[str, Any]:
-    """A completion or a chunk; Refusal ``upstream`` if it is not a JSON object."""
+    """A completion or a chunk; Refusal ``upstream`` if it is not a JSON object, or too large a one."""
+    if has_too_many_members(content):
+        raise Refusal("upstream", f"The upstream's answer has more than {MAX_MEMBERS} members of lists and objects.")
     try:
         answer = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -16,6 +16,8 @@ from typing import Any
 
 import httpx
 import pytest
+import websockets
+import websockets.sync.client as websocket
 
 from groundwire.runtime.bundles.bundle import embedded
 from tests.hostile.stops import CLIENTS, stop_under_load
@@ -23,6 +25,7 @@ from tests.support.server import SECONDS, Server, start_server
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
 TOKEN = {"Authorization": "Bearer secret"}
+JSON = {"Content-Type": "application/json"}
 CHUNKED = b"Host: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNKS = b"1\r\n \r\n" * 2_000
 KNOWLEDGE = "Honey keeps for years. It is golden."
@@ -159,6 +162,62 @@ def test_bodies_in_chunks_of_a_byte_leave_others_their_answers(
             assert max(closed) < 3.0
     if not is_refused:
         assert not closed
+
+
+def make_frames(opcode: int, count: int) -> bytes:
+    """Empty masked frames of a WebSocket."""
+    return bytes([opcode, 0x80, 0, 0, 0, 0]) * count
+
+
+@pytest.mark.parametrize(
+    ("first", "frames"),
+    [
+        (b"", make_frames(0x89, 4_000)),  # pings
+        (b"", make_frames(0x8A, 4_000)),  # pongs
+        (make_frames(0x01, 1), make_frames(0x00, 4_000)),  # a message that never ends
+        (b"", b"\x81\x81\0\0\0\0a" * 4_000),  # messages of a letter
+    ],
+)
+def test_frames_without_end_leave_others_their_answers(
+    server: Server, client: httpx.Client, first: bytes, frames: bytes
+) -> None:
+    upgrade = (
+        b"GET /stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\nConnection: Upgrade\r\n"
+        b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    stop = threading.Event()
+
+    def attack() -> None:
+        while not stop.is_set():
+            with connect(server, 1.0) as connection, contextlib.suppress(OSError):
+                connection.sendall(upgrade)
+                assert connection.recv(1 << 16).startswith(b"HTTP/1.1 101 ")
+                connection.sendall(first)
+                while not stop.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        connection.sendall(frames)
+
+    with ThreadPoolExecutor(8) as pool:
+        try:
+            attacks = [pool.submit(attack) for _ in range(8)]
+            time.sleep(0.3)
+            seconds = time_calls(lambda _: client.get("/healthz"), 100)
+        finally:
+            stop.set()
+        for done in attacks:
+            done.result(SECONDS)
+    assert seconds[98] < 0.5
+
+
+def test_a_list_of_many_members_is_refused_before_it_is_read(client: httpx.Client) -> None:
+    options = {"bertscore": {"idf_documents": ["a"] * 480_000}}
+    bodies = [{"response": "a", "knowledge": [""] * 600_000}, {"response": "a", "knowledge": "b", "options": options}]
+    for body in bodies:
+        answer = client.post("/score", content=json.dumps(body, separators=(",", ":")), headers=JSON)
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+        assert "members" in answer.json()["detail"]
+    text = json.dumps({"response": "," * 60_000, "knowledge": "b"})  # commas of a text are no members
+    assert "response has 60000" in client.post("/score", content=text, headers=JSON).json()["detail"]
 
 
 def test_an_answer_before_the_end_of_its_body_is_readable_and_ends_the_connection(server: Server) -> None:
@@ -310,10 +369,34 @@ def test_a_stop_under_load_resets_no_connection() -> None:
     assert stop.code == 0
 
 
+def test_streams_that_a_stop_cuts_say_so() -> None:
+    first = {"knowledge": KNOWLEDGE, "policy": {"unknown": "flag"}}
+    lines = b"".join(json.dumps(line).encode() + b"\n" for line in (first, "Honey is golden. And"))
+    head = b"POST /stream HTTP/1.1\r\nContent-Type: application/x-ndjson\r\n" + CHUNKED
+    with start_server("--metrics", "overlap", GROUNDWIRE_DRAIN_TIMEOUT_MS="1000") as server:
+        server.wait_until_ready()
+        address = server.url.replace("http", "ws")
+        with connect(server) as events, websocket.connect(f"{address}/stream") as socket:
+            events.sendall(head + b"%x\r\n%s\r\n" % (len(lines), lines))
+            socket.send(json.dumps(first))
+            socket.send(json.dumps("Honey is golden. And"))
+            assert json.loads(socket.recv(SECONDS))["type"] == "sentence"
+            server.process.terminate()
+            messages = []
+            with contextlib.suppress(websockets.ConnectionClosedError):
+                messages.extend(socket.recv(SECONDS) for _ in range(9))
+            answer = read_all(events)
+        assert server.process.wait(SECONDS) == 0
+    assert socket.close_code == 4503
+    assert json.loads(messages[-1])["problem"]["code"] == "closed"
+    assert b"event: error" in answer
+    assert b'"code":"closed"' in answer
+    assert answer.endswith(b"0\r\n\r\n")
+
+
 def test_a_key_that_is_there_twice_is_refused(client: httpx.Client) -> None:
-    headers = {"Content-Type": "application/json"}
     body = b'{"response": "Honey is blue.", "knowledge": "Honey is golden.", "r\\u0065sponse": "Honey is golden."}'
-    answer = client.post("/score", content=body, headers=headers)
+    answer = client.post("/score", content=body, headers=JSON)
     assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
     row = {"shape": [1], "datatype": "BYTES", "data": ["Honey is blue."]}
     inputs = [{"name": name, **row} for name in ("response", "knowledge", "response")]
