@@ -156,11 +156,11 @@ def _find_tags(text: str) -> Iterator[Edit]:
     for match in _RAISED_TAG.finditer(text):
         table = _SUPERSCRIPTS if match["name"].lower() == "sup" else _SUBSCRIPTS
         raised[match.start()] = Edit(*match.span(), match["digits"].translate(table))
-    tags = list(_TAG.finditer(text))
+    tags = [match for match in _TAG.finditer(text) if not in_code(match.start())]
     counts = Counter((match["name"] or "").lower() + (match["close"] or "") for match in tags)
     end, broken = 0, 0
     for match in tags:
-        if match.start() < end or in_code(match.start()):
+        if match.start() < end:
             continue
         if match.start() in raised:
             yield raised[match.start()]
@@ -188,7 +188,7 @@ def _is_markup(text: str, match: re.Match[str], is_paired: bool) -> bool:
 
 def _show_block(name: str, closes: str) -> str:
     if name in ("td", "th"):
-        return " "
+        return "" if closes else " "
     return "\n- " if name == "li" and not closes else "\n"
 
 
@@ -224,7 +224,10 @@ _ENCLOSED = "\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3248-\u324f\u3251-\u325f\u
 """Numbers in circles, on discs, in parentheses and with a full stop or a comma."""
 _RAISED = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u2080-\u2089"
 """Superscript and subscript digits."""
-_FORMS = "\u2102-\u2115\u2119-\u2138\u2145-\u2149\u2160-\u217f\u3371-\u33df\ufb00-\ufb06\U0001d400-\U0001d7ff\U0001fbf0-\U0001fbf9"
+_FORMS = (
+    "\u2102-\u2115\u2119-\u2138\u2145-\u2149\u2160-\u217f\u3371-\u33df\ufb00-\ufb06\U0001d400-\U0001d7ff"
+    "\U0001fbf0-\U0001fbf9"
+)
 """Letters and digits of other forms, ligatures, Roman numerals, units in one sign."""
 _CIRCLED = "\u249c-\u24e9\U0001f110-\U0001f129\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189"
 """Letters in circles, squares and parentheses: a single one is a sign of its own, as the P of a car park."""
@@ -258,7 +261,9 @@ def _find_signs(text: str) -> Iterator[Edit]:
 
 def _show_number(text: str, match: re.Match[str]) -> str:
     """The digits of a run of enclosed numbers; with a full stop, if it is the number of an item."""
-    numbers = [_find_number(sign) for sign in match[0] if sign.isdecimal() or unicodedata.category(sign) in ("No", "So")]
+    numbers = [
+        _find_number(sign) for sign in match[0] if sign.isdecimal() or unicodedata.category(sign) in ("No", "So")
+    ]
     is_marker = len(numbers) == 1 and _MARKER.match(text, match.end()) and _is_line_start(text, match.start())
     return "".join(numbers) + ("." if is_marker and text[match.end()] not in ".)" else "")
 
@@ -277,7 +282,9 @@ def _is_amount(text: str, start: int, end: int) -> bool:
     following = text[end : end + 1]
     if not _begins_word(text, start) or _names_another(text, start, end) or following == "⁄":
         return False
-    return end - start > 1 or following.isalnum() or text[end : end + 2].strip(" \xa0")[:1].isalnum() or following in "%°"
+    return (
+        end - start > 1 or following.isalnum() or text[end : end + 2].strip(" \xa0")[:1].isalnum() or following in "%°"
+    )
 
 
 def _names_another(text: str, start: int, end: int) -> bool:

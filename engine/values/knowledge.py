@@ -17,7 +17,18 @@ from ..text.normalization import FUNCTION_WORDS
 from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date, read_hours
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
-from .numbers import DENOMINATORS, FRACTIONS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
+from .numbers import (
+    DENOMINATORS,
+    FRACTIONS,
+    ONES,
+    ORDINALS,
+    PLURAL_SCALES,
+    SCALES,
+    TENS,
+    ReadMeasure,
+    read_measure,
+    stem,
+)
 from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, load_table, text_at
 from .units import COUNTRY_OF, CURRENCY_SIGNS
 
