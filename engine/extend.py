@@ -72,6 +72,7 @@ from .verdict.fusion import (
 )
 from .verdict.marks import LIGHT
 from .verdict.operating_point import OperatingPoint, find_operating_point, find_threshold, smallest_level
+from .verdict.score import rank_verdict
 from .verdict.spans import VALUE_TYPES, TypedRange
 
 __all__ = [
@@ -162,6 +163,7 @@ __all__ = [
     "name_metric",
     "normalized",
     "rank_by_overlap",
+    "rank_verdict",
     "rates_verifiability",
     "read_passages",
     "reads_in_response",

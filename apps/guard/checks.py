@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from groundwire.engine import MetricResult, Score, UnsupportedSpan, Verdict
-from groundwire.engine.extend import (
-    within,
-)
+from groundwire.engine.extend import find_overlaps, rank_verdict, within
 from groundwire.engine.schema.results import STOPPED, Citation, SentenceVerdict
 from groundwire.metrics import Sentence
 
@@ -51,10 +50,17 @@ def check_alone(score: Score) -> Check:
 
 
 def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
-    """What the score of the whole response says about ``sentences``, its last sentences."""
+    """What the score of the whole response says about ``sentences``, its last sentences.
+
+    Where the response is shown otherwise than it is written, its sentences may be others; the worst counts of those
+    that one of ``sentences`` shares characters with.
+    """
     decided = score.sentences[-len(sentences) :]
     if not decided:  # the response has no verdict
         decided = tuple(SentenceVerdict(*sentence, score.verdict) for sentence in sentences)
+    elif [(part.start, part.end) for part in decided] != (ranges := [sentence[1:] for sentence in sentences]):
+        about = find_overlaps(ranges, score.sentences)
+        decided = tuple(map(partial(_decide, score), sentences, about))
     return [
         _stop(tuple(score.metrics.values()), sentence.verdict)
         or Check(
@@ -65,6 +71,13 @@ def check_in_whole(score: Score, sentences: Sequence[Sentence]) -> list[Check]:
         )
         for sentence in decided
     ]
+
+
+def _decide(score: Score, sentence: Sentence, about: Sequence[SentenceVerdict]) -> SentenceVerdict:
+    """A sentence with the worst verdict of those about it; without any, nothing of it is shown."""
+    unsupported = tuple(span for part in about for span in part.unsupported)
+    verdict = min((part.verdict for part in about), key=rank_verdict, default=score.verdict)
+    return SentenceVerdict(*sentence, verdict, unsupported)
 
 
 def _stop(results: Sequence[MetricResult], verdict: Verdict) -> Check | None:

@@ -344,7 +344,7 @@ class StreamCore:
         if waiting.pending is None:
             # An empty turn: only the first sentence answers the last turn of the history.
             answers = not self.text[: waiting.sentence.start].strip()
-            history = self._request.history if answers else (*self._request.history, "")
+            history = None if answers else (*self._request.original.history, "")
             request = self._request.ask(waiting.sentence.text, history)
             waiting.pending = self._start_request(request, self._fed[0][1])
         return waiting

@@ -19,7 +19,7 @@ from groundwire.runtime.protocol import Capturing, Interruptible, Runtime
 
 from ..metrics import METRICS, Metric
 from ..metrics.base import skip
-from ..metrics.requests import ReadRequest, read_together
+from ..metrics.requests import ReadRequest, get_original, read_together
 from ..processes.runtime import ProcessRuntime
 from ..scheduling.admission import estimate_tokens
 from ..scheduling.jobs import Failure, Job, JobResult, explain_defect
@@ -29,6 +29,7 @@ from ..schema.results import MetricResult, Request, Score, Status, Timings, Verd
 from ..schema.statistics import EngineStatistics
 from ..schema.steps import Steps
 from ..text.words import words
+from ..verdict.locating import locate_in_original
 from ..verdict.score import build_score, build_sentence_score
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
@@ -134,7 +135,7 @@ class Core:
         options, names = plan.complete, []
         if isinstance(self.runtime, ProcessRuntime):
             names = [name for name in plan.names if self.runtime.computes(name)]
-            call = self.runtime.make_call(request, names, options)
+            call = self.runtime.make_call(request.original, names, options)
         elif self.scheduler.unfinished < self.runtime.spare_requests:
             for metric in plan.metrics:
                 options = metric.use_spare_time(options)
@@ -202,7 +203,7 @@ class Core:
     ) -> Pending[Score]:
         """Start one request; the handle's result is its score. ``start`` describes the arguments."""
         if isinstance(self.runtime, ProcessRuntime) and all(map(self.runtime.computes, plan.names)):
-            call = self.runtime.make_call(request, plan.names, plan.options, whole=True)
+            call = self.runtime.make_call(get_original(request), plan.names, plan.options, whole=True)
             size, tasks = count_tokens([request], plan), [_take_result(call, 0)]
             whole = self.run(tasks, plan.options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
             return self.drive(_take_score(request, plan, whole), on_threads=False)
@@ -321,12 +322,13 @@ def fold_outcomes(
 
     A defect of the fold, or of a metric's record that it reads, ends no batch, file or stream: the score is ``failed``,
     its verdict ``unknown``, and the metrics keep their results. ``is_sentence``: the response was scored by itself and
-    is a sentence of another.
+    is a sentence of another. Metrics read the texts as they are shown; the score is about the texts as written.
     """
     results = results_of(plan.metrics, outcomes)
     try:
         build = build_sentence_score if is_sentence else build_score
-        return build(ReadRequest.of(request), results, timings, plan.criteria, plan.signature)
+        read = ReadRequest.of(request)
+        return locate_in_original(build(read, results, timings, plan.criteria, plan.signature), read)
     except Exception as error:
         return make_unscored("failed", explain_defect(FOLD, error).message, plan, results, timings)
 

@@ -16,6 +16,7 @@ from ..scheduling.jobs import JobResult
 from ..schema.options import Options
 from ..schema.results import MetricResult, Ranked, Request, Score
 from ..schema.validation import make_request
+from ..verdict.locating import locate_in_original
 from .core import Core, make_unscored, results_of
 from .pending import Pending, Procedure
 from .plan import Plan
@@ -180,16 +181,18 @@ def start_ranking(
     if not candidates:
         raise InvalidRequest("candidates is empty; pass a list of responses.")
     plan = core.plan((metric,), options)
-    requests = [make_request(candidate, knowledge, history, plan.options, triples) for candidate in candidates]
+    requests = read_together(
+        make_request(candidate, knowledge, history, plan.options, triples) for candidate in candidates
+    )
     if len(plan.metrics) > 1:
         raise InvalidRequest(f"metric={metric!r} is a group; rank by one of {', '.join(plan.names)}.")
     return core.drive(_rank(core, candidates, requests, plan), on_threads=False)
 
 
 def _rank(
-    core: Core, candidates: Sequence[str], requests: Sequence[Request], plan: Plan
+    core: Core, candidates: Sequence[str], requests: Sequence[ReadRequest], plan: Plan
 ) -> Procedure[tuple[Ranked, ...]]:
     job_result: JobResult[MetricResult] = yield core.start(requests, plan)
-    results = results_of(plan.metrics * len(candidates), job_result.outcomes)
+    results = map(locate_in_original, results_of(plan.metrics * len(candidates), job_result.outcomes), requests)
     ranked = [Ranked(*candidate) for candidate in zip(candidates, range(len(candidates)), results, strict=True)]
     return tuple(sorted(ranked, key=lambda item: (item.result.value is None, -(item.result.value or 0.0))))

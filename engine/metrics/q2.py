@@ -111,8 +111,9 @@ def find_spans(
             position: TextSpan(span.text, *position, span.kind) for span, position in positions if position is not None
         }
         return keep_overlapping(tuple(located.values()), claims)
-    check_spans(ranges, len(request.response))
-    return tuple(TextSpan(request.response[start:end], start, end) for start, end in ranges)
+    check_spans(ranges, len(request.original.response))
+    shown = [request.rendered_response.find(start, end) for start, end in ranges]
+    return tuple(TextSpan(request.response[start:end], start, end) for start, end in shown if start < end)
 
 
 def generate_questions(

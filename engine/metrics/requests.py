@@ -22,6 +22,7 @@ from ..text.reading import (
     join_readings,
     read_sentences_of,
 )
+from ..text.rendering import RenderedText, render_text
 from ..text.retrieval import FAR, NEAR, KnowledgeIndex, Reach
 from ..text.sentences import Sentence, sentences
 from ..text.words import SHORT, Word, read_words, words
@@ -59,7 +60,8 @@ class ReadKnowledge:
 
 
 class ReadRequest(Request, frozen=True, dict=True):
-    """A request, and what was read of its texts; it ends with the request.
+    """A request whose texts are as people see them (``render_text``), and what was read of them; it ends with the
+    request.
 
     A copy with another response (``ask``) shares what was read of the knowledge.
     """
@@ -72,11 +74,40 @@ class ReadRequest(Request, frozen=True, dict=True):
             request: The texts.
 
         Returns:
-            A request that is equal to it, text by text.
+            A request with the same texts, as they are shown.
         """
         if isinstance(request, ReadRequest):
             return request
-        return cls(request.response, request.knowledge, request.history, request.triples)
+        passages = tuple(map(render_text, request.knowledge))
+        return cls._render(request, passages)
+
+    @classmethod
+    def _render(cls, request: Request, passages: tuple[RenderedText, ...]) -> ReadRequest:
+        response = render_text(request.response)
+        history = tuple(render_text(turn).text for turn in request.history)
+        rendered = cls(response.text, tuple(passage.text for passage in passages), history, request.triples)
+        rendered.__dict__.update(original=request, rendered_response=response, rendered_knowledge=passages)
+        return rendered
+
+    @cached_property
+    def original(self) -> Request:
+        """The request with its texts as they were written."""
+        return self
+
+    @cached_property
+    def rendered_response(self) -> RenderedText:
+        """The response, and where its characters are in the original."""
+        return RenderedText(self.response)
+
+    @cached_property
+    def rendered_knowledge(self) -> tuple[RenderedText, ...]:
+        """The passages, and where their characters are in the original."""
+        return tuple(map(RenderedText, self.knowledge))
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether response and knowledge are shown as they were written."""
+        return all(text.is_verbatim for text in (self.rendered_response, *self.rendered_knowledge))
 
     def ask(self, response: str, history: Sequence[str] | None = None) -> ReadRequest:
         """Return a request about another response to the same knowledge.
@@ -88,7 +119,10 @@ class ReadRequest(Request, frozen=True, dict=True):
         Returns:
             A request that shares what is read of the knowledge.
         """
-        asked = ReadRequest(response, self.knowledge, self.history if history is None else tuple(history), self.triples)
+        original = self.original
+        turns = original.history if history is None else tuple(history)
+        request = Request(response, original.knowledge, turns, self.triples)
+        asked = self._render(request, self.rendered_knowledge)
         asked.__dict__["read_knowledge"] = self.read_knowledge
         return asked
 
@@ -147,6 +181,11 @@ class ReadRequest(Request, frozen=True, dict=True):
     def is_plain(self) -> bool:
         """Whether models read the response as it is."""
         return all(is_verbatim(self.response, reading) for reading in self.readings)
+
+
+def get_original(request: Request) -> Request:
+    """Return a request with its texts as they were written."""
+    return request.original if isinstance(request, ReadRequest) else request
 
 
 def read_together(requests: Iterable[Request]) -> list[ReadRequest]:

@@ -17,13 +17,24 @@ from ..text.normalization import FUNCTION_WORDS
 from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date, read_hours
 from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
-from .numbers import DENOMINATORS, ONES, ORDINALS, PLURAL_SCALES, SCALES, TENS, ReadMeasure, read_measure, stem
+from .numbers import (
+    DENOMINATORS,
+    FRACTIONS,
+    ONES,
+    ORDINALS,
+    PLURAL_SCALES,
+    SCALES,
+    TENS,
+    ReadMeasure,
+    read_measure,
+    stem,
+)
 from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, load_table, text_at
 from .units import COUNTRY_OF, CURRENCY_SIGNS
 
 _DECADES = frozenset(f"{word[:-1]}ies" for word in TENS)
-_STARTS = frozenset({*ONES, *TENS, *ORDINALS, *DENOMINATORS, *PLURAL_SCALES, *MONTHS, *_DECADES}) | {
-    "a", "an", "half", "noon", "midday", "midnight", "½", "¼", "¾", "⅓", "⅔",
+_STARTS = frozenset({*ONES, *TENS, *ORDINALS, *DENOMINATORS, *PLURAL_SCALES, *MONTHS, *FRACTIONS, *_DECADES}) | {
+    "a", "an", "half", "noon", "midday", "midnight",
 }  # fmt: skip
 """Words that a number or date may begin with, in lower case."""
 _AFTER_ARTICLE = frozenset({"hundred", "dozen", *SCALES, *DENOMINATORS})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
+from unicodedata import numeric
 
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
@@ -43,7 +44,8 @@ DENOMINATORS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "
 PLURAL_SCALES = {"dozens": 12, "hundreds": 100, "thousands": 10**3, "millions": 10**6, "billions": 10**9}
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _PLAIN = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
-_SIGNS = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
+FRACTIONS = {sign: numeric(sign) for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"}
+"""Fractions that are one sign."""
 
 
 class Number(NamedTuple):
@@ -70,8 +72,8 @@ def read_number(tokens: Sequence[Token], index: int) -> Number | None:
     token = tokens[index]
     if token.text[0].isdecimal():
         return _read_digits(tokens, index)
-    if token.lower in _SIGNS:
-        return Number(_SIGNS[token.lower], 0.0, index + 1)
+    if token.lower in FRACTIONS:
+        return Number(FRACTIONS[token.lower], 0.0, index + 1)
     if token.lower in ("a", "an"):
         following = text_at(tokens, index + 1)
         if following in SCALES or following in ("hundred", "dozen"):
@@ -144,7 +146,7 @@ def _read_digits(tokens: Sequence[Token], index: int) -> Number | None:
     elif not _PLAIN.fullmatch(text):
         return None
     number = Number(float(text), _find_step(text), index + 1)
-    fraction = _SIGNS.get(text_at(tokens, index + 1))
+    fraction = FRACTIONS.get(text_at(tokens, index + 1))
     if fraction and touches(tokens, index + 1):
         number = Number(number.value + fraction, fraction, index + 2)
     return _multiply(tokens, number)

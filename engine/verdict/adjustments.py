@@ -22,6 +22,7 @@ from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import SentenceVerdict, Verdict
 from ..text.claims import admits_ignorance, states_claim
+from ..text.rendering import find_unread_numbers
 from ..text.terms import abstains, asserts, states_terms
 from ..text.words import RangeIndex, Word
 from ..values.knowledge import ValueText
@@ -31,6 +32,7 @@ from .fusion import logit, sigmoid
 
 NO_KNOWLEDGE = "No knowledge was given, so nothing supports it."
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
+UNREAD = "People take {!r} for a number, and nothing here reads it; write numbers in plain digits."
 REFUTING: Mapping[str, float] = {VALUES.name_number("disproved"): 0.2, VALUES.name_number("replaced"): 0.11}
 """Numbers that are proof where they are above 0, with the highest probability that a sentence with one is consistent.
 
@@ -172,6 +174,30 @@ def refute_values(verdict: Verdict, context: VerdictContext) -> Verdict:
     return _move(verdict, context, refuted_by, verdict.probability * REFUTING[refuted_by])
 
 
+def doubt_unread_numbers(verdict: Verdict, context: VerdictContext) -> Verdict:
+    """Call a text unknown that has a number for the eye which nothing here reads, and which the knowledge lacks."""
+    if verdict.label in ("unknown", "inconsistent"):
+        return verdict
+    knowledge = context.request.knowledge
+    unread = next(
+        (
+            word
+            for word in find_unread_numbers(context.text)
+            if word and not any(word in passage for passage in knowledge)
+        ),
+        None,
+    )
+    if unread is None:
+        return verdict
+    return replace(verdict, label="unknown", probability=None, contributions=None, message=UNREAD.format(unread))
+
+
+def doubt_unread_sentence(verdict: Verdict, context: VerdictContext) -> Verdict:
+    """``doubt_unread_numbers`` of a sentence, or of a response that is one: the others have sentences to doubt."""
+    is_sentence = context.is_sentence or len(context.request.sentences) == 1
+    return doubt_unread_numbers(verdict, context) if is_sentence else verdict
+
+
 def let_silent_sentences_decide(verdict: Verdict, context: VerdictContext) -> Verdict:
     """Call a response of sentences that state nothing unverifiable, whatever a classifier says of it as a whole."""
     if context.sentences and all(part.verdict.label == "unverifiable" for part in context.sentences):
@@ -215,9 +241,19 @@ def follow_response(verdict: Verdict, context: VerdictContext) -> Verdict:
     return replace(whole, max_false_positive_rate=None)
 
 
-ADJUSTMENTS: tuple[Adjustment, ...] = (state_nothing, support_nothing, confirm_values, refute_values)
+ADJUSTMENTS: tuple[Adjustment, ...] = (
+    state_nothing,
+    support_nothing,
+    confirm_values,
+    refute_values,
+    doubt_unread_sentence,
+)
 """Of a text by itself: a response, or a sentence of one, whole or streamed, with knowledge or without."""
-OF_RESPONSES: tuple[Adjustment, ...] = (let_silent_sentences_decide, let_worst_sentence_decide)
+OF_RESPONSES: tuple[Adjustment, ...] = (
+    let_silent_sentences_decide,
+    let_worst_sentence_decide,
+    doubt_unread_numbers,
+)
 """Of a response, by its sentences."""
 OF_SENTENCES: tuple[Adjustment, ...] = (follow_response,)
 """Of a sentence, by its response."""

@@ -9,7 +9,7 @@ from groundwire.runtime.texts.unread import looks_foreign
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
 from ..schema.explanations import CitationsExplanation
-from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan
+from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
 from .criteria import Criteria
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import decide_metrics
@@ -103,7 +103,7 @@ def build_sentence_score(
     return Score(
         status=bound[0].result.status,
         value=bound[0].result.value,
-        verdict=min(decided, key=_rank).verdict,
+        verdict=min((part.verdict for part in decided), key=rank_verdict),
         metrics={result.name: result for _, result in bound},
         unsupported=spans,
         coverage=None,
@@ -114,8 +114,8 @@ def build_sentence_score(
     )
 
 
-def _rank(sentence: SentenceVerdict) -> tuple[int, float]:
-    verdict = sentence.verdict
+def rank_verdict(verdict: Verdict) -> tuple[int, float]:
+    """Return what orders the verdicts on sentences of a text, the worst first."""
     return _ORDER.index(verdict.label), 1.0 if verdict.probability is None else verdict.probability
 
 

@@ -131,17 +131,19 @@ class Corrector:
     ) -> Pending[Correction]:
         plan = self._core.plan(metrics, scoring)
         settings = CorrectOptions() if options is None else check_record(options, CorrectOptions)
-        request = ReadRequest.of(make_request(response, knowledge, history, plan.options))
+        request = make_request(response, knowledge, history, plan.options)
         return self._core.drive(self._correct(request, plan, settings))
 
-    def _correct(self, request: ReadRequest, plan: Plan, settings: CorrectOptions) -> Procedure[Correction]:
-        job_result = yield self._core.start([request], plan)
-        before = fold_outcomes(request, job_result.outcomes, job_result.timings, plan)
-        work = Work(request, before, before.timings, f"{plan.signature}|correct:{_format(settings)}")
+    def _correct(self, request: Request, plan: Plan, settings: CorrectOptions) -> Procedure[Correction]:
+        read = ReadRequest.of(request)
+        job_result: JobResult[MetricResult] = yield self._core.start([read], plan)
+        before = fold_outcomes(read, job_result.outcomes, job_result.timings, plan)
+        work = Work(request, read, before, before.timings, f"{plan.signature}|correct:{_format(settings)}")
         if before.verdict.label != "inconsistent":
             return work.leave_as_it_is()
         quick = self._make_quick_plan(plan)
-        compared = restrict_score(request, before, quick)
+        by_name = dict(zip(plan.names, job_result.outcomes, strict=True))
+        compared = fold_outcomes(read, [by_name[name] for name in quick.names], before.timings, quick)
         if compared.verdict.label == "unknown":
             return work.leave("unknown", NOT_COMPARED.format(compared.verdict.message))
         drafts, objections = draft_response(request, before, settings)
@@ -157,7 +159,7 @@ class Corrector:
 
     def _check(self, drafts: Sequence[Draft], work: Work, plan: Plan) -> Procedure[tuple[list[ScoredDraft], Work]]:
         """The drafts with their scores, and the work with the time that these took."""
-        requests = [work.request.ask(draft.response) for draft in drafts]
+        requests = [work.read.ask(draft.response) for draft in drafts]
         deadline_ms = plan.options.deadline_ms
         left_ms = None if deadline_ms is None else max(0.0, deadline_ms - work.timings.total_ms)
         job_result: JobResult[MetricResult] = yield self._core.start(requests, plan, left_ms, is_bounded=False)
@@ -183,7 +185,9 @@ class Corrector:
 class Work(NamedTuple):
     """What is known about a response that is corrected."""
 
-    request: ReadRequest
+    request: Request
+    read: ReadRequest
+    """The request as metrics read it."""
     before: Score
     timings: Timings
     """Timings of all jobs so far."""
@@ -241,11 +245,6 @@ class Work(NamedTuple):
             signature=self.signature,
             message="" if accepted else STILL_INCONSISTENT,
         )
-
-
-def restrict_score(request: Request, score: Score, plan: Plan) -> Score:
-    """The score by the metrics of ``plan`` alone."""
-    return fold_outcomes(request, [score.metrics[name] for name in plan.names], score.timings, plan)
 
 
 def draft_response(request: Request, score: Score, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:

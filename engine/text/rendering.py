@@ -1,0 +1,349 @@
+"""Text as people see it once it is shown: without HTML tags, entities and digits that are written in other signs.
+
+"The warranty lasts 3️⃣6️⃣ months", "③⑥", "&#51;&#54;" and "<b>36</b>" are all 36 for the eye. What reads texts reads the
+rendered text, and what it finds is located in the original (``RenderedText.locate``). Exponents, indices and footnote
+marks ("m³", "CO₂", "years.¹") stay what they are, and so does code. Plain text costs a look at its characters.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from html.entities import html5
+from typing import NamedTuple
+
+from .sentences import find_code
+
+
+class Edit(NamedTuple):
+    """Characters ``start`` to ``end`` of a text, and what is shown in their place."""
+
+    start: int
+    end: int
+    shown: str
+
+
+class _Pass:
+    """The edits that make one text of another, in order and disjoint, as positions in both."""
+
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        self.edits = edits
+        self._starts: list[int] = []
+        """Where what each edit shows begins, in the text that it makes."""
+        shift = 0
+        for edit in edits:
+            self._starts.append(edit.start + shift)
+            shift += len(edit.shown) - (edit.end - edit.start)
+
+    def apply(self, text: str) -> str:
+        parts, end = [], 0
+        for edit in self.edits:
+            parts += [text[end : edit.start], edit.shown]
+            end = edit.end
+        return "".join((*parts, text[end:]))
+
+    def locate(self, index: int) -> tuple[int, int]:
+        """The characters of the text before that show the character ``index`` of the text after."""
+        number = bisect_right(self._starts, index) - 1
+        if number < 0:
+            return index, index + 1
+        edit, offset = self.edits[number], index - self._starts[number]
+        if offset < len(edit.shown):
+            return edit.start, edit.end
+        return edit.end + offset - len(edit.shown), edit.end + offset - len(edit.shown) + 1
+
+    def find(self, index: int) -> int:
+        """Where the character ``index`` of the text before is shown; what is not shown, where the text goes on."""
+        number = bisect_right(self.edits, index, key=_begin) - 1
+        if number < 0:
+            return index
+        edit = self.edits[number]
+        if index < edit.end:
+            return self._starts[number]
+        return self._starts[number] + len(edit.shown) + index - edit.end
+
+
+def _begin(edit: Edit) -> int:
+    return edit.start
+
+
+class RenderedText:
+    """A text as people see it, and where its characters are in the original."""
+
+    __slots__ = ("_passes", "original", "text")
+
+    def __init__(self, original: str) -> None:
+        """Take a text that is shown as it is."""
+        self.original = self.text = original
+        self._passes: list[_Pass] = []
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether the text is shown as it is."""
+        return not self._passes
+
+    def edit(self, edits: Iterable[Edit]) -> None:
+        """Replace characters of the text; ``edits`` are in order and disjoint."""
+        made = _Pass([edit for edit in edits if self.text[edit.start : edit.end] != edit.shown])
+        if made.edits:
+            self.text = made.apply(self.text)
+            self._passes.append(made)
+
+    def locate(self, start: int, end: int) -> tuple[int, int]:
+        """Return the characters of the original that are shown as the characters ``start`` to ``end``.
+
+        >>> rendered = render_text("It costs <b>&#51;6</b> euros.")
+        >>> rendered.text, rendered.original[slice(*rendered.locate(9, 11))]
+        ('It costs 36 euros.', '&#51;6')
+        """
+        begin, last = (start, start + 1), (end - 1, end) if end > start else (start, start)
+        for made in reversed(self._passes):
+            begin = made.locate(begin[0])
+            last = made.locate(last[1] - 1) if last[1] > last[0] else (begin[0], begin[0])
+        return begin[0], max(begin[0], min(last[1], len(self.original)))
+
+    def find(self, start: int, end: int) -> tuple[int, int]:
+        """Return the characters that show the characters ``start`` to ``end`` of the original."""
+        for made in self._passes:
+            start, end = made.find(start), made.find(end)
+        return start, end
+
+
+def render_text(text: str) -> RenderedText:
+    """Return a text as it is shown; a text of which nothing would be left, as it is.
+
+    >>> render_text("The fee is ⑨ euros: 2m² of &frac12;&nbsp;<i>CO</i>₂.¹").text
+    'The fee is 9 euros: 2m² of ½ CO₂.¹'
+    """
+    rendered = RenderedText(text)
+    if "<" in text:
+        rendered.edit(_find_tags(text))
+    if "&" in rendered.text:
+        rendered.edit(_find_entities(rendered.text))
+    if not rendered.text.isascii() and _SIGNS.search(rendered.text):
+        rendered.edit(_find_signs(rendered.text))
+    return rendered if rendered.is_verbatim or rendered.text.strip() else RenderedText(text)
+
+
+# Tags.
+
+_INLINE = (
+    "a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|img|ins|kbd|label|mark|q|s|samp|small|span|strike"
+    "|strong|sub|sup|time|tt|u|var|wbr"
+)
+_BLOCK = (
+    "address|article|blockquote|br|center|dd|details|div|dl|dt|figcaption|figure|footer|h[1-6]|header|hr|li|main|nav|ol|p"
+    "|pre|section|summary|table|tbody|td|tfoot|th|thead|tr|ul"
+)
+_TAG = re.compile(rf"<!--.{{0,2000}}?-->|<(?P<close>/?)(?P<name>{_INLINE}|{_BLOCK})(?:\s[^<>]*)?/?>", re.I | re.S)
+_RAISED_TAG = re.compile(r"(?<=[\w)\]},.;:!?'\"”’%])<(?P<name>su[pb])>\s*(?P<digits>\d{1,9})\s*</(?P=name)>", re.I)
+_IS_BLOCK = re.compile(_BLOCK)
+_ALONE = frozenset({"br", "hr", "img", "wbr"})
+"""Tags that are not closed."""
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def _find_tags(text: str) -> Iterator[Edit]:
+    """Remove the tags of a text, but for the tags that it speaks of: "the <b> tag"."""
+    in_code = _find_code_range(text)
+    raised = {}
+    for match in _RAISED_TAG.finditer(text):
+        table = _SUPERSCRIPTS if match["name"].lower() == "sup" else _SUBSCRIPTS
+        raised[match.start()] = Edit(*match.span(), match["digits"].translate(table))
+    tags = [match for match in _TAG.finditer(text) if not in_code(match.start())]
+    counts = Counter((match["name"] or "").lower() + (match["close"] or "") for match in tags)
+    end, broken = 0, 0
+    for match in tags:
+        if match.start() < end:
+            continue
+        if match.start() in raised:
+            yield raised[match.start()]
+            end = raised[match.start()].end
+            continue
+        name = (match["name"] or "").lower()
+        if name and not _is_markup(text, match, bool(counts[name] and counts[f"{name}/"])):
+            continue
+        shown = _show_block(name, match["close"]) if _IS_BLOCK.fullmatch(name) else ""
+        if not text[broken : match.start()].strip():
+            shown = shown.removeprefix("\n")  # a line begins here
+        end = match.end()
+        broken = end if "\n" in shown or broken == match.start() else broken
+        yield Edit(*match.span(), shown)
+
+
+def _is_markup(text: str, match: re.Match[str], is_paired: bool) -> bool:
+    """Whether a tag shows nothing of itself, rather than being what a text speaks of; a link's address is a value."""
+    before, after = text[: match.start()][-2:], text[match.end() : match.end() + 1]
+    if match["name"].lower() == "a" and not match["close"] and "href" in match[0].lower():
+        return before[-1:].isalnum()
+    touches = before[-1:].isalnum() or after.isalnum() or before.strip()[-1:].isdecimal()
+    return is_paired or touches or match["name"].lower() in _ALONE
+
+
+def _show_block(name: str, closes: str) -> str:
+    if name in ("td", "th"):
+        return "" if closes else " "
+    return "\n- " if name == "li" and not closes else "\n"
+
+
+# Entities.
+
+_ENTITY = re.compile(r"&(?:#[xX][0-9a-fA-F]{1,6};?|#\d{1,7};?|(?P<name>[A-Za-z][A-Za-z0-9]{1,31};))")
+
+
+def _find_entities(text: str) -> Iterator[Edit]:
+    in_code = _find_code_range(text)
+    for match in _ENTITY.finditer(text):
+        if (match["name"] is None or match["name"] in html5) and not in_code(match.start()):
+            yield Edit(*match.span(), html.unescape(match[0]).replace("\0", "\ufffd").replace("\xa0", " "))
+
+
+def _find_code_range(text: str) -> Callable[[int], bool]:
+    """Return a function that says whether a character is in code, which is shown letter by letter."""
+    if "`" not in text and "~~~" not in text:
+        return lambda index: False
+    ranges = find_code(text)
+    starts = [start for start, _ in ranges]
+
+    def is_code(index: int) -> bool:
+        number = bisect_right(starts, index) - 1
+        return number >= 0 and index < ranges[number][1]
+
+    return is_code
+
+
+# Signs.
+
+_ENCLOSED = "\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3248-\u324f\u3251-\u325f\u32b1-\u32bf\U0001f100-\U0001f10c🔟"
+"""Numbers in circles, on discs, in parentheses and with a full stop or a comma."""
+_RAISED = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u2080-\u2089"
+"""Superscript and subscript digits."""
+_FORMS = (
+    "\u2102-\u2115\u2119-\u2138\u2145-\u2149\u2160-\u217f\u3371-\u33df\ufb00-\ufb06\U0001d400-\U0001d7ff"
+    "\U0001fbf0-\U0001fbf9"
+)
+"""Letters and digits of other forms, ligatures, Roman numerals, units in one sign."""
+_CIRCLED = "\u249c-\u24e9\U0001f110-\U0001f129\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189"
+"""Letters in circles, squares and parentheses: a single one is a sign of its own, as the P of a car park."""
+_DIGIT = "0-9\uff10-\uff19\U0001d7ce-\U0001d7ff"
+_SIGNS = re.compile(
+    rf"(?P<number>(?:[0-9]\ufe0f?[\u20dd-\u20e0\u20e2-\u20e4]|[{_ENCLOSED}]\ufe0f?)+)"
+    rf"|(?P<raised>[{_RAISED}]+)"
+    r"|(?P<wide>[\uff01-\uff5e]*[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a][\uff01-\uff5e]*)"
+    rf"|(?P<form>[{_FORMS}])"
+    rf"|(?P<circled>[{_CIRCLED}]{{2,}})"
+    rf"|(?P<hidden>(?<=[{_DIGIT}A-Za-z])[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]+(?=[{_DIGIT}A-Za-z]))"
+)
+_MARKER = re.compile(r"[.)]?[ \t]+(?:[^\W\d_a-z]|[*_\"“\[])")
+"""What follows the number of an item that begins its line."""
+_OPENINGS = "([{\"'“‘«-−–—~≈<>=≤≥$€£¥"
+
+
+def _find_signs(text: str) -> Iterator[Edit]:
+    for match in _SIGNS.finditer(text):
+        start, end = match.span()
+        if match["number"]:
+            yield Edit(start, end, _show_number(text, match))
+        elif match["raised"]:
+            if _is_amount(text, start, end):
+                yield Edit(start, end, "".join(str(unicodedata.digit(sign)) for sign in match[0]))
+        elif match["hidden"]:
+            yield Edit(start, end, "")
+        else:
+            yield Edit(start, end, "".join(map(_show_sign, match[0])))
+
+
+def _show_number(text: str, match: re.Match[str]) -> str:
+    """The digits of a run of enclosed numbers; with a full stop, if it is the number of an item."""
+    numbers = [
+        _find_number(sign) for sign in match[0] if sign.isdecimal() or unicodedata.category(sign) in ("No", "So")
+    ]
+    is_marker = len(numbers) == 1 and _MARKER.match(text, match.end()) and _is_line_start(text, match.start())
+    return "".join(numbers) + ("." if is_marker and text[match.end()] not in ".)" else "")
+
+
+def _is_line_start(text: str, start: int) -> bool:
+    begin = text.rfind("\n", 0, start) + 1
+    return not text[begin:start].strip(" \t")
+
+
+def _find_number(sign: str) -> str:
+    return "10" if sign == "🔟" else f"{unicodedata.numeric(sign):.0f}"
+
+
+def _is_amount(text: str, start: int, end: int) -> bool:
+    """Whether raised or lowered digits are a number of their own, rather than an exponent, an index or a note."""
+    following = text[end : end + 1]
+    if not _begins_word(text, start) or _names_another(text, start, end) or following == "⁄":
+        return False
+    return (
+        end - start > 1 or following.isalnum() or text[end : end + 2].strip(" \xa0")[:1].isalnum() or following in "%°"
+    )
+
+
+def _names_another(text: str, start: int, end: int) -> bool:
+    """Whether raised digits are an isotope's, or begin a note: "¹⁴C", "¹ Price per month"."""
+    following = text[end : end + 2]
+    return following[:1].isupper() or (_is_line_start(text, start) and following.lstrip(" \t")[:1].isupper())
+
+
+def _begins_word(text: str, start: int) -> bool:
+    return start == 0 or text[start - 1].isspace() or text[start - 1] in _OPENINGS
+
+
+_NAMED = {"font", "wide", "narrow", "circle", "square", "compat"}
+
+
+@lru_cache(maxsize=4096)
+def _show_sign(sign: str) -> str:
+    """A letter or digit of another form in its plain form; another sign as it is."""
+    code = ord(sign)
+    if code >= 0x1F150 and unicodedata.category(sign) == "So":  # letters on discs and squares have no plain form
+        for first in (0x1F150, 0x1F170):
+            if first <= code < first + 26:
+                return chr(ord("A") + code - first)
+    form, _, codes = unicodedata.decomposition(sign).partition(" ")
+    plain = "".join(chr(int(code, 16)) for code in codes.split())
+    if form.strip("<>") not in _NAMED or sign == "№":
+        return sign
+    return plain.strip("()") if unicodedata.name(sign).startswith("PARENTHESIZED") else plain
+
+
+_NUMERIC = re.compile(r"[^\x00-\x7f]+")
+
+
+def find_unread_numbers(text: str) -> Iterator[str]:
+    """Yield the words of a rendered text with a sign that is a number for the eye, and that nothing here reads.
+
+    >>> list(find_unread_numbers("It lasts 3⁶ months, has 20 m², emits CO₂ and costs ½ €.¹"))
+    ['3⁶']
+    """
+    for run in _NUMERIC.finditer(text):
+        for index in range(*run.span()):
+            if unicodedata.category(text[index]) in ("No", "Nl") and _is_unread(text, index):
+                begin, end = index, index + 1
+                while begin > 0 and not text[begin - 1].isspace():
+                    begin -= 1
+                while end < len(text) and not text[end].isspace():
+                    end += 1
+                yield text[begin:end].strip(".,;:!?()[]\"'“”‘’")
+                break
+
+
+def _is_unread(text: str, index: int) -> bool:
+    if re.match(f"[{_RAISED}]", text[index]) is None:
+        return not unicodedata.name(text[index], "").startswith("VULGAR FRACTION")
+    start = end = index
+    while start > 0 and unicodedata.category(text[start - 1]) == "No":
+        start -= 1
+    while end < len(text) and unicodedata.category(text[end]) == "No":
+        end += 1
+    if start > 0 and text[start - 1].isdecimal():
+        return True
+    return _begins_word(text, start) and not _names_another(text, start, end)
