@@ -6,10 +6,10 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Never, Self, TypeAlias
+from typing import Any, Never, Self, TypeAlias
 
 from groundwire.runtime.arguments import check_number
 from groundwire.runtime.errors import InvalidRequest
@@ -32,7 +32,8 @@ from .schema.validation import make_request
 IN_FLIGHT = 64
 """Requests that ``score_many`` keeps in flight at most: enough to fill batches, few enough to bound memory."""
 
-Knowledge: TypeAlias = str | Sequence[str]
+Knowledge: TypeAlias = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
+"""A text, a JSON object such as a tool's result, or several of these."""
 Triples: TypeAlias = Sequence[Triple | tuple[str, str, str]]
 Metrics: TypeAlias = Sequence[str] | str | None
 
@@ -123,7 +124,8 @@ class Engine:
 
         Args:
             response: The text to check, in English.
-            knowledge: The text that the response should rest on, one text or several passages.
+            knowledge: What the response should rest on: a text, a JSON object such as a tool's result, or several of
+                these.
             history: The utterances before the response, oldest first.
             triples: Facts of a knowledge graph; without ``knowledge`` they are the knowledge.
             metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes the metrics of the verdict,

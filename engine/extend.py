@@ -27,6 +27,7 @@ from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Failure, Job, JobResult
 from .schema.base import MAX_DEADLINE_MS, Count, Milliseconds, Probability, Record, check_record, digest_fields
 from .schema.validation import (
+    list_passages,
     make_history,
     make_passages,
     make_request,
@@ -151,6 +152,7 @@ __all__ = [
     "is_contradicted",
     "is_detector",
     "is_probability",
+    "list_passages",
     "list_unread",
     "logit",
     "make_history",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from groundwire.engine import Engine, InvalidRequest, Score, UnsupportedSpan, Verdict
-from groundwire.engine.extend import Record
+from groundwire.engine.extend import Record, list_passages
 from groundwire.engine.schema.results import Citation
 from groundwire.runtime.arguments import OptionRecord
 from groundwire.runtime.texts.unread import is_blank
@@ -80,15 +80,16 @@ class _Answer(msgspec.Struct, frozen=True):
 class ChatOptions(OptionRecord, frozen=True, kw_only=True):
     """What a request says to the guard in its field ``groundwire``, which the model does not get."""
 
-    knowledge: str | tuple[str, ...] | None = None
-    """The text that the answer should rest on, or several passages; None leaves it to the sources of the guard."""
+    knowledge: str | dict[str, Any] | tuple[str | dict[str, Any], ...] | None = None
+    """The text that the answer should rest on, a JSON object, or several of these; None leaves it to the sources of the
+    guard."""
 
 
 class ChatVerdict(Record, frozen=True):
     """What came of checking one choice of a completion."""
 
     label: str
-    """``consistent``, ``inconsistent``, ``unverifiable`` or ``unknown``, as of the stream's ``FinalEvent``."""
+    """``consistent``, ``inconsistent``, ``unverifiable`` or ``unknown``, as of ``verdict``."""
     probability: float | None
     """Of being consistent, 0–1; None where the verdict has none."""
     verdict: Verdict
@@ -124,11 +125,11 @@ def read_knowledge(request: Mapping[str, Any], sources: Collection[KnowledgeSour
     """
     knowledge = read_options(request).knowledge
     if knowledge is not None:
-        return tuple(_list_passages(knowledge))
+        return list_passages(knowledge)
     metadata = request.get("metadata")
     passages = metadata.get("knowledge") if "metadata" in sources and isinstance(metadata, Mapping) else None
     roles = [role for source, names in ROLES.items() if source in sources for role in names]
-    return (*_list_passages(passages), *_read_messages(request.get("messages") or (), roles))
+    return (*list_passages(passages or ()), *_read_messages(request.get("messages") or (), roles))
 
 
 def read_options(request: Mapping[str, Any]) -> ChatOptions:
@@ -137,13 +138,6 @@ def read_options(request: Mapping[str, Any]) -> ChatOptions:
         return msgspec.convert(request.get(FIELD) or {}, ChatOptions)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"The field {FIELD} of the request cannot be used: {error}.") from error
-
-
-def _list_passages(knowledge: Any) -> list[str]:
-    passages = [knowledge] if isinstance(knowledge, str) else knowledge or []
-    if not isinstance(passages, list | tuple) or not all(isinstance(passage, str) for passage in passages):
-        raise InvalidRequest(f"knowledge is {knowledge!r:.200}; pass a text, or a list of texts.")
-    return [passage for passage in passages if not is_blank(passage)]
 
 
 def read_history(messages: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -285,7 +279,7 @@ class CheckedChat:
         if not unchanged:
             choice["finish_reason"] = FILTERED
         chat_verdict = ChatVerdict(
-            final.label,
+            final.score.verdict.label,
             final.score.verdict.probability,
             final.score.verdict,
             unchanged,

@@ -19,7 +19,7 @@ def make_request(
 ) -> Request:
     """Check the texts; InvalidRequest says what was given, what is allowed and what to do.
 
-    ``knowledge`` is one string or an iterable of passages; passages without words are left out as long as one remains.
+    ``knowledge`` is what ``list_passages`` takes.
     ``triples`` are records or (subject, predicate, object); without knowledge they are the knowledge, as one text, for
     the metrics that read text. Without both nothing supports the response (``decide_without_knowledge``).
     """
@@ -90,20 +90,28 @@ def make_response(response: Any, options: Options) -> str:
 
 
 def make_passages(knowledge: Any, options: Options) -> tuple[str, ...]:
-    """Check the knowledge, one passage or several; passages without words are left out.
+    """Check the knowledge as ``list_passages``, and that it is not longer than the options allow."""
+    return _bound_knowledge(list_passages(knowledge), options)
 
-    A passage is a string. One of several may be a JSON object, such as a tool's result, which becomes lines of keys and
-    values.
+
+def list_passages(knowledge: Any) -> tuple[str, ...]:
+    """Return the passages of knowledge, one or several, as texts; passages without words are left out.
+
+    A passage is a string or a JSON object, such as a tool's result, which becomes lines of keys and values.
+    InvalidRequest for anything else.
+
+    >>> list_passages(["It costs £5.", {"order": 17, "paid": True}])
+    ('It costs £5.', 'order: 17\\npaid: true')
     """
     passages: tuple[Any, ...] = (knowledge,)
-    if not isinstance(knowledge, str):
-        passages = check_sequence("knowledge", knowledge, "one string or a list of passages")
+    if not isinstance(knowledge, str | Mapping):
+        passages = check_sequence("knowledge", knowledge, "a text, a JSON object, or a list of these")
     passages = tuple(
         # Whether it is a string is asked first, because there may be a million and Mapping is slow to ask about.
-        _text(f"knowledge[{i}]", passage if type(passage) is str else _write_record(passage))
+        _text(f"knowledge[{i}]", passage if type(passage) is str else _write_record(f"knowledge[{i}]", passage))
         for i, passage in enumerate(passages)
     )
-    return _bound_knowledge(tuple(passage for passage in passages if not is_blank(passage)), options)
+    return tuple(passage for passage in passages if not is_blank(passage))
 
 
 def make_history(history: Any, options: Options) -> tuple[str, ...]:
@@ -146,8 +154,11 @@ def _triple(name: str, value: Any) -> Triple:
     return Triple(*texts)
 
 
-def _write_record(passage: Any) -> Any:
-    return format_record(passage) if isinstance(passage, Mapping) else passage
+def _write_record(name: str, passage: Any) -> Any:
+    try:
+        return format_record(passage) if isinstance(passage, Mapping) else passage
+    except RecursionError as error:
+        raise InvalidRequest(f"{name} is nested too deeply; pass the part that the response rests on.") from error
 
 
 def _bound_knowledge(passages: tuple[str, ...], options: Options) -> tuple[str, ...]:

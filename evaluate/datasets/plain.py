@@ -18,13 +18,24 @@ from typing import Any
 
 import msgspec
 
+from groundwire.engine.extend import list_passages
 from groundwire.engine.schema.explanations import PassageRange
-from groundwire.files.columns import PROMPT, AmbiguousColumns, find_columns, rename_fields
+from groundwire.files.columns import ALIASES, PROMPT, AmbiguousColumns, find_columns, read_passages, rename_fields
 from groundwire.files.json_text import MalformedText
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
-from .source import ExampleError, Format, Items, Source, convert_entries, convert_record, parse_choice, strip_texts
+from .source import (
+    ALLOWED,
+    ExampleError,
+    Format,
+    Items,
+    Source,
+    convert_entries,
+    convert_record,
+    parse_choice,
+    strip_texts,
+)
 
 JOINT = " + "
 """Separates the names of several systems that gave the same response, which is one example."""
@@ -44,7 +55,8 @@ class ExampleLine(msgspec.Struct, frozen=True):
     response: str | None = None
     consistent: str | None = None
     inconsistent: str | None = None
-    knowledge: str | list[str] | None = None
+    knowledge: Any = None
+    """As ``Engine.score`` takes it: a text, a JSON object, or a list of these."""
     history: list[str] | None = None
     label: int | float | bool | str | None = None
     """1 or 0, or a word of ``LABELS``."""
@@ -76,11 +88,14 @@ class ExampleLine(msgspec.Struct, frozen=True):
 def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
     """One example, or two of a pair; ExampleError when a field is missing or its value is not allowed."""
     if line.knowledge is None:
-        raise ExampleError("no knowledge")
+        raise ExampleError(f"no knowledge{ALLOWED}{_list_names('knowledge')}")
     unverifiable = isinstance(line.label, str) and line.label.strip().lower() == UNVERIFIABLE
     label = None if unverifiable else read_label(line.label)
     unverifiable = unverifiable or (line.begin_label or "").lower() == "generic"
-    knowledge = (line.knowledge,) if isinstance(line.knowledge, str) else tuple(line.knowledge)
+    try:
+        knowledge = list_passages(line.knowledge)
+    except InvalidRequest as error:
+        raise ExampleError(str(error)) from error
     evidence = None if line.evidence is None else tuple(_place(part, knowledge) for part in line.evidence)
     name = str(number + 1 if line.id is None else line.id)
     contexts = (line.context, line.context_id)
@@ -110,7 +125,9 @@ def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
                 example, id=f"{name}-{which}", response=response, label=label, context=example.context or name
             )
     else:
-        raise ExampleError("no response, and no pair of consistent and inconsistent")
+        raise ExampleError(
+            f"no response{ALLOWED}{_list_names('response')}, messages, and a pair of consistent and inconsistent"
+        )
 
 
 def make_examples(rows: Iterable[Example | Mapping[str, Any]]) -> list[Example]:
@@ -135,6 +152,10 @@ def make_examples(rows: Iterable[Example | Mapping[str, Any]]) -> list[Example]:
         except (ExampleError, MalformedText, TypeError, ValueError) as error:
             raise InvalidRequest(f"Row {number} cannot be used: {error}.") from error
     return examples
+
+
+def _list_names(field: str) -> str:
+    return ", ".join((field, *ALIASES[field]))
 
 
 def _read_ranges(ranges: list[CharacterRange] | None, response: str) -> tuple[tuple[int, int], ...] | None:
@@ -262,7 +283,10 @@ def _read_cells(number: int, cells: dict[str, Any]) -> Iterator[Example]:
 
     The cell ``history`` holds one utterance per line, oldest first, as in ``groundwire score``.
     """
-    fields: dict[str, Any] = {name: cells[name] for name in NEEDED}
+    try:
+        fields: dict[str, Any] = {"response": cells["response"], "knowledge": read_passages(cells["knowledge"])}
+    except MalformedText as error:
+        raise ExampleError(f"knowledge: {error}") from error
     for name in ("id", "label", "system", "context", "source", "language"):
         if value := cells.get(name, "").strip():
             fields[name] = value

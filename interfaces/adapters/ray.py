@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from groundwire.engine import Engine, GroundwireError, InvalidRequest, Options
+from groundwire.engine.extend import Knowledge
 from groundwire.files.reading import Line, check_row, decode_line
 from groundwire.files.resuming import is_final
 from groundwire.files.sources import split_lines
@@ -365,7 +366,7 @@ class ScoreDeployment:
         checked = await self.check(body.response, body.knowledge, body.history)
         return JSONResponse(checked, 503 if checked["passed"] is None else 200)
 
-    async def check(self, response: str, knowledge: str | Sequence[str], history: Sequence[str] = ()) -> dict[str, Any]:
+    async def check(self, response: str, knowledge: Knowledge, history: Sequence[str] = ()) -> dict[str, Any]:
         """``Checked`` as a dictionary, for callers with a handle."""
         return (await self._checker.acheck(response, knowledge, history)).to_dict()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from groundwire.runtime.errors import InvalidRequest
 
-from .json_text import MalformedText
+from .json_text import MalformedText, decode_json
 
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -96,6 +96,15 @@ def rename_fields(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[st
     if "messages" in row and "response" not in renamed:
         renamed = _read_messages(renamed.pop("messages")) | renamed
     return renamed
+
+
+def read_passages(cell: str) -> Any:
+    """The knowledge in a cell of a table: a text, or the JSON of an object or a list; MalformedText if it is not JSON.
+
+    >>> read_passages('["It costs £5.", {"paid": true}]'), read_passages("[sic] It costs £5.")
+    (['It costs £5.', {'paid': True}], '[sic] It costs £5.')
+    """
+    return decode_json(cell) if cell.lstrip()[:2] in ('["', "[{", "[]", '{"') else cell
 
 
 def _read_messages(messages: object) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import msgspec
 
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
 
-from .columns import AmbiguousColumns, UnknownColumns, find_columns, rename_fields, suggest_columns
+from .columns import AmbiguousColumns, UnknownColumns, find_columns, read_passages, rename_fields, suggest_columns
 from .json_text import MAX_TEXT, ArrayReader, MalformedText, decode_json
 from .rows import check_header, split_rows
 from .sources import open_source, read_folder, read_parquet, split_lines, strip_gzip, translate_read_errors
@@ -200,8 +200,8 @@ def _parse_cells(header: list[str], cells: list[str], where: Mapping[str, str]) 
     history = where.get("history", "history")
     fields[history] = [turn for turn in fields.get(history, "").splitlines() if turn.strip()]
     knowledge = where.get("knowledge", "knowledge")
-    if fields.get(knowledge, "").lstrip()[:2] in ('["', "[]"):
-        fields[knowledge] = decode_json(fields[knowledge])
+    if knowledge in fields:
+        fields[knowledge] = read_passages(fields[knowledge])
     triples = where.get("triples", "triples")
     if triples in fields:
         fields[triples] = decode_json(fields[triples]) if fields[triples].strip() else []

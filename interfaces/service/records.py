@@ -15,10 +15,10 @@ from groundwire.runtime.arguments import OptionRecord
 
 from .problems import Problem
 
-Knowledge: TypeAlias = str | tuple[str, ...]
+JsonObject: TypeAlias = dict[str, Any]
+Knowledge: TypeAlias = str | JsonObject | tuple[str | JsonObject, ...]
 Triples: TypeAlias = tuple[Triple | tuple[str, str, str], ...]
 Metrics: TypeAlias = str | tuple[str, ...]
-JsonObject: TypeAlias = dict[str, Any]
 Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -35,7 +35,7 @@ class Turn(OptionRecord, frozen=True, kw_only=True):
     """What a response should rest on, and the dialogue before it."""
 
     knowledge: Knowledge = ()
-    """One text, or several passages."""
+    """A text, a JSON object such as a tool's result, or several of these."""
     history: tuple[str, ...] = ()
     """Utterances, oldest first."""
     triples: Triples = ()
@@ -126,7 +126,7 @@ class CorrectBody(OptionRecord, frozen=True, kw_only=True):
 
     response: Text
     knowledge: Knowledge
-    """One text, or several passages."""
+    """A text, a JSON object such as a tool's result, or several of these."""
     history: tuple[str, ...] = ()
     """Utterances, oldest first."""
     metrics: Metrics | None = None

@@ -246,7 +246,10 @@ def check_turn(
     """Raise Refusal ``too_large`` if texts, or their number, exceed the limits."""
     for response in responses:
         check_size("response", len(response), settings.max_response_chars)
-    passages = (knowledge,) if isinstance(knowledge, str) else knowledge
+    passages = [
+        part if isinstance(part, str) else str(part)
+        for part in (knowledge if isinstance(knowledge, tuple) else (knowledge,))
+    ]
     check_size("knowledge", len(passages), settings.max_passages, "passages")
     check_size("knowledge", sum(map(len, passages)), settings.max_knowledge_chars)
     check_size("history", len(history), settings.max_turns, "turns")

@@ -16,6 +16,7 @@ from groundwire.engine import Engine, MetricResult, Options, Pending, Plan, Requ
 from groundwire.engine.extend import (
     Count,
     JobResult,
+    Knowledge,
     Procedure,
     Record,
     check_record,
@@ -88,7 +89,7 @@ class Corrector:
     def correct(
         self,
         response: str,
-        knowledge: str | Sequence[str],
+        knowledge: Knowledge,
         *,
         history: Sequence[str] = (),
         metrics: Sequence[str] | str | None = None,
@@ -116,7 +117,7 @@ class Corrector:
     async def acorrect(
         self,
         response: str,
-        knowledge: str | Sequence[str],
+        knowledge: Knowledge,
         *,
         history: Sequence[str] = (),
         metrics: Sequence[str] | str | None = None,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,13 +12,13 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Engine, Score
 from groundwire.engine.metrics.requests import ReadRequest
-from groundwire.engine.schema.validation import format_record
+from groundwire.engine.schema.validation import format_record, list_passages
 from groundwire.engine.text.normalization import spell_out
 from groundwire.engine.text.reading import count_pieces, cut_reading, follow_question, join_readings, read_response
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.text.sentences import SentenceReader, sentences
 from groundwire.runtime.calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
-from groundwire.runtime.errors import TooLong
+from groundwire.runtime.errors import InvalidRequest, TooLong
 from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import RoleInfo
 
@@ -242,3 +244,11 @@ def test_of_long_knowledge_models_read_an_excerpt() -> None:
 )
 def test_models_read_words_whole_and_timestamps_as_people_write_them(passage: str, expected: str) -> None:
     assert spell_out(passage) == expected
+
+
+def test_an_object_that_is_nested_too_deeply_is_refused() -> None:
+    record: Any = "sweet"
+    for _ in range(sys.getrecursionlimit()):
+        record = {"a": record}
+    with pytest.raises(InvalidRequest, match=r"knowledge\[1\] is nested too deeply"):
+        list_passages(["Honey.", record])

@@ -12,6 +12,7 @@ from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, 
 
 GOOD = {"response": "Rain is wet.", "knowledge": "Rain is water.", "label": 1}
 KG = ("Messages", "User Rating", "Assistant Rating")
+KNOWLEDGE_NAMES = "knowledge, contexts, context, retrieved_contexts, retrieval_context, doc"
 TURN = ("0", "4", "1", "Tea", "Is tea hot?", "hot .", "cold .", "Tea is hot.", "Yes!")
 
 
@@ -52,8 +53,9 @@ def test_all_broken_examples_are_named(tmp_path: Path) -> None:
     assert [message.partition(":")[0] for message in messages] == [f"line {n}" for n in (3, 4, 5, 6, 7, 8, 10)]
     assert "not JSON" in messages[0]
     assert messages[1:4] == [
-        "line 4: no knowledge",
-        "line 5: no response, and no pair of consistent and inconsistent",
+        f"line 4: no knowledge; allowed are {KNOWLEDGE_NAMES}",
+        "line 5: no response; allowed are response, answer, actual_output, claim, messages, and a pair of consistent "
+        "and inconsistent",
         "line 6: label is 2; allowed are 1 (consistent), 0 (inconsistent), null, and their words",
     ]
     assert messages[4].startswith("line 7: label is 'perhaps'; allowed are 'consistent', 'faithful'")
@@ -258,7 +260,7 @@ def test_a_damaged_array_is_reported_with_its_line(tmp_path: Path) -> None:
 
 def test_an_array_of_records_is_read_and_named_by_entry(tmp_path: Path) -> None:
     path = save(tmp_path, "x.json", '[{"response": "a", "knowledge": "b"}, {"response": "a"}]')
-    assert problems(path) == ["entry 2: no knowledge"]
+    assert problems(path) == [f"entry 2: no knowledge; allowed are {KNOWLEDGE_NAMES}"]
 
 
 def test_quoted_line_breaks_in_the_header_of_a_q2_file(tmp_path: Path) -> None:
