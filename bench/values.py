@@ -149,7 +149,7 @@ def read_labelled(source: str) -> Iterator[tuple[Request, int]]:
         return
     for example in read_dataset(source):
         if example.label is not None:
-            yield Request(example.response, example.knowledge, example.history), example.label
+            yield example.request, example.label
 
 
 def measure(texts: str, dialogues: list[Dialogue]) -> Row:

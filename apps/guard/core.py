@@ -60,8 +60,7 @@ AHEAD_CHARACTERS, AHEAD_SHARE = 4_000, 4
 """Checks ahead read so many characters of a stream, and so many for each character that was fed: in "A. A. A. A." every
 full stop may end the sentence, and to check it at each of them would take quadratic time."""
 ALONE_INCONSISTENT = (
-    "A sentence was inconsistent when it was checked by itself, so the stream is inconsistent (FinalEvent.label), "
-    "although the whole response is not."
+    "A sentence was inconsistent when it was checked by itself, which the policy went by; the whole response is not."
 )
 """A warning of the score that a stream ends with."""
 _COUNTED = re.compile(r"\w{1,16}|[^\w\s]")
@@ -197,10 +196,9 @@ class StreamCore:
             if not self.is_ended:
                 is_last = sentence is rest[-1]
                 yield from self._apply(sentence, check, len(self.text) if is_last else sentence.end, early=False)
-        label = "inconsistent" if self._inconsistent else score.verdict.label
-        if label != score.verdict.label:
+        if self._inconsistent and score.verdict.label != "inconsistent":
             score = msgspec.structs.replace(score, warnings=(*score.warnings, ALONE_INCONSISTENT))
-        self.events.append(FinalEvent(score, label, "".join(self.released)))
+        self.events.append(FinalEvent(score, "".join(self.released)))
         self.score = score
 
     def seconds_left(self) -> float | None:

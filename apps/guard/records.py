@@ -37,7 +37,9 @@ class SentenceEvent(Record, frozen=True, tag="sentence"):
 
 
 class EarlyVerdict(Record, frozen=True, tag="early_verdict"):
-    """A sentence is inconsistent, and so is the response, whatever follows. Comes once, after that sentence's event."""
+    """A sentence is inconsistent by itself, while the response is written. Comes once, after that sentence's event.
+
+    The whole response may be consistent: several sentences are decided together."""
 
     index: int
     """The number of the sentence."""
@@ -74,10 +76,8 @@ class FinalEvent(Record, frozen=True, tag="final"):
     """The stream was finished."""
 
     score: Score
-    """The score of the response as it was fed, as ``Engine.score`` gives it: before policies replaced parts of it."""
-    label: Literal["consistent", "inconsistent", "unverifiable", "unknown"]
-    """The label of ``score``, but ``inconsistent`` if a sentence was so by itself, which is final. Go by this label;
-    where ``score`` has another, a warning of ``score`` says so."""
+    """The score of the response as it was fed, as ``Engine.score`` gives it: before policies replaced parts of it.
+    Where a sentence was inconsistent by itself and the response is not, a warning says so."""
     released: str
     """All text that has left."""
 

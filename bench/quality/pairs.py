@@ -10,7 +10,7 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from groundwire.engine import Engine, Score
+from groundwire.engine import Engine, Request, Score
 
 Label = Literal["consistent", "inconsistent", "unverifiable"]
 
@@ -23,6 +23,12 @@ class Pair(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     knowledge: str | list[str]
     response: str
     history: list[str] = []
+
+    @property
+    def request(self) -> Request:
+        """What the engine scores."""
+        knowledge = (self.knowledge,) if isinstance(self.knowledge, str) else self.knowledge
+        return Request(self.response, tuple(knowledge), tuple(self.history))
 
 
 class LabelledPair(Pair, frozen=True, kw_only=True):
@@ -56,8 +62,8 @@ def read_pairs(path: Path, kind: type[PairT]) -> list[PairT]:
 
 def score_pairs(pairs: Sequence[LabelledT], engine: Engine, metrics: list[str] | None) -> list[tuple[LabelledT, Score]]:
     """Each pair with its score."""
-    items = [{"response": pair.response, "knowledge": pair.knowledge, "history": pair.history} for pair in pairs]
-    return list(zip(pairs, engine.score_many(items, metrics=metrics), strict=True))
+    requests = (pair.request for pair in pairs)
+    return list(zip(pairs, engine.score_many(requests, metrics=metrics), strict=True))
 
 
 def make_parser(text: str | None) -> argparse.ArgumentParser:

@@ -37,10 +37,7 @@ def count_errors(scored: Sequence[tuple[Row, Score]], calibration: Calibration) 
     for profile in get_args(ProfileName):
         labels: dict[str, dict[str, int]] = {}
         for row, score in scored:
-            # Without knowledge no metric says anything, and every profile has the verdict of the rules.
-            verdict = score.verdict
-            if row.knowledge:
-                verdict, _ = decide_again(row.response, score.metrics, calibration, profile)
+            verdict, _ = decide_again(row.request, score.metrics, calibration, profile)
             by_verdict = labels.setdefault(row.expected, {})
             by_verdict[verdict.label] = by_verdict.get(verdict.label, 0) + 1
         yield {"profile": profile, "labels": labels}

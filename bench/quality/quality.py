@@ -384,7 +384,7 @@ def _write_lengths(sets: Mapping[str, Sequence[Example]], scored: Scored) -> Ite
 def _list_called(sets: Mapping[str, Sequence[Example]], scored: Scored, name: str) -> Iterator[bool]:
     """Whether the default profile calls each response of a set inconsistent."""
     for example, score in zip(sets.get(name, ()), scored.sets.get(name, ()), strict=True):
-        verdict, _ = decide_again(example.response, score.metrics, scored.calibration, DEFAULT_PROFILE)
+        verdict, _ = decide_again(example.request, score.metrics, scored.calibration, DEFAULT_PROFILE)
         yield verdict.label == "inconsistent"
 
 

@@ -144,7 +144,7 @@ def measure_fast(measured: Measured, name: str) -> tuple[float, float] | None:
     for example, score in zip(measured.sets[name], measured.scores[name], strict=True):
         fast = {key: result for key, result in score.metrics.items() if is_fast(key)}
         both = [
-            decide_again(example.response, metrics, calibration, "balanced")[0].probability
+            decide_again(example.request, metrics, calibration, "balanced")[0].probability
             for metrics in (score.metrics, fast)
         ]
         if example.label is not None and None not in both:

@@ -23,7 +23,7 @@ from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 from ..metrics import bind_results
 from ..metrics.base import BoundResult, starting_in
 from ..metrics.requests import ReadRequest
-from ..schema.results import STOPPED, MetricResult, SentenceVerdict, UnsupportedSpan, Verdict
+from ..schema.results import STOPPED, MetricResult, Request, SentenceVerdict, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence
 from .adjustments import (
     ADJUSTMENTS,
@@ -115,7 +115,7 @@ def decide_without_knowledge(request: ReadRequest, results: Sequence[BoundResult
 
 
 def decide_again(
-    response: str,
+    request: Request,
     results: Mapping[str, MetricResult],
     calibration: Calibration | None,
     profile: ProfileName,
@@ -125,7 +125,7 @@ def decide_again(
     """Decide by stored results of metrics.
 
     Args:
-        response: The text.
+        request: The texts that were scored; of the knowledge only whether there is some is read.
         results: Results by the names of metrics: ``Score.metrics``.
         calibration: How their values are read; None gives no verdict.
         profile: Name of the operating point.
@@ -138,8 +138,8 @@ def decide_again(
     bound = bind_results(results)
     metrics = [metric for metric, _ in bound]
     criteria = bind_criteria(metrics, calibration, profile, max_false_positive_rate, threshold)
-    # The knowledge says only that there is some.
-    return decide_response(ReadRequest(response, ("",)), bound, criteria)
+    decide = decide_response if request.knowledge else decide_without_knowledge
+    return decide(ReadRequest.of(request), bound, criteria)
 
 
 def fuse_response(request: ReadRequest, results: Sequence[BoundResult], rule: Rule) -> tuple[Verdict, VerdictContext]:

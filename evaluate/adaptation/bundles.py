@@ -71,7 +71,7 @@ def adapt_bundle(
     scored = score_sets(sets, run, settings, watch)
     rows, counts = select_rows(sets, scored.sets, role)
     folds = split_folds(rows, seed)
-    requests = [Request(row.example.response, row.example.knowledge, row.example.history) for row in rows]
+    requests = [row.example.request for row in rows]
     with _stage(out) as folder:
         _copy(opened, folder)
         outputs, answers = _read_answers(

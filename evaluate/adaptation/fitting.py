@@ -112,7 +112,7 @@ class Material:
             return np.full(len(self.rows), np.nan)
         profile = next(iter(self.calibration.fusions[0].profiles))
         verdicts = [
-            decide_again(row.example.response, row.score.metrics, self.calibration, profile)[0] for row in self.rows
+            decide_again(row.example.request, row.score.metrics, self.calibration, profile)[0] for row in self.rows
         ]
         return np.array([np.nan if v.probability is None else v.probability for v in verdicts], dtype=np.float64)
 

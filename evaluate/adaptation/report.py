@@ -199,10 +199,10 @@ def _decide(material: Material, parts: Sequence[tuple[Rows, Fit, Candidate]]) ->
         calibration, change = fit.calibrations[candidate], fit.change(candidate)
         for row in rows.tolist():
             results = material.results(row, change)
-            response = material.rows[row].example.response
+            request = material.rows[row].example.request
             decided.detector[row] = results[material.role].value
             for profile in material.profiles:
-                verdict: Verdict = decide_again(response, results, calibration, profile)[0]
+                verdict: Verdict = decide_again(request, results, calibration, profile)[0]
                 decided.positive[profile][row] = verdict.label == "inconsistent"
                 decided.unverifiable[row] = verdict.label == "unverifiable"
                 if verdict.probability is not None:

@@ -26,7 +26,7 @@ def collect_features(
             list_sentences(example.response, score.metrics),
             describe_texts(example.response, example.knowledge),
             example.digest,
-            example.response,
+            example.request,
             score.metrics,
         )
         for name, examples in sets.items()

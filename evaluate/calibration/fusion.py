@@ -28,7 +28,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from groundwire.engine import MetricResult
+from groundwire.engine import MetricResult, Request
 from groundwire.engine.extend import (
     REFUTING,
     SentenceWeights,
@@ -71,7 +71,7 @@ class LabelledFeatures(NamedTuple):
     """How the response looks (``groundwire.monitor.shift.describe_texts``)."""
     digest: str = ""
     """``Example.digest``; empty for an example whose text is not known."""
-    response: str = ""
+    request: Request = Request("", ())
     results: Mapping[str, MetricResult] = {}
     """The results of metrics that the features are of: the verdict is drawn from them."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groundwire.engine import Engine, Request
+from groundwire.engine import Engine
 from groundwire.runtime.bundles.calibration import Calibration
 
 from ..datasets.examples import Example
@@ -42,7 +42,7 @@ def calibrate(
     """
     examples = make_examples(rows)
     check_classes([example.label for example in examples])
-    requests = (Request(example.response, example.knowledge, example.history) for example in examples)
+    requests = (example.request for example in examples)
     scores = list(engine.score_many(requests, metrics=metrics, options=APART))
     computed = tuple(dict.fromkeys(metric for score in scores for metric in score.metrics))
     return fit_calibration(collect_features({name: examples}, {name: scores}), computed, options)

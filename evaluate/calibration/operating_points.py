@@ -163,7 +163,7 @@ def decide_held_out(
         for index in test:
             example = examples[index]
             # The threshold changes neither what is kept here of a verdict.
-            verdict = decide_again(example.response, example.results, drawn, "balanced", threshold=HALF)[0]
+            verdict = decide_again(example.request, example.results, drawn, "balanced", threshold=HALF)[0]
             unverifiable[index] = verdict.label == "unverifiable"
             if verdict.probability is not None and needed <= example.features.keys():
                 probabilities[index] = verdict.probability

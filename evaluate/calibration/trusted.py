@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from msgspec.structs import replace
 
-from groundwire.engine import Engine, Request, Score, Verdict
+from groundwire.engine import Engine, Score, Verdict
 from groundwire.engine.extend import HALF, Record, decide_again, find_threshold
 from groundwire.engine.schema.results import Label
 from groundwire.monitor.shift import describe_distributions, describe_texts
@@ -100,7 +100,7 @@ class DecidedRow(NamedTuple):
 def decide_rows(examples: Iterable[Example], scores: Iterable[Score], calibration: Calibration) -> list[DecidedRow]:
     """The rows with the verdicts of ``calibration``: a stored score may have another one's."""
     return [
-        DecidedRow(row, decide_again(row.response, score.metrics, calibration, PROFILE, threshold=HALF)[0])
+        DecidedRow(row, decide_again(row.request, score.metrics, calibration, PROFILE, threshold=HALF)[0])
         for row, score in zip(examples, scores, strict=True)
     ]
 
@@ -138,7 +138,7 @@ def calibrate_trusted(
 
 
 def _score(engine: Engine, examples: Sequence[Example], calibration: Calibration) -> list[DecidedRow]:
-    requests = (Request(example.response, example.knowledge, example.history) for example in examples)
+    requests = (example.request for example in examples)
     return decide_rows(examples, engine.score_many(requests), calibration)
 
 

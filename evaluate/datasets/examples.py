@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from groundwire.engine import Request
 from groundwire.engine.extend import Record
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.runtime.errors import InvalidRequest
@@ -46,6 +47,11 @@ class Example(Record, frozen=True):
     """Empty where it is not said."""
     scores: tuple[tuple[str, float], ...] = ()
     """Name and value of each column with the scores of another tool."""
+
+    @property
+    def request(self) -> Request:
+        """What the engine scores."""
+        return Request(self.response, self.knowledge, self.history)
 
     @property
     def group(self) -> str:

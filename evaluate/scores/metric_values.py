@@ -90,7 +90,7 @@ def decide_examples(
 ) -> list[Verdict]:
     """The verdict that a calibration draws on each example, from the score with the same index."""
     return [
-        decide_again(example.response, score.metrics, calibration, profile)[0]
+        decide_again(example.request, score.metrics, calibration, profile)[0]
         for example, score in zip(examples, scores, strict=True)
     ]
 

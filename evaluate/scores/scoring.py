@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundwire.engine import Engine, LoadOptions, Options, Plan, Request, Score
+from groundwire.engine import Engine, LoadOptions, Options, Plan, Score
 from groundwire.engine.extend import make_plan
 from groundwire.engine.schema.options import DetectorOptions, NliOptions
 from groundwire.files.results_file import ResultsFile
@@ -111,7 +111,7 @@ class Scored(NamedTuple):
 
 def request_key(example: Example) -> str:
     """Sixteen hexadecimal digits of the request; the same for examples that differ in their labels only."""
-    return _build_request(example).digest()
+    return example.request.digest()
 
 
 class ScoreStore:
@@ -122,7 +122,7 @@ class ScoreStore:
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
         self._keys = [request_key(example) for example in examples]
-        self.requests = {key: _build_request(example) for key, example in zip(self._keys, examples, strict=True)}
+        self.requests = {key: example.request for key, example in zip(self._keys, examples, strict=True)}
         """By key: examples that differ in their labels only have one request."""
         self.file = ResultsFile(folder / f"{name}.jsonl", Stored)
         self._scores = {entry.key: entry.score for entry in self.file.entries if entry.is_final}
@@ -208,10 +208,6 @@ def _choose_calibration(path: Path, chosen: Calibration | None, plan: Plan | Non
     else:
         calibration.save(path)
     return calibration
-
-
-def _build_request(example: Example) -> Request:
-    return Request(example.response, example.knowledge, example.history)
 
 
 _CALIBRATED = "|calibration:"

@@ -121,7 +121,7 @@ class Chat:
             )
         check_turn(self._settings, (), knowledge, history)
         names = self._settings.metrics or add_citing(service.engine, service.metrics or ())
-        options = request.bound_options(Options())
+        options = request.bound_options(Options(profile=self._settings.profile))
 
         def open_stream() -> ResponseStream:
             return Guard(service.engine).open(knowledge, self._policy, history=history, metrics=names, scoring=options)

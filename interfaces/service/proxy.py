@@ -6,7 +6,7 @@ import httpx
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
-from groundwire.engine import Engine, InvalidRequest
+from groundwire.engine import Engine, InvalidRequest, Options
 
 from . import probes
 from .application import make_route
@@ -40,6 +40,7 @@ def make_proxy(engine: Engine, settings: ProxySettings, transport: httpx.AsyncBa
         raise InvalidRequest(
             f"The bundle {settings.bundle} has no calibration, so no answer would have a verdict; pass a calibration."
         )
+    engine.plan(settings.metrics or None, Options(profile=settings.profile))
     service = Service(engine, settings)
     upstream = Upstream(settings, transport)
     chat = Chat(upstream, settings)

@@ -18,6 +18,7 @@ import msgspec
 from groundwire.engine import InvalidRequest
 from groundwire.engine.extend import Count, Milliseconds
 from groundwire.runtime.arguments import OptionRecord, suggest
+from groundwire.runtime.bundles.calibration import ProfileName
 
 PREFIX = "GROUNDWIRE_"
 Delay: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=3_600_000)]
@@ -125,6 +126,8 @@ class ProxySettings(Settings, frozen=True, kw_only=True):
     """What happens to a sentence without support: block ends the answer before it; annotate lets it leave, and the
     verdict says so; redact puts a mark in the place of its words; correct puts words of the knowledge there, and ends
     the answer where it cannot. A sentence that cannot be checked ends the answer."""
+    profile: ProfileName = "balanced"
+    """Operating point of the verdicts: lenient stops the fewest right answers, strict misses the fewest wrong ones."""
     unsure: Literal["label", "block", "annotate", "redact", "correct"] = "label"
     """What happens to a sentence whose label is not sure: label does what the label says, and the others as for
     `policy`."""

@@ -124,7 +124,10 @@ async def send_events(
                 await send(event)
                 if isinstance(event, FinalEvent):
                     request.service.monitoring.add_score(event.score)
-                    request.context.log_fields |= {"verdict": event.label, "score_status": event.score.status}
+                    request.context.log_fields |= {
+                        "verdict": event.score.verdict.label,
+                        "score_status": event.score.status,
+                    }
         except Refusal as refusal:
             return await send_error(request, refusal, send)
     return None

@@ -10,7 +10,7 @@ from groundwire.engine.metrics.base import BoundResult
 from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.results import Timings
 from groundwire.engine.verdict.criteria import bind_criteria
-from groundwire.engine.verdict.decision import decide_again
+from groundwire.engine.verdict.decision import Decision, decide_again
 from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.bundles.calibration import Calibration, Profile, ProfileName
 
@@ -46,7 +46,18 @@ def decide(
     max_false_positive_rate: float | None = None,
 ) -> Verdict:
     """The verdict on a text of which only the results say anything."""
-    return decide_again("Well.", results, calibration, profile, max_false_positive_rate)[0]
+    return decide_text("Well.", results, calibration, profile, max_false_positive_rate)[0]
+
+
+def decide_text(
+    response: str,
+    results: Mapping[str, MetricResult],
+    calibration: Calibration | None,
+    profile: ProfileName = "balanced",
+    max_false_positive_rate: float | None = None,
+) -> Decision:
+    """The verdicts on a response to some knowledge, by stored results."""
+    return decide_again(Request(response, ("Knowledge.",)), results, calibration, profile, max_false_positive_rate)
 
 
 def fold(request: Request, results: Iterable[MetricResult], calibration: Calibration | None) -> Score:

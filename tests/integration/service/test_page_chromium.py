@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from groundwire.runtime.bundles.bundle import embedded
 from tests.support.server import Server, start_server
@@ -72,6 +72,32 @@ def test_texts_are_checked_by_the_keyboard_alone(page: Page) -> None:
     result.locator("a.cite").first.click()
     assert page.url.endswith("#evidence-1")
     assert page.get_by_text("Raw JSON").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("label", "sure", "state", "shade"),
+    [
+        ("consistent", True, "consistent", "consistent"),
+        ("consistent", False, "not sure, rather consistent", "unsure"),
+        ("inconsistent", False, "not sure, rather inconsistent", "unsure"),
+        ("inconsistent", True, "inconsistent", "inconsistent"),
+        ("unverifiable", False, "unverifiable", "unverifiable"),
+    ],
+)
+def test_a_verdict_has_one_of_three_states(page: Page, label: str, sure: bool, state: str, shade: str) -> None:
+    def answer(route: Route) -> None:
+        score = route.fetch().json()
+        score["verdict"] |= {"label": label, "sure": sure}
+        route.fulfill(json=score)
+
+    page.route("**/score", answer)
+    page.get_by_label("Knowledge").fill(KNOWLEDGE)
+    page.get_by_label("Response").fill("Honey keeps for years. The Joy of Painting ran for 31 seasons.")
+    page.get_by_role("button", name="Check", exact=True).click()
+    verdict = page.locator("#verdict")
+    expect(verdict).to_have_text(state, timeout=MILLISECONDS)
+    expect(verdict).to_have_class(f"verdict {shade}")
+    expect(page.locator("#weakest")).to_contain_text("Weakest sentence")  # under "consistent" too
 
 
 def test_an_example_is_checked_when_it_is_chosen_and_errors_are_said(page: Page) -> None:

@@ -17,11 +17,10 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.text.terms import states_policy, states_terms
 from groundwire.engine.verdict.adjustments import find_refutation
-from groundwire.engine.verdict.decision import decide_again
 from groundwire.engine.verdict.fusion import features_of_part
 from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
 from tests.support.fakes import world
-from tests.support.verdicts import make_profile
+from tests.support.verdicts import decide_text, make_profile
 
 FUSION = Fusion(
     name="full",
@@ -51,7 +50,7 @@ def results_of(response: str, verifiable: float = 1.0) -> dict[str, MetricResult
 @pytest.mark.parametrize("verifiable", [1.0, 0.1])
 def test_a_contradicted_value_makes_its_sentence_inconsistent_and_no_other(verifiable: float) -> None:
     response = "How tall it is. It was built in 1890."
-    verdict, sentences = decide_again(response, results_of(response, verifiable), CALIBRATION, "balanced")
+    verdict, sentences = decide_text(response, results_of(response, verifiable), CALIBRATION, "balanced")
     other = "consistent" if verifiable == 1.0 else "unverifiable"
     assert [sentence.verdict.label for sentence in sentences] == [other, "inconsistent"]
     assert verdict == sentences[1].verdict
@@ -73,7 +72,7 @@ def test_a_fusion_weighs_the_contradictions_that_it_reads(response: str) -> None
     weighed = Feature(name="values.disproved", mean=0.0, deviation=1.0, weight=-1.0)
     fusion = msgspec.structs.replace(FUSION, features=(*FUSION.features, weighed))
     calibration = msgspec.structs.replace(CALIBRATION, fusions=(fusion,))
-    verdict, _ = decide_again(response, results_of(response), calibration, "balanced")
+    verdict, _ = decide_text(response, results_of(response), calibration, "balanced")
     assert verdict.contributions is not None
     assert verdict.contributions["values.disproved"] == -1.0
     assert verdict.probability == pytest.approx(1 / (1 + math.exp(-2.0 - sum(verdict.contributions.values()))))
@@ -81,16 +80,16 @@ def test_a_fusion_weighs_the_contradictions_that_it_reads(response: str) -> None
 
 def test_an_only_sentence_with_a_contradicted_value_states_something() -> None:
     response = "It was built in 1890."
-    verdict, (sentence,) = decide_again(response, results_of(response, 0.1), CALIBRATION, "balanced")
+    verdict, (sentence,) = decide_text(response, results_of(response, 0.1), CALIBRATION, "balanced")
     assert verdict == sentence.verdict
     assert (verdict.label, verdict.probability, verdict.message) == ("inconsistent", pytest.approx(REFUTED), "")
-    right, _ = decide_again("It was built in 1889.", results_of("It was built in 1889."), CALIBRATION, "balanced")
+    right, _ = decide_text("It was built in 1889.", results_of("It was built in 1889."), CALIBRATION, "balanced")
     assert right.label == "consistent"
 
 
 @pytest.mark.parametrize("response", ["It was built in 1889.", "How tall it is. It was built in 1889."])
 def test_a_sentence_with_a_value_is_decided_whatever_a_classifier_says(response: str) -> None:
-    _, sentences = decide_again(response, results_of(response, 0.1), CALIBRATION, "balanced")
+    _, sentences = decide_text(response, results_of(response, 0.1), CALIBRATION, "balanced")
     assert sentences[-1].verdict.label == "consistent"
     assert [sentence.verdict.label for sentence in sentences[:-1]] == ["unverifiable"] * (len(sentences) - 1)
 
@@ -169,7 +168,7 @@ def test_what_the_knowledge_surely_contradicts_was_stated(sentence: str, contrad
     shares = {"entailment": 0.0, "neutral": 1 - contradiction, "contradiction": contradiction}
     read = NliExplanation(ClassifiedSpan(0, len(sentence), "contradiction", shares, (1 - contradiction) / 2))
     results = results_of(sentence, 0.1) | {"nli": MetricResult("nli", "scored", 0.0, explanation=read)}
-    verdict, (part,) = decide_again(sentence, results, CALIBRATION, "balanced")
+    verdict, (part,) = decide_text(sentence, results, CALIBRATION, "balanced")
     assert (verdict.label != "unverifiable") is is_stated
     assert part.verdict == verdict
 
@@ -180,9 +179,9 @@ def test_metrics_that_the_fusion_does_not_ask_for_change_no_verdict() -> None:
     results = results_of(response)
     doubt = UnsupportedSpan("tall", 23, 27, "not_in_knowledge", "", "pmi")
     more = results | {"pmi": MetricResult("pmi", "scored", -1.0, unsupported=(doubt,))}
-    verdict, _ = decide_again(response, results, CALIBRATION, "balanced")
+    verdict, _ = decide_text(response, results, CALIBRATION, "balanced")
     assert "values.amounts" in (verdict.contributions or {})
-    assert decide_again(response, more, CALIBRATION, "balanced")[0] == verdict
+    assert decide_text(response, more, CALIBRATION, "balanced")[0] == verdict
 
 
 def test_a_count_of_nothing_is_not_absent() -> None:
@@ -192,8 +191,8 @@ def test_a_count_of_nothing_is_not_absent() -> None:
     response = "The tower is tall."
     results = results_of(response)
     assert results["values"].status == "nothing_to_verify"
-    verdict, _ = decide_again(response, results, calibration, "balanced")
+    verdict, _ = decide_text(response, results, calibration, "balanced")
     assert (verdict.absent, verdict.message) == ((), "")
     del results["values"]
-    verdict, _ = decide_again(response, results, calibration, "balanced")
+    verdict, _ = decide_text(response, results, calibration, "balanced")
     assert verdict.absent == ("values.contradicted_share",)

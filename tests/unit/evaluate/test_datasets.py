@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from groundwire.engine.extend import make_request
 from groundwire.evaluate.datasets import list_formats, read_dataset
 from groundwire.evaluate.datasets.examples import Example, label_by_hallucination, shuffle_knowledge
-from groundwire.evaluate.datasets.plain import CONSISTENT, INCONSISTENT
+from groundwire.evaluate.datasets.plain import CONSISTENT, INCONSISTENT, make_examples
+from groundwire.files.reading import read_lines
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
@@ -502,3 +504,32 @@ def test_score_columns_are_read(tmp_path: Path, name: str, text: str) -> None:
     path = save(tmp_path, name, text)
     assert [example.scores for example in read_dataset(path, score_columns=["hhem"])] == [(("hhem", 0.25),), ()]
     assert [example.scores for example in read_dataset(path)] == [(), ()]
+
+
+RECORD = {"order": 17, "items": [{"name": "pen", "paid": True}]}
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "passages"),
+    [
+        (RECORD, ["order: 17\nitems 1 name: pen\nitems 1 paid: true"]),
+        ([RECORD, "It is here."], ["order: 17\nitems 1 name: pen\nitems 1 paid: true", "It is here."]),
+        (["It is here.", " ", {}], ["It is here."]),
+        ("[sic] It is here.", ["[sic] It is here."]),
+    ],
+)
+def test_knowledge_is_read_as_the_engine_reads_it(knowledge: Any, passages: list[str], tmp_path: Path) -> None:
+    row = {"response": "It is here.", "knowledge": knowledge, "label": 1}
+    cell = knowledge if isinstance(knowledge, str) else json.dumps(knowledge)
+    files = [
+        save(tmp_path, "a.jsonl", json.dumps(row)),
+        save(tmp_path, "b.csv", table(("response", "knowledge", "label"), ("It is here.", cell, "1"))),
+    ]
+    requests = [example.request for path in files for example in read_dataset(path)]
+    requests += [example.request for example in make_examples([row])]
+    for path in files:
+        with read_lines(path) as lines_of_score:
+            requests += [
+                make_request(line.row["response"], line.row["knowledge"]) for line in lines_of_score if line.row
+            ]
+    assert requests == [make_request("It is here.", passages)] * 5

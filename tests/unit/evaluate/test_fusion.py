@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 pytest.importorskip("sklearn")
 
-from groundwire.engine.schema.results import MetricResult
+from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, fit_model
 from groundwire.evaluate.calibration.operating_points import (
@@ -29,7 +29,11 @@ def draw_examples(count: int = 400, seed: int = 0, name: str = "one", **noise: f
         features = {
             key: float((label if spread > 0 else -label) + abs(spread) * rng.normal()) for key, spread in noise.items()
         }
-        out.append(with_features(LabelledFeatures(name, f"g{index // 4}", label, {}, response="Well."), features))
+        out.append(
+            with_features(
+                LabelledFeatures(name, f"g{index // 4}", label, {}, request=Request("Well.", ("Knowledge.",))), features
+            )
+        )
     return out
 
 

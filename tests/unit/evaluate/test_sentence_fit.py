@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from groundwire.engine import MetricResult
+from groundwire.engine import MetricResult, Request
 from groundwire.engine.schema.explanations import (
     ClassifiedSpan,
     NliExplanation,
@@ -18,13 +18,13 @@ from groundwire.engine.schema.explanations import (
     VerifiabilityExplanation,
 )
 from groundwire.engine.verdict.criteria import bind_criteria
-from groundwire.engine.verdict.decision import decide_again, fuse
+from groundwire.engine.verdict.decision import fuse
 from groundwire.engine.verdict.fusion import features
 from groundwire.evaluate.calibration.features import list_sentences
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, select_model
 from groundwire.evaluate.calibration.operating_points import fit_calibration
 from groundwire.runtime.bundles.calibration import Calibration
-from tests.support.verdicts import bind
+from tests.support.verdicts import bind, decide_text
 
 SENTENCE = "Honey is sweet."
 METRICS = ("nli", "values", "verifiability")
@@ -76,7 +76,7 @@ def draw(count: int, seed: int) -> list[tuple[LabelledFeatures, str, dict[str, M
             label,
             features(bind(results.values())),
             list_sentences(response, results),
-            response=response,
+            request=Request(response, ("Knowledge.",)),
             results=results,
         )
         drawn.append((example, response, results))
@@ -94,7 +94,7 @@ def test_predictions_are_the_verdicts_of_the_engine(read: tuple[str, ...], whole
     assert calibration.fusions[0].whole == whole
     compared = 0
     for (_, response, results), probability in zip(drawn, predicted, strict=True):
-        verdict, sentences = decide_again(response, results, calibration, "balanced")
+        verdict, sentences = decide_text(response, results, calibration, "balanced")
         if verdict.probability is not None:
             assert verdict.probability == pytest.approx(float(probability), abs=1e-4)
             compared += len(sentences) > 1
@@ -116,8 +116,8 @@ def test_a_response_scored_as_a_whole_is_not_as_bad_as_its_worst_sentence() -> N
     differing = 0
     for doubted in np.linspace(0.1, 0.9, 33):
         made = make_results([0.95, 0.95, doubted, *[0.95] * 5], [0.9] * 8, None)
-        verdict, sentences = decide_again(*made, calibration, "balanced")
-        by_parts, alone = decide_again(*made, parts, "balanced")
+        verdict, sentences = decide_text(*made, calibration, "balanced")
+        by_parts, alone = decide_text(*made, parts, "balanced")
         if (verdict.label, by_parts.label) == ("consistent", "inconsistent"):
             differing += 1
             assert alone[2].verdict.label == "inconsistent"
@@ -132,8 +132,8 @@ def test_a_contradicted_value_counts_by_itself_in_a_whole() -> None:
     calibration = fit_calibration([example for example, _, _ in drawn], METRICS, options)
     good = make_results([0.9] * 4, [0.9] * 4, None)
     wrong = make_results([0.9] * 4, [0.9] * 4, 1)
-    trusted, _ = decide_again(*good, calibration, "balanced")
-    verdict, sentences = decide_again(*wrong, calibration, "balanced")
+    trusted, _ = decide_text(*good, calibration, "balanced")
+    verdict, sentences = decide_text(*wrong, calibration, "balanced")
     bound = bind(wrong[1].values())
     rule = bind_criteria([metric for metric, _ in bound], calibration, "balanced").rule
     assert rule is not None
@@ -154,7 +154,7 @@ def test_an_inconsistent_whole_has_an_inconsistent_sentence() -> None:
     shares = {"entailment": 0.01, "neutral": 0.0, "contradiction": 0.99}
     doubted = replace(nli.explanation.response, supported=0.01, probabilities=shares)
     results["nli"] = replace(nli, value=0.01, explanation=replace(nli.explanation, response=doubted))
-    verdict, sentences = decide_again(response, results, calibration, "balanced")
+    verdict, sentences = decide_text(response, results, calibration, "balanced")
     assert verdict.label == "inconsistent"
     labels = [part.verdict.label for part in sentences]
     assert (labels.count("inconsistent"), labels.count("consistent")) == (1, 3)
@@ -165,7 +165,7 @@ def test_the_bound_holds_for_responses_of_several_sentences() -> None:
     calibration = fit_calibration([example for example, _, _ in draw(2000, 1)], METRICS, FusionOptions(features=NLI))
     for level in (0.05, 0.25):
         labels = [
-            decide_again(response, results, calibration, "balanced", level)[0].label
+            decide_text(response, results, calibration, "balanced", level)[0].label
             for example, response, results in draw(2000, 2)
             if example.label
         ]
@@ -178,7 +178,7 @@ def test_verdicts_of_the_worst_sentence_state_the_bound_on_responses() -> None:
     drawn = draw(400, 3)
     calibration = fit_calibration([example for example, _, _ in drawn], METRICS, FusionOptions(features=NLI))
     several = next((r, m) for e, r, m in drawn if len(e.sentences) > 1 and e.label)
-    verdict, sentences = decide_again(*several, calibration, "balanced", 0.1)
+    verdict, sentences = decide_text(*several, calibration, "balanced", 0.1)
     assert verdict.max_false_positive_rate == 0.1
     assert {sentence.verdict.max_false_positive_rate for sentence in sentences} == {None}
 

@@ -146,7 +146,7 @@ def test_a_consistent_response_leaves_sentence_by_sentence(engine: Engine) -> No
     score = stream.finish()
     assert list_kinds([*stream.last_events]) == ["SentenceEvent", "Release", "FinalEvent"]
     assert stream.last_events[1] == Release(" It is golden. 🙂 ", 25, 42, "consistent", "release", True)
-    assert stream.last_events[2] == FinalEvent(score, "consistent", stream.text)
+    assert stream.last_events[2] == FinalEvent(score, stream.text)
     assert stream.is_ended
     assert stream.released == stream.text
 
@@ -183,7 +183,7 @@ def test_what_a_policy_lets_leave(engine: Engine, policy: Policy, released: str,
     final = events[-1]
     assert isinstance(final, FinalEvent)
     assert final.released == released
-    assert final.label == "inconsistent"
+    assert final.score.verdict.label == "inconsistent"
     assert without_time(final.score) == without_time(engine.score(TEXT, KNOWLEDGE, metrics=METRICS))
     for event in events:
         assert type(event).from_json(event.to_json()) == event
@@ -208,7 +208,7 @@ def test_neighbouring_doubts_have_one_mark() -> None:
     assert _replace("a bad, one here", 0, 15, [(2, 5), (7, 10)], "[…]") == "a […], […] here"
 
 
-def test_what_a_sentence_said_is_final_for_the_response() -> None:
+def test_a_warning_says_that_a_sentence_was_inconsistent_and_the_response_is_not() -> None:
     """The other sentence has no verdict, so the score has that on all numbers, which is another."""
     (fusion,) = CALIBRATION.fusions
     silent = Feature(name="token_classifier", mean=1.0, deviation=0.25, weight=1.5)
@@ -230,7 +230,7 @@ def test_what_a_sentence_said_is_final_for_the_response() -> None:
     outcomes = [event.outcome for event in events if isinstance(event, SentenceEvent)]
     assert outcomes == ["inconsistent", "unknown", "unknown"]
     assert isinstance(events[-1], FinalEvent)
-    assert (events[-1].score.verdict.label, events[-1].label) == ("consistent", "inconsistent")
+    assert events[-1].score.verdict.label == "consistent"
     assert events[-1].score.warnings == (ALONE_INCONSISTENT,)
 
 

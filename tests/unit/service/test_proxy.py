@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import httpx
+import msgspec
 import pytest
 
 from groundwire.engine import Engine, InvalidRequest
+from groundwire.runtime.bundles.calibration import Band
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import ModelError
 from groundwire.runtime.fake import FakeRuntime
@@ -20,7 +22,8 @@ from groundwire.service.settings import ProxySettings
 from tests.support.chat_server import ERROR, ChatServer
 from tests.support.service import connect
 from tests.support.small_talk import ASSERTIONS, SMALL_TALK
-from tests.support.streams import KNOWLEDGE, METRICS, classify, world
+from tests.support.streams import CALIBRATION, KNOWLEDGE, METRICS, classify, world
+from tests.support.verdicts import make_profile
 
 T = TypeVar("T")
 PATH = "/v1/chat/completions"
@@ -103,6 +106,41 @@ def test_a_policy_decides_what_leaves(policy: str, left: str, reason: str, strea
     assert [span["text"] for span in last["groundwire"]["unsupported"]] == ["blue"]
 
 
+ALL_SURE, RIGHT_SURE, NONE_SURE = Band(low=0.4, high=0.6), Band(low=0.05, high=0.6), Band()
+"""The right sentence has the probability 0.88, the wrong one 0.12."""
+
+
+@pytest.mark.parametrize(
+    ("band", "policy", "unsure", "left"),
+    [
+        (ALL_SURE, "annotate", "block", TEXT),
+        (ALL_SURE, "block", "annotate", RIGHT),
+        (RIGHT_SURE, "annotate", "block", RIGHT),
+        (RIGHT_SURE, "block", "annotate", TEXT),
+        (RIGHT_SURE, "block", "redact", f"{RIGHT} Honey is […]. {RIGHT}"),
+        (RIGHT_SURE, "block", "label", RIGHT),
+        (NONE_SURE, "annotate", "block", ""),
+        (NONE_SURE, "annotate", "label", TEXT),
+    ],
+)
+def test_labels_that_are_not_sure_have_a_policy_of_their_own(band: Band, policy: str, unsure: str, left: str) -> None:
+    fusions = (msgspec.structs.replace(CALIBRATION.fusions[0], band=band),)
+    runtime = world(msgspec.structs.replace(CALIBRATION, fusions=fusions))
+    (choice,) = ask(policy=policy, unsure=unsure, runtime=runtime).json()["choices"]
+    assert choice["message"]["content"] == left
+    assert choice["groundwire"]["verdict"]["sure"] is (band == ALL_SURE)
+
+
+def test_the_profile_is_a_setting_of_the_proxy() -> None:
+    fusion = CALIBRATION.fusions[0]
+    profiles = {**fusion.profiles, "lenient": make_profile(0.1)}
+    runtime = world(msgspec.structs.replace(CALIBRATION, fusions=(msgspec.structs.replace(fusion, profiles=profiles),)))
+    (choice,) = ask(profile="lenient", runtime=runtime).json()["choices"]
+    assert (choice["message"]["content"], choice["groundwire"]["verdict"]["threshold"]) == (TEXT, 0.1)
+    with pytest.raises(InvalidRequest, match="no profile 'strict'; it has balanced"):
+        ask(profile="strict")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_supported_answer_leaves_as_it_is(stream: bool) -> None:
     answer = ask({"stream": stream}, text=RIGHT)
@@ -163,6 +201,7 @@ def test_a_token_of_the_proxy_stays_with_it(settings: dict[str, Any], sent: str 
         ([{"role": "tool", "content": KNOWLEDGE}], None, {}, "consistent"),
         ([{"role": "system", "content": KNOWLEDGE}], None, {"knowledge_from": ("tool",)}, "inconsistent"),
         ([{"role": "system", "content": WRONG}], {"knowledge": RIGHT}, {"knowledge_from": ("tool",)}, "consistent"),
+        ([], {"knowledge": {"Honey": "is sweet."}}, {}, "consistent"),
         ([{"role": "system", "content": RIGHT}], {"knowledge": []}, {}, "inconsistent"),
         ([{"role": "user", "content": RIGHT}], None, {}, "inconsistent"),
     ],

@@ -83,6 +83,14 @@ def test_metrics_and_options_are_the_requests() -> None:
     assert "nli" in Score.from_json(post(HONEY | {"metrics": "fast"}).content).metrics, "a group"
 
 
+@pytest.mark.parametrize("knowledge", [{"honey": {"taste": "sweet"}}, [{"honey": {"taste": "sweet"}}, "It is golden."]])
+def test_a_json_object_is_knowledge(knowledge: Any) -> None:
+    score = Score.from_json(post(HONEY | {"knowledge": knowledge}).content)
+    with Engine(world()) as engine:
+        expected = engine.score(HONEY["response"], knowledge)
+    assert (score.value, score.verdict, score.metrics) == (expected.value, expected.verdict, expected.metrics)
+
+
 @pytest.mark.parametrize(
     ("body", "status", "code", "path"),
     [
@@ -108,6 +116,7 @@ def test_metrics_and_options_are_the_requests() -> None:
         (HONEY | {"triples": [["a", "b"]]}, 422, "invalid", "$.triples[0]"),
         (HONEY | {"response": "a" * 30}, 413, "too_large", "$.response"),
         (HONEY | {"knowledge": ["a" * 60, "b" * 60]}, 413, "too_large", "$.knowledge"),
+        (HONEY | {"knowledge": {"a": "b" * 120}}, 413, "too_large", "$.knowledge"),
         (HONEY | {"knowledge": ["a"] * 4}, 413, "too_large", "$.knowledge"),
         (HONEY | {"history": ["a" * 51]}, 413, "too_large", "$.history"),
         (HONEY | {"history": ["a"] * 4}, 413, "too_large", "$.history"),

@@ -53,7 +53,7 @@ def test_events_are_those_of_the_engine() -> None:
     assert [name for name, _ in events] == [json.loads(event.to_json())["type"] for event in expected]
     assert released([event for _, event in events]) == stream.released == "Honey is sweet. It is golden."
     assert events[-1][0] == "final"
-    assert events[-1][1]["label"] == "inconsistent"
+    assert events[-1][1]["score"]["verdict"]["label"] == "inconsistent"
 
 
 def test_a_defect_of_the_verdict_blocks_and_does_not_cut_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_a_defect_of_the_verdict_blocks_and_does_not_cut_the_stream(monkeypatch:
     assert released([event for _, event in events]) == "Honey is sweet."
     assert [event["outcome"] for name, event in events if name == "sentence"] == ["consistent", "failed"]
     assert events[-1][0] == "final"
-    assert (events[-1][1]["label"], events[-1][1]["score"]["message"]) == ("unknown", MESSAGE)
+    assert (events[-1][1]["score"]["verdict"]["label"], events[-1][1]["score"]["message"]) == ("unknown", MESSAGE)
 
 
 def test_a_defect_of_the_verdict_does_not_close_a_websocket(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,11 @@ def test_a_defect_of_the_verdict_does_not_close_a_websocket(monkeypatch: pytest.
         return event
 
     final = run(test)
-    assert (final["label"], final["score"]["status"], final["released"]) == ("unknown", "failed", "")
+    assert (final["score"]["verdict"]["label"], final["score"]["status"], final["released"]) == (
+        "unknown",
+        "failed",
+        "",
+    )
 
 
 def test_a_defect_of_the_guard_is_the_last_event(monkeypatch: pytest.MonkeyPatch) -> None:
