@@ -45,6 +45,8 @@ class Observation(NamedTuple):
     """The kinds of its sentences (``list_kinds``); empty where its text is not there."""
     language: str = ""
     """As the line says, or else ``find_language``; empty where neither is there."""
+    sure: bool = False
+    """``Verdict.sure``."""
 
     @property
     def is_inconsistent(self) -> bool:
@@ -131,6 +133,7 @@ class Observations:
             _list_terms(request.response) if request else (),
             list_kinds(request.response) if request else (),
             _read_name(row.get("language")) or (find_language(request.response) if request else ""),
+            verdict.sure,
         )
         self.rows.append(observation)
         self.labels[verdict.label] += 1

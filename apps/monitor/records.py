@@ -266,3 +266,5 @@ class TrafficReport(Record, frozen=True):
     fusion of the calibration."""
     systems: tuple[SystemDifference, ...] = ()
     """Every pair of the largest systems (``monitor.systems``); empty of fewer than two systems."""
+    sure: int = 0
+    """How many of the labels consistent and inconsistent are sure (``Verdict.sure``)."""

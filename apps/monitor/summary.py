@@ -112,6 +112,7 @@ def build_report(
         _find_range(observations.rows, reference) if verdicts else None,
         None if fusion is None else _find_stopped(observations.rows, fusion),
         compare_systems(verdicts),
+        sum(row.sure for row in verdicts),
     )
 
 

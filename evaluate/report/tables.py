@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.monitor.records import MIN_RESPONSES, Estimate, Shift
 
-from ..statistics.results import Decision, MetricFigures, SetFigures, VerdictFigures
+from ..statistics.results import Decision, MetricFigures, PartRates, SetFigures, VerdictFigures
 
 Kind: TypeAlias = Literal["number", "share", "count", "range", "heat", "difference", "word"]
 """How a value is shown: with three decimals, in per cent, as a count, always with its interval (the intervals of other
@@ -348,8 +348,34 @@ def build_verdicts_table(profiles: Sequence[VerdictFigures]) -> Table:
             "share",
             [figures.verifiability_accuracy for figures in profiles],
         ),
+        *_build_sure_columns(profiles),
     ]
     return Table("Verdicts by profile", "Profile", tuple(figures.profile for figures in profiles), _drop_empty(columns))
+
+
+SURE = "sure"
+"""The heading over the columns about labels that are sure, and those that are not."""
+
+
+def _build_sure_columns(figures: Sequence[VerdictFigures | PartRates]) -> list[Column]:
+    return [
+        _build_column(
+            "Share",
+            "share of the labels consistent and inconsistent that is sure: outside the band in which labels are often "
+            "wrong",
+            "share",
+            [of.coverage for of in figures],
+            SURE,
+        ),
+        _build_column("Wrong", "share of the sure labels that is wrong", "share", [of.risk for of in figures], SURE),
+        _build_column(
+            "Wrong, not sure",
+            "share of the other labels that is wrong",
+            "share",
+            [of.risk_if_unsure for of in figures],
+            SURE,
+        ),
+    ]
 
 
 def build_confusion_table(figures: VerdictFigures | None) -> Table:
@@ -390,6 +416,7 @@ def build_rates_table(figures: VerdictFigures | None) -> Table:
             "share",
             [rate.false_negative_rate for rate in rates],
         ),
+        *_build_sure_columns(rates),
     ]
     return Table(
         f"Error rates by part, profile {figures.profile}", "Part", tuple(figures.by_part), _drop_empty(columns)

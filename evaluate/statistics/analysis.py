@@ -304,6 +304,9 @@ def _measure_verdicts(
     labelled: Bools = np.array([example.verifiable is not None for example in examples], dtype=bool)
     nothing: Bools = np.array([example.verifiable is False for example in examples], dtype=bool)
     consistent, inconsistent = human.consistent & decided, human.inconsistent & decided
+    called = human.labelled & decided & ~unverifiable
+    sure: Bools = called & np.array([verdict.sure for verdict in verdicts], dtype=bool)
+    unsure, wrong = called & ~sure, positive == human.consistent
     classes = {"consistent": human.consistent, "inconsistent": human.inconsistent}
     return VerdictFigures(
         profile=profile,
@@ -317,6 +320,9 @@ def _measure_verdicts(
                 false_positive_rate=float(positive[consistent & part].mean()),
                 inconsistent=int((inconsistent & part).sum()),
                 false_negative_rate=float((~positive)[inconsistent & part].mean()),
+                coverage=_measure_share(sure, called & part),
+                risk=_measure_share(wrong, sure & part),
+                risk_if_unsure=_measure_share(wrong, unsure & part),
             )
             for name, part in parts.items()
             if (consistent & part).any() and (inconsistent & part).any()
@@ -326,7 +332,14 @@ def _measure_verdicts(
         false_positive_rate_on_unverifiable=human.share(positive & nothing & decided, nothing & decided),
         verifiability_accuracy=human.share((unverifiable == nothing) & labelled & decided, labelled & decided),
         max_false_positive_rate=next((bound for v in verdicts if (bound := v.max_false_positive_rate)), None),
+        coverage=human.share(sure, called),
+        risk=human.share(wrong & sure, sure),
+        risk_if_unsure=human.share(wrong & unsure, unsure),
     )
+
+
+def _measure_share(part: Bools, whole: Bools) -> float | None:
+    return float(part[whole].mean()) if whole.any() else None
 
 
 THRESHOLDS = np.linspace(0.01, 0.99, 99)

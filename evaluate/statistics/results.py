@@ -128,6 +128,12 @@ class PartRates(Record, frozen=True):
     inconsistent: int
     false_negative_rate: float
     """Share of the inconsistent ones, 0–1, that is called consistent or unverifiable."""
+    coverage: float | None = None
+    """As ``VerdictFigures.coverage``; None in files of older versions."""
+    risk: float | None = None
+    """As ``VerdictFigures.risk``; None without a sure label."""
+    risk_if_unsure: float | None = None
+    """As ``VerdictFigures.risk_if_unsure``; None where all labels are sure."""
 
 
 class TradeOff(Record, frozen=True):
@@ -161,6 +167,13 @@ class VerdictFigures(Record, frozen=True):
     verifiability_accuracy: Estimate | None = None
     max_false_positive_rate: float | None = None
     """What the calibration promises for responses like its own; None where it promises nothing."""
+    coverage: Estimate | None = None
+    """Share of the labels consistent and inconsistent that is sure (``Verdict.sure``), of examples with a human label.
+    None in files of older versions."""
+    risk: Estimate | None = None
+    """Share of these sure labels that is wrong."""
+    risk_if_unsure: Estimate | None = None
+    """Share of the labels that are not sure that is wrong."""
 
 
 class VerifiabilityFigures(Record, frozen=True):

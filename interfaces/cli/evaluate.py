@@ -176,6 +176,8 @@ def _print_results(results: Results, report: Path) -> None:
         console.print(f"[bold]{display.escape_markup(figures.name)}[/]: {figures.examples} examples ({labels})")
         if any(verdict.balanced_accuracy for verdict in figures.verdicts):
             console.print(_tabulate_verdicts(figures.verdicts))
+            if sure := _describe_sure(figures.verdicts[0]):
+                console.print(f"[dim]{sure}[/]", soft_wrap=True)
         console.print(_tabulate_metrics(figures))
         if (lead := figures.metrics.get(figures.leading)) is not None and lead.by_source:
             console.print(_tabulate_parts(lead))
@@ -245,6 +247,18 @@ def _tabulate_verdicts(verdicts: Sequence[VerdictFigures]) -> Table:
         rates = map(_format_interval, figures)
         table.add_row(verdict.profile, *rates, str(verdict.labels.get("unverifiable", 0)))
     return table
+
+
+def _describe_sure(verdict: VerdictFigures) -> str:
+    """How many labels of a profile are sure, and how often these and the others are wrong."""
+    if verdict.coverage is None:
+        return ""
+    wrong = [
+        f"of {which} {figure.value:.0%} are wrong"
+        for which, figure in (("these", verdict.risk), ("the others", verdict.risk_if_unsure))
+        if figure is not None
+    ]
+    return f"Sure are {verdict.coverage.value:.0%} of the labels of {verdict.profile}: {', '.join(wrong)}."
 
 
 def _tabulate_parts(metric: MetricFigures) -> Table:

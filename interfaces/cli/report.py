@@ -324,6 +324,7 @@ def _print_report(report: TrafficReport, page: Path | None) -> None:
     if report.share is not None:
         verdicts = report.labels["consistent"] + report.labels["inconsistent"]
         console.print(f"called inconsistent: {_format_share(*_range(report.share))} of {verdicts} with a verdict")
+        console.print(f"sure: {report.sure} of {verdicts} [dim](outside the band in which labels are often wrong)[/]")
     if report.stopped:
         shares = ", ".join(f"{name} {value:.0%}" for name, value in report.stopped.items())
         console.print(f"of all lines with a score would be stopped: {shares}")

@@ -183,6 +183,9 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
                 false_positive_rate_on_unverifiable=_estimate(false_positives / 3, 60),
                 verifiability_accuracy=_estimate(0.81, count),
                 max_false_positive_rate=promised,
+                coverage=_estimate(0.32, count),
+                risk=_estimate(0.09, count // 3),
+                risk_if_unsure=_estimate(0.27, count // 2),
                 threshold=threshold,
                 balanced_accuracy=_estimate(1 - (false_positives + false_negatives) / 2, count),
                 called={
@@ -190,8 +193,8 @@ def labelled(name: str, count: int, seed: int, sharpness: Mapping[str, float] = 
                     "inconsistent": {"inconsistent": 130, "consistent": 40, "unverifiable": 8},
                 },
                 by_part={
-                    "system=ours": PartRates(120, false_positives, 90, false_negatives),
-                    "system=theirs": PartRates(120, false_positives / 2, 88, false_negatives / 2),
+                    "system=ours": PartRates(120, false_positives, 90, false_negatives, 0.3, 0.08, 0.26),
+                    "system=theirs": PartRates(120, false_positives / 2, 88, false_negatives / 2, 0.35, None, 0.2),
                 },
             )
             for profile, a, b, c, d, false_positives, false_negatives, promised, threshold in (

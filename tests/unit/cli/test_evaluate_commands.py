@@ -163,6 +163,7 @@ def test_figures_again_without_a_model(
     (line,) = (line for line in result.output.splitlines() if "strict" in line)
     assert f"{rate.value:.3f} {rate.low:.3f}–{rate.high:.3f}" in line
     assert "false positive rate" in result.output
+    assert "Sure are 0% of the labels of balanced: of the others " in result.output
     assert results.signature.endswith(f"|calibration:{CALIBRATION.digest()}")
 
 

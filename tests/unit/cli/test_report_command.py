@@ -259,6 +259,7 @@ def test_the_sheet_is_labelled_and_read_again(tmp_path: Path) -> None:
     result = run(source, "--sheet", tmp_path / "sheet.csv")
     assert result.exit_code == 0, result.output
     assert "of all lines with a score would be stopped: balanced" in result.output
+    assert "sure: 0 of 40 (outside the band" in result.output
     table = (tmp_path / "sheet.csv").read_text(encoding="utf-8").splitlines()
     assert (table[0], len(table)) == ("id,history,knowledge,response,label", 41)
     (tmp_path / "labelled.csv").write_text("\n".join([table[0], *(f"{line}1" for line in table[1:])]))

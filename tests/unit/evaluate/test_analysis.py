@@ -16,12 +16,13 @@ from groundwire.engine import MetricResult, Score, UnsupportedSpan, Verdict
 from groundwire.engine.schema.explanations import Comparison, Q2Explanation
 from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
+from groundwire.evaluate.scores.metric_values import decide_examples
 from groundwire.evaluate.statistics.agreement import measure_reliability
 from groundwire.evaluate.statistics.analysis import Development, analyse, select_unfitted
 from groundwire.evaluate.statistics.results import SCHEMA, ErrorThreshold, Results, SetFigures
 from groundwire.monitor.prevalence import share
 from groundwire.monitor.records import Estimate
-from groundwire.runtime.bundles.calibration import Feature
+from groundwire.runtime.bundles.calibration import Band, Feature
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.evaluation import CALIBRATION, make_example, score
@@ -559,6 +560,34 @@ def test_the_surest_labels_come_first() -> None:
     errors = dict(zip(figures.risk_coverage.x, figures.risk_coverage.y, strict=True))
     assert errors[0.5] == 0.0
     assert errors[1.0] == 0.25
+
+
+def test_labels_that_are_sure_are_counted_apart() -> None:
+    """Two systems; of the 24 labels 12 are sure, of which 2 are wrong, and of the others 4."""
+    band = Band(low=0.2, high=0.8)
+    fusions = (msgspec.structs.replace(CALIBRATION.fusions[0], band=band),)
+    calibration = msgspec.structs.replace(CALIBRATION, fusions=fusions)
+    right, wrong = [0.99] * 6 + [0.7] * 3 + [0.3] * 3, [0.01] * 4 + [0.99] * 2 + [0.3] * 5 + [0.7]
+    examples = [
+        msgspec.structs.replace(make_example(str(index), int(index < 12)), system="ours" if index % 2 else "theirs")
+        for index in range(24)
+    ]
+    scores = [score({"q2": value}) for value in right + wrong]
+    probabilities = [verdict.probability for verdict in decide_examples(examples, scores, calibration, "balanced")]
+    sure = [probability is not None and not band.low <= probability < band.high for probability in probabilities]
+    assert sum(sure) == 12
+    verdicts = analyse("set", examples, scores, calibration=calibration, repeats=50).verdicts[0]
+    for figure, expected in ((verdicts.coverage, 0.5), (verdicts.risk, 2 / 12), (verdicts.risk_if_unsure, 4 / 12)):
+        assert figure is not None
+        assert figure.value == pytest.approx(expected)
+    ours = verdicts.by_part["system=ours"]
+    assert (ours.coverage, ours.risk) == (0.5, pytest.approx(1 / 6))
+    assert ours.risk_if_unsure == pytest.approx(
+        (sum(v == 0.3 for v in right[1::2]) + sum(v == 0.7 for v in wrong[1::2])) / 6
+    )
+    every = analyse("set", examples, scores, calibration=CALIBRATION, repeats=50).verdicts[0]
+    assert every.coverage is not None
+    assert (every.coverage.value, every.risk) == (0.0, None), "without a band no label is sure"
 
 
 def test_the_brier_score_is_the_mean_squared_distance() -> None:

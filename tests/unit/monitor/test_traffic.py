@@ -30,8 +30,11 @@ def report(observations: Observations, calibration: Calibration | None = EXACT, 
 
 
 def test_only_verdicts_are_in_the_share_and_the_rest_is_counted() -> None:
-    scores = [make_score(0.9, calibration=DESCRIBED)] * 54 + [make_score(0.1, calibration=DESCRIBED)] * 36
-    scores += [make_score(0.3, "unverifiable", DESCRIBED)] * 10 + [make_score(None, calibration=DESCRIBED)] * 5
+    scores = [make_score(0.9, calibration=DESCRIBED, sure=True)] * 54
+    scores += [make_score(0.1, calibration=DESCRIBED)] * 36
+    scores += [make_score(0.3, "unverifiable", DESCRIBED, sure=True)] * 10 + [
+        make_score(None, calibration=DESCRIBED)
+    ] * 5
     observations = observe(scores, describe_alike(len(scores)))
     observations.add_problem("invalid")
     built = report(observations, DESCRIBED)
@@ -47,7 +50,7 @@ def test_only_verdicts_are_in_the_share_and_the_rest_is_counted() -> None:
     assert built.range == ShareRange(0.36, 0.46, 100)
     assert built.stopped is not None
     assert built.stopped["balanced"] == 36 / 105
-    assert (built.lines, built.threshold) == (106, 0.5)
+    assert (built.lines, built.threshold, built.sure) == (106, 0.5, 54)
 
 
 def test_a_reference_that_is_right_bounds_the_share_from_below() -> None:
