@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from ..compact.multitask_model import restore_multitask_nli
 from ..written import write_labelled_rows
-from . import pack
+from . import pack, shards
 from .model import FROZEN_LAYERS, build_reader
 from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_reader
 
@@ -112,11 +113,12 @@ def _export_bundle(
 def _pack_rows(
     data: Annotated[Path, typer.Option(help="Directory with the training sets.", file_okay=False)],
     out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
-    groups: Annotated[int, typer.Option(help="Groups of two rows to draw into one file.", min=1)] = 100_000,
-    first: Annotated[int, typer.Option(help="Number of the first group; other numbers are other groups.")] = 0,
+    rows: Annotated[int, typer.Option(help="Rows in all, half of them twins of the others.", min=2)] = 3_000_000,
+    workers: Annotated[int, typer.Option(help="Processes that draw.", min=1)] = 1,
 ) -> None:
-    """Draw rows for a host without the training sets."""
-    print(pack.write_rows(build_examples(data), out, groups, first))
+    """Draw rows for a host without the training sets; a run that was stopped goes on."""
+    for path in shards.write_shards(partial(build_examples, data), out, rows, workers):
+        print(path, path.stat().st_size, "bytes", flush=True)
 
 
 @app.command("pack-weights")

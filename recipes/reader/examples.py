@@ -10,26 +10,30 @@ from ..common.corpus import word_coverage
 from ..common.loop import Row
 from ..compact.multitask_examples import ATTEMPTS, CLAIM_TOKENS, WORDS_PER_TOKEN, MultitaskExample, MultitaskExamples
 from ..synthesis.pairs import NEAR
+from ..tools import ToolPairs, read_turns
 from ..worlds import Worlds
 from ..written import WrittenPairs
 from .composition import surround
 from .contrasts import SETS, ContrastRows, read_contrasts
 from .rows import AnswerRow, encode_answer, label_ranges
+from .tools_source import draw_tool_pair
 from .worlds_source import draw_world_pair, load_worlds
 from .written_source import draw_written_pair
 
 SHARES = {
     "worlds": 0.4,
     "written": 0.55,
+    "tools": 0.25,
     **{name: definition.share for name, definition in SETS.items()},
-    **{"minimal": 0.16, "questions": 0.09, "facts": 0.07, "public": 0.28},
+    **{"minimal": 0.16, "questions": 0.09, "facts": 0.07, "public": 0.32},
     **{"harmless": 0.025, "made": 0.01, "comparison": 0.01, "verifiability": 0.025},
 }
 """Shares of the groups, by source; they are divided by their sum over the sources that are there."""
 WINDOWS = {80: 0.35, 128: 0.3, 192: 0.15, 320: 0.2}
 """Tokens of the rows of a group at most, and the share of the groups."""
-WRITTEN_WINDOWS = {160: 0.4, 224: 0.3, 320: 0.3}
-"""Those of the groups of written documents, which are longer."""
+LONGER_WINDOWS = {160: 0.4, 224: 0.3, 320: 0.3}
+"""Those of the groups of written documents and of tools' results, which are longer."""
+LONGER = frozenset({"written", "tools"})
 LONG_TOKENS = max(WINDOWS)
 SURROUNDED = 0.4
 """Share of the groups whose answers get sentences around them."""
@@ -52,6 +56,7 @@ class _Sources:
     contrasts: dict[str, ContrastRows]
     worlds: Worlds
     written: WrittenPairs
+    tools: ToolPairs | None
     asides: frozenset[str]
 
 
@@ -69,13 +74,16 @@ class ReaderExamples(MultitaskExamples):
         chat = examples._sentences.non_verifiable
         asides = frozenset(text.rstrip(".! ").lower() for text in chat)
         contrasts = read_contrasts(data) if split == "train" else {}
-        examples._sources = _Sources(contrasts, load_worlds(split), WrittenPairs.read(split), asides)
+        turns = read_turns(data, split)
+        tools = ToolPairs(turns) if turns else None
+        examples._sources = _Sources(contrasts, load_worlds(split), WrittenPairs.read(split), tools, asides)
         return examples
 
     @property
     def shares(self) -> dict[str, float]:
         """The share of the groups, by source that is there; they need not add up to 1."""
-        present = {*self._draws, *self._sources.contrasts, "worlds", "written"}
+        tools = ("tools",) if self._sources.tools is not None else ()
+        present = {*self._draws, *self._sources.contrasts, *tools, "worlds", "written"}
         return {name: share for name, share in SHARES.items() if name in present}
 
     def make(self, _: int, rng: random.Random) -> tuple[Row, Row]:
@@ -85,7 +93,7 @@ class ReaderExamples(MultitaskExamples):
 
     def draw(self, source: str, rng: random.Random) -> tuple[Row, Row]:
         """The rows of a group of ``source``, as long as the window that is drawn for it, or shorter."""
-        windows = WRITTEN_WINDOWS if source == "written" else WINDOWS
+        windows = LONGER_WINDOWS if source in LONGER else WINDOWS
         limit = rng.choices(list(windows), list(windows.values()))[0]
         for attempt in range(ATTEMPTS):
             group = self.draw_answers(source, limit, rng)
@@ -102,6 +110,8 @@ class ReaderExamples(MultitaskExamples):
             return draw_world_pair(sources.worlds, max(WORLD_WORDS, int(limit * WORLD_WORDS_PER_TOKEN)), rng)
         if source == "written":
             return draw_written_pair(sources.written, int(limit * WRITTEN_WORDS_PER_TOKEN), rng)
+        if source == "tools" and sources.tools is not None:
+            return draw_tool_pair(sources.tools, limit, rng)
         surrounded = rng.random() < SURROUNDED
         room = limit - CLAIM_TOKENS - (SURROUNDING_TOKENS if surrounded else 0)
         words = int(max(room, CLAIM_TOKENS) * WORDS_PER_TOKEN)

@@ -44,7 +44,7 @@ def make_worker_batches(
     # The first span may begin in its middle.
     begins = [start, *range((start // SPAN + 1) * SPAN, schedule.steps, SPAN)]
     tasks = [(begin, min((begin // SPAN + 1) * SPAN, schedule.steps)) for begin in begins if begin < schedule.steps]
-    with context.Pool(workers, _start_worker, (build,)) as pool:
+    with context.Pool(workers, start_worker, (build,)) as pool:
         ahead: deque[multiprocessing.pool.AsyncResult[list[Batch]]] = deque()
         for task in tasks:
             ahead.append(pool.apply_async(_make_span, (schedule, *task)))
@@ -59,7 +59,8 @@ def make_local_batches(make_group: MakeGroup, schedule: Schedule, start: int) ->
     return make_group_batches(EPOCH, make_group, FILL, schedule, start, size=GROUP)
 
 
-def _start_worker(build: Callable[[], MakeGroup]) -> None:
+def start_worker(build: Callable[[], MakeGroup]) -> None:
+    """Prepare a process that draws groups."""
     global _make_group
     torch.set_num_threads(1)
     _make_group = build()
@@ -67,8 +68,9 @@ def _start_worker(build: Callable[[], MakeGroup]) -> None:
 
 def _make_span(schedule: Schedule, begin: int, end: int) -> list[Batch]:
     limited = replace(schedule, steps=end)
-    return list(make_local_batches(_call_group, limited, begin))
+    return list(make_local_batches(call_group, limited, begin))
 
 
-def _call_group(index: int, rng: random.Random) -> Sequence[Row]:
+def call_group(index: int, rng: random.Random) -> Sequence[Row]:
+    """Draw a group in a process that ``start_worker`` has prepared."""
     return _make_group(index, rng)

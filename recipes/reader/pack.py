@@ -18,18 +18,15 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-import random
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
 from safetensors.torch import load, save
 
-from ..common.loop import Row
 from ..compact.multitask_model import MultitaskNLI
 from .model import Reader
-from .packed_rows import GROUP, compress_rows, pack_rows
 
 PART_BYTES = 54 * 2**20
 READER, STUDENT = "reader.safetensors.xz", "student.safetensors.xz"
@@ -138,35 +135,6 @@ def unpack_weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
     packed = load(lzma.decompress(data) if name.endswith(".xz") else data)
     scales = {key: packed.pop(f"{key}{SCALE}") for key in list(packed) if f"{key}{SCALE}" in packed}
     return {key: value.float() * scales.get(key, 1.0) for key, value in packed.items()}
-
-
-def write_rows(
-    make_group: Callable[[int, random.Random], Sequence[Row]],
-    out: Path,
-    groups: int,
-    first: int = 0,
-    seed: int = 13,
-    part_bytes: int = PART_BYTES,
-) -> Path:
-    """Draw ``groups`` groups and write them to ``out/rows-{first}.npz.xz``; other ``first`` are other groups.
-
-    Raises:
-        ValueError: If the file is longer than ``part_bytes``.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-
-    def draw() -> Iterator[Row]:
-        for index in range(first, first + groups):
-            group = make_group(index, random.Random(seed * 15_485_863 + index))
-            assert len(group) == GROUP
-            yield from group
-
-    path = out / f"rows-{first:09}.npz.xz"
-    data = compress_rows(pack_rows(draw()))
-    if len(data) > part_bytes:
-        raise ValueError(f"{path} has {len(data)} bytes, more than {part_bytes}; write fewer groups a file.")
-    path.write_bytes(data)
-    return path
 
 
 def pack_code(out: Path) -> Path:

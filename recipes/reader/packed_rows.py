@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import lzma
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -100,16 +101,18 @@ class PackedRows:
 
 
 def pack_rows(rows: Iterable[Row]) -> dict[str, Array]:
-    """The arrays of rows, groups in order."""
-    listed = list(rows)
-    arrays: dict[str, Array] = {}
-    for name, kind in LISTS.items():
-        values = [_store(row[name]) for row in listed]
-        arrays[name] = np.concatenate(values).astype(kind)
-        arrays[f"{name}_length"] = np.array([len(value) for value in values], np.uint16)
-    for head in HEADS:
-        arrays[head] = _store([row[head][0] for row in listed]).astype(np.int8)
-    return arrays
+    """The arrays of rows, groups in order; each row is packed at once, because lists of numbers take much memory."""
+    values = {name: array(np.dtype(kind).char) for name, kind in LISTS.items()}
+    lengths = {name: array("H") for name in LISTS}
+    labels = {head: array("b") for head in HEADS}
+    for row in rows:
+        for name in LISTS:
+            values[name].extend(_store(row[name]))
+            lengths[name].append(len(row[name]))
+        for head in HEADS:
+            labels[head].extend(_store(row[head]))
+    named = {**values, **{f"{name}_length": length for name, length in lengths.items()}, **labels}
+    return {name: np.array(column) for name, column in named.items()}
 
 
 def compress_rows(arrays: dict[str, Array]) -> bytes:
@@ -117,13 +120,14 @@ def compress_rows(arrays: dict[str, Array]) -> bytes:
     file = io.BytesIO()
     named: dict[str, Any] = dict(arrays)
     np.savez(file, **named)
-    chain = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": DICTIONARY_BYTES}
-    return lzma.compress(file.getvalue(), filters=[chain])
+    data = file.getvalue()
+    # The compression takes eleven times the memory of its dictionary.
+    chain = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": min(DICTIONARY_BYTES, 1 << len(data).bit_length())}
+    return lzma.compress(data, filters=[chain])
 
 
-def _store(values: Sequence[int]) -> Array:
-    array = np.array(values, np.int64)
-    return np.where(array == IGNORED, NONE, array)
+def _store(values: Sequence[int]) -> list[int]:
+    return [NONE if value == IGNORED else value for value in values]
 
 
 def _load(values: Array) -> Array:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .documents import Document, WordingSlot, WrittenAnswer, read_documents
+from .documents import Document, WrittenAnswer, read_documents
 
 TEXTS = Path(__file__).parent / "texts"
 """The documents of this project, a file for about ten."""
@@ -151,20 +151,19 @@ def falsify(answer: WrittenAnswer, wrong: frozenset[int], rng: random.Random) ->
         before = _join(text, wording)
         offset = len(before) - len(wording) if before.endswith(wording) else len(text)
         start, end = _trim(before[offset:], slot.supported)
-        spans.append(
-            WrittenSpan(offset + start, offset + end, name_reason(slot, before[offset + start : offset + end]))
-        )
+        start, end = offset + start, offset + end
+        spans.append(WrittenSpan(start, end, name_reason(slot.supported, before[start:end])))
         text = before
     lead = len(text) - len(text.lstrip())
     shifted = (WrittenSpan(max(0, s.start - lead), s.end - lead, s.reason) for s in spans)
     return text.strip(), tuple(shifted)
 
 
-def name_reason(slot: WordingSlot, words: str) -> str:
-    """The reason of unsupported words: what a reader would say they are."""
-    if not slot.supported.strip():
+def name_reason(supported: str, words: str) -> str:
+    """The reason of unsupported words in the place of ``supported``: what a reader would say they are."""
+    if not supported.strip():
         return "addition"
-    if bool(_NEGATION.search(slot.supported)) != bool(_NEGATION.search(words)):
+    if bool(_NEGATION.search(supported)) != bool(_NEGATION.search(words)):
         return "negation"
     if _TIME.search(words):
         return "date"

@@ -21,8 +21,8 @@ from groundwire.export.session import CpuSession
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Batch, Row, collate
 from groundwire.recipes.compact.multitask_model import HEADS, ROLES, TOKEN_HEAD, MultitaskNLI, restore_multitask_nli
-from groundwire.recipes.reader import pack, timed
-from groundwire.recipes.reader.feed import FILL
+from groundwire.recipes.reader import pack, shards, timed
+from groundwire.recipes.reader.feed import FILL, MakeGroup
 from groundwire.recipes.reader.fused import FusedStates, HalfOptimizer
 from groundwire.recipes.reader.packed_rows import PackedRows
 from groundwire.recipes.reader.rows import encode_answer
@@ -40,8 +40,8 @@ def make_group(index: int, rng: random.Random) -> list[Row]:
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pack of eight groups and of the weights of a tiny reader and a tiny small model, in parts of 100,000 bytes."""
     out = tmp_path_factory.mktemp("pack")
-    pack.write_rows(make_group, out, 5)
-    pack.write_rows(make_group, out, 3, first=5)
+    shards.write_rows(make_group, out, 5)
+    shards.write_rows(make_group, out, 3, first=5)
     pack.pack_models(make_tiny(), make_student(), out, part_bytes=100_000)
     pack.pack_code(out)
     return out
@@ -123,9 +123,27 @@ def test_weights_are_joined_and_checked(packed: Path, tmp_path: Path) -> None:
         pack.join_bytes(tmp_path, pack.READER)
 
 
+def test_drawing_goes_on_where_it_was(packed: Path, tmp_path: Path) -> None:
+    whole = list(shards.write_shards(make_build, tmp_path / "whole", rows=11, shard=2))
+    assert [path.name for path in whole] == [shards.name_rows(tmp_path, first).name for first in (0, 2, 4)]
+    rest = list(shards.write_shards(make_build, tmp_path / "whole", rows=12, shard=2))
+    assert rest == []
+    whole[1].unlink()
+    content = whole[0].read_bytes()
+    assert list(shards.write_shards(make_build, tmp_path / "whole", rows=11, shard=2)) == [whole[1]]
+    assert whole[0].read_bytes() == content
+    both = [PackedRows.read(folder, torch.device("cpu")) for folder in (tmp_path / "whole", packed)]
+    first, second = (trim(rows.collate(np.arange(6))) for rows in both)
+    assert [row.tobytes() for row in first] == [row.tobytes() for row in second]
+
+
+def make_build() -> MakeGroup:
+    return make_group
+
+
 def test_a_file_of_rows_is_bounded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="write fewer groups"):
-        pack.write_rows(make_group, tmp_path, 2, part_bytes=100)
+        shards.write_rows(make_group, tmp_path, 2, part_bytes=100)
 
 
 BUNDLE = Path(__file__).parents[2] / "bundles" / "compact"
