@@ -15,7 +15,7 @@ from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion,
 from ..metrics import Metric
 from ..metrics.base import BoundResult
 from ..schema.results import Label, MetricResult, Verdict
-from .fusion import SentenceWeights, choose_fusion, find_scale, is_consistent, name_metric
+from .fusion import SentenceWeights, choose_fusion, find_feature, find_scale, is_consistent
 from .operating_point import OperatingPoint, find_operating_point
 
 
@@ -46,6 +46,11 @@ class Rule:
     """Verifiability, 0–1, below which a text states nothing; None never says so."""
     verifiability: frozenset[str]
     """Names of the numbers that say how verifiable a text is, 0–1."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all metrics of the fusion were asked for: a verdict without them promises no bound."""
+        return all(bound.index is not None for bound in self.features)
 
     def label(self, probability: float) -> Label:
         """Return what a probability of being consistent, 0–1, means."""
@@ -145,7 +150,7 @@ def bind_criteria(
 
 
 def _bind_feature(feature: Feature, names: Sequence[str]) -> BoundFeature:
-    metric = name_metric(feature.name)
+    metric = find_feature(feature.name).metric.name
     return BoundFeature(feature, metric, names.index(metric) if metric in names else None)
 
 

@@ -21,10 +21,11 @@ from msgspec.structs import replace
 from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 
 from ..metrics import bind_results
-from ..metrics.base import BoundResult, starting_in
+from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
 from ..schema.results import STOPPED, MetricResult, SentenceVerdict, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence
+from ..text.words import starting_in
 from .adjustments import (
     ADJUSTMENTS,
     NOTHING_STATED,

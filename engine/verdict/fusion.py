@@ -12,13 +12,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from groundwire.runtime.bundles.calibration import Calibration, Fusion, Scale
 
-from ..metrics import Metric, find
-from ..metrics.base import BoundResult
+from ..metrics import Metric, find, stand_in
+from ..metrics.base import BoundResult, MetricNumber
 
 
 def features(results: Iterable[BoundResult]) -> dict[str, float]:
@@ -54,26 +52,33 @@ def features_of_part(
     return numbers
 
 
-def find_feature(name: str) -> tuple[Metric, str] | None:
-    """The metric of a feature and the feature's key in it (``""`` for its value); None for an unknown metric.
+class BoundNumber(NamedTuple):
+    """A metric, and one of its numbers."""
 
-    >>> metric, key = find_feature("detector.mine.worst")
-    >>> metric.name, key
+    metric: Metric
+    number: MetricNumber
+
+
+def find_feature(name: str) -> BoundNumber:
+    """Return the metric of a feature and what the feature says.
+
+    >>> metric, number = find_feature("detector.mine.worst")
+    >>> metric.name, number.key
     ('detector.mine', 'worst')
+
+    Args:
+        name: Name of a metric for its value, or ``metric.key``.
+
+    Returns:
+        The metric and its number. A feature of an unknown metric is the value of a metric of its own name, which says
+        nothing special.
     """
     prefix, _, key = name.rpartition(".")
     metric = find(prefix)
     # A detector's name has a dot of its own, so only a key that the metric knows is split off.
-    if metric is not None and any(number.key == key for number in metric.numbers):
-        return metric, key
-    metric = find(name) or metric
-    return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
-
-
-def is_apart(feature: str) -> bool:
-    """Whether a model reads a sentence apart from its response for a feature (``Metric.reads_sentences``)."""
-    metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[0].reads_sentences == "apart"
+    if metric is None or all(number.key != key for number in metric.numbers):
+        metric = find(name) or metric or stand_in(name)
+    return BoundNumber(metric, metric.number(name.removeprefix(metric.name).lstrip(".")))
 
 
 def reads_in_response(names: Iterable[str]) -> bool:
@@ -81,7 +86,7 @@ def reads_in_response(names: Iterable[str]) -> bool:
 
     A fusion of them scores responses as a whole, and no model reads a sentence apart from its response.
     """
-    return any(metric.reads_sentences == "in_response" for metric, _ in filter(None, map(find_feature, names)))
+    return any(find_feature(name).metric.reads_sentences == "in_response" for name in names)
 
 
 class SentenceWeights(NamedTuple):
@@ -102,7 +107,11 @@ class SentenceWeights(NamedTuple):
     def of(cls, features: Mapping[str, tuple[float, float]]) -> SentenceWeights:
         """Build them from the weight and the mean of each feature of a fusion."""
         in_response = reads_in_response(features)
-        weights = {name: abs(weight) for name, (weight, _) in features.items() if not (in_response and is_apart(name))}
+        weights = {
+            name: abs(weight)
+            for name, (weight, _) in features.items()
+            if not (in_response and find_feature(name).metric.reads_sentences == "apart")
+        }
         uncounted = [name for name, (_, mean) in features.items() if in_response and mean == 0]
         return cls(weights, frozenset(uncounted), in_response)
 
@@ -110,30 +119,6 @@ class SentenceWeights(NamedTuple):
         """Return whether the features ``names`` have half of the weight that a sentence can have."""
         have = sum(weight for name, weight in self.weights.items() if name in names or name in self.uncounted)
         return 2 * have >= sum(self.weights.values())
-
-
-def rates_verifiability(feature: str) -> bool:
-    """Whether a feature says if there is anything to check (``MetricNumber.about``)."""
-    metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[0].number(metric_feature[1]).rates_verifiability
-
-
-def find_verifiability(numbers: Mapping[str, float]) -> float | None:
-    """How verifiable the text of these features is, 0–1, for the classifier that finds most to verify; None without
-    any."""
-    return max((number for name, number in numbers.items() if rates_verifiability(name)), default=None)
-
-
-def is_probability(feature: str) -> bool:
-    """Whether a feature is a model's probability, so that its logit counts."""
-    metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[0].number(metric_feature[1]).is_probability
-
-
-def name_metric(feature: str) -> str:
-    """The name of the metric that a feature is a number of; the feature's own for an unknown metric."""
-    metric_feature = find_feature(feature)
-    return feature if metric_feature is None else metric_feature[0].name
 
 
 def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
@@ -146,21 +131,12 @@ def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
     """
 
     def rank(fusion: Fusion) -> tuple[int, bool, int, int]:
-        lacking = {name_metric(feature.name) for feature in fusion.features if feature.needed}.difference(metrics)
-        read = sum(name_metric(feature.name) in metrics for feature in fusion.features)
+        lacking = {find_feature(item.name).metric.name for item in fusion.features if item.needed}.difference(metrics)
+        read = sum(find_feature(item.name).metric.name in metrics for item in fusion.features)
         missing = len(fusion.features) - read
         return len(lacking), missing > 0 or fusion is not calibration.fusions[0], -read, missing
 
     return min(calibration.fusions, key=rank)
-
-
-def list_unread(fusion: Fusion, metrics: Collection[str]) -> list[str]:
-    """The features of a fusion that are of none of ``metrics``: a verdict without them promises no bound."""
-    return [feature.name for feature in fusion.features if name_metric(feature.name) not in metrics]
-
-
-HALF = 0.5
-"""The fixed threshold of values from 0 to 1."""
 
 
 def is_consistent(value: float, threshold: float, *, fitted: bool) -> bool:
@@ -170,18 +146,6 @@ def is_consistent(value: float, threshold: float, *, fitted: bool) -> bool:
     (False, True)
     """
     return bool(value >= threshold if fitted else value > threshold)
-
-
-def are_consistent(values: np.float64 | NDArray[np.float64], threshold: float, *, fitted: bool) -> NDArray[np.bool_]:
-    """Which values count as consistent; none that is NaN."""
-    return np.asarray(values >= threshold if fitted else values > threshold)
-
-
-def normalized(value: float, scale: Scale) -> float:
-    """Min-max form with the development set's bounds, 0–1 (PMI-Faith, §4)."""
-    if scale.high <= scale.low:
-        return 0.0
-    return min(1.0, max(0.0, (value - scale.low) / (scale.high - scale.low)))
 
 
 def find_scale(metric: Metric, calibration: Calibration) -> Scale | None:
@@ -209,7 +173,7 @@ def decide_metrics(results: Iterable[BoundResult], scales: Sequence[Scale | None
 
 
 def _decide(bound: BoundResult, value: float, scale: Scale) -> BoundResult:
-    consistent = is_consistent(normalized(value, scale), scale.threshold, fitted=True)
+    consistent = is_consistent(scale.normalize(value), scale.threshold, fitted=True)
     decision = "consistent" if consistent else "inconsistent"
     return BoundResult(bound.metric, msgspec.structs.replace(bound.result, decision=decision))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from groundwire.engine.extend import Record
+from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.runtime.errors import InvalidRequest
 
