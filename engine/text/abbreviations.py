@@ -11,6 +11,8 @@ import re
 import unicodedata
 from typing import Literal, TypeAlias
 
+from .calendar import MONTHS, SHORT_DAYS, SHORT_MONTHS
+
 Abbreviation: TypeAlias = Literal["number", "leading", "trailing", "unit", "day", "closing"]
 """What goes on after it: a number; whatever it announces; a number or a word in lower case; only such a word, after the
 unit of a number; a number, such a word or a date, after the day of a week; whatever does not open sentences, after one
@@ -23,8 +25,8 @@ _NUMBER = frozenset((
 _LEADING = frozenset((
     "approx", "aprox", "appr", "ca", "incl", "excl", "exc", "esp", "cf", "viz", "eg", "ie", "misc",
 ))  # fmt: skip
-_DAYS = frozenset({"mon", "tue", "tues", "weds", "thu", "thur", "thurs", "fri", "sat", "sun"})
-_MONTHS = frozenset({"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"})
+_DAYS = frozenset(SHORT_DAYS) - {"wed"}
+_MONTHS = frozenset(SHORT_MONTHS) - {"may"}
 _TRAILING = _MONTHS | frozenset((
     "min", "mins", "sec", "secs", "hr", "hrs", "yr", "yrs", "wk", "wks", "mos", "ft", "yd", "yds", "lb", "lbs",
     "oz", "tsp", "tsps", "tbsp", "tbsps", "pt", "pts", "qt", "qts", "gal", "gals", "doz", "pkg", "pkgs", "pkt",
@@ -42,10 +44,6 @@ _DIVIDED = frozenset({"hr", "hrs", "ft", "lb", "lbs", "yr", "yrs"})
 """Units after which a number of smaller ones may follow: "2 hrs. 30 min."."""
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\Z")
 _LAST_LETTERS = re.compile(r"[^\W\d_]+\Z")
-_FULL_MONTHS = frozenset((
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-    "november", "december",
-))  # fmt: skip
 _OPENERS = frozenset((
     "i", "it", "he", "she", "we", "they", "you", "this", "there", "these", "those", "the", "what", "why", "how",
     "do", "did", "does", "yes", "yeah", "yep", "my", "his", "its", "our", "your", "their", "ok", "okay", "hi",
@@ -58,6 +56,8 @@ _CAPITAL_OPENERS = _OPENERS | frozenset((
     "then", "but", "and", "as", "to", "with", "until", "is", "are", "however", "otherwise", "your",
 ))  # fmt: skip
 """Words that begin a sentence where they have a capital."""
+_DATED = _DAYS | _MONTHS | frozenset(MONTHS)
+"""Words of a date that may follow a day."""
 _CLOSING = _MONTHS | frozenset(("inc", "ltd", "co", "corp", "bros", "jr", "°c", "°f"))
 """Words with a full stop of their own that may be the last of a sentence."""
 _DOTTED_CLOSING = re.compile(r"(?:\d*[ap]\.m|ph\.d|(?!e\.g|i\.e|v\.s)(?:[^\W\d_]\.)+[^\W\d_])\Z")
@@ -136,5 +136,5 @@ def goes_on(abbreviation: Abbreviation, following: str) -> bool:
     if abbreviation == "closing":
         return name not in _CAPITAL_OPENERS or not first.isupper()
     if abbreviation == "day":
-        return first.islower() or name.rstrip(".") in _DAYS | _MONTHS | _FULL_MONTHS
+        return first.islower() or name.rstrip(".") in _DATED
     return first.islower() and name not in _OPENERS
