@@ -18,8 +18,7 @@ from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from groundwire.runtime.models.classifier import Classifier
 from groundwire.runtime.models.graphs import SplitCall
-from groundwire.runtime.ort.forward import forward, softmax
-from groundwire.runtime.ort.session import DeviceProfile, Session
+from groundwire.runtime.ort.session import DeviceProfile, Session, forward, softmax
 from groundwire.runtime.texts.tokenization import TextEncoder, Window
 
 from ..statistics.estimates import Floats
