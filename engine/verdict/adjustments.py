@@ -26,8 +26,7 @@ from ..text.terms import abstains, admits_ignorance, asserts, states_claim, stat
 from ..text.words import RangeIndex, Word
 from ..values.knowledge import ValueText
 from ..values.tokens import NEGATIONS, iterate_tokens
-from .criteria import Rule
-from .fusion import logit, sigmoid
+from .fusion import Rule, logit, sigmoid
 
 NO_KNOWLEDGE = "No knowledge was given, so nothing supports it."
 NOTHING_STATED = "The response states nothing that knowledge could confirm."

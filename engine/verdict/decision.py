@@ -35,8 +35,7 @@ from .adjustments import (
     VerdictContext,
     adjust,
 )
-from .criteria import BoundFeature, Criteria, Rule, ask_for, bind_criteria
-from .fusion import features, features_of_part, sigmoid
+from .fusion import BoundFeature, Criteria, Rule, ask_for, bind_criteria, features, features_of_part, sigmoid
 
 Decision = tuple[Verdict, tuple[SentenceVerdict, ...]]
 """The verdicts on a response and on its sentences."""

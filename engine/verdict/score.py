@@ -10,9 +10,8 @@ from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
 from ..schema.explanations import CitationsExplanation
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
-from .criteria import Criteria
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
-from .fusion import decide_metrics
+from .fusion import Criteria, decide_metrics
 from .marks import fit_marks
 from .spans import fuse_spans, type_spans
 

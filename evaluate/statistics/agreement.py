@@ -27,7 +27,11 @@ HALF = 0.5
 
 
 class Threshold(NamedTuple):
-    """The value that separates consistent from inconsistent responses (``engine.verdict.fusion``)."""
+    """The value that separates consistent from inconsistent responses.
+
+    A fixed threshold has to be exceeded: of a value of 0.5 at the threshold 0.5 the Q² paper says inconsistent. A tuned
+    threshold is itself the value of an example that counts as consistent (PMI-Faith, table 9).
+    """
 
     value: float
     origin: str

@@ -16,7 +16,6 @@ from groundwire.engine.verdict.fusion import (
     decide_metrics,
     find_feature,
     find_scale,
-    is_consistent,
     sigmoid,
 )
 from groundwire.runtime.bundles.calibration import MAX_LOGIT, Calibration, Feature, Fusion, Scale
@@ -222,12 +221,6 @@ def test_a_response_that_states_nothing_has_no_unsupported_words() -> None:
         score = fold(Request(response, ("k",)), results, CALIBRATION)
         assert score.verdict.label == label
         assert [(span.text, span.start) for span in score.unsupported] == [(s.text, s.start) for s in spans]
-
-
-def test_a_fixed_threshold_is_exceeded_and_a_fitted_one_reached() -> None:
-    values = [0.4, 0.5, 0.6]
-    assert [is_consistent(value, 0.5, fitted=False) for value in values] == [False, False, True]
-    assert [is_consistent(value, 0.5, fitted=True) for value in values] == [False, True, True]
 
 
 SCALED = msgspec.structs.replace(
