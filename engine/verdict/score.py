@@ -179,8 +179,8 @@ def _locate(item: Any, request: ReadRequest) -> Any:
     if not isinstance(item, msgspec.Struct):
         return item
     if isinstance(item, PassageRange):
-        start, end = request.rendered_knowledge[item.passage].locate(item.start, item.end)
-        return replace(item, start=start, end=end)
+        first, last = request.rendered_knowledge[item.passage].locate(item.start, item.end)
+        return replace(item, start=first, end=last)
     changes = {name: _locate(getattr(item, name), request) for name in item.__struct_fields__}
     start, end = changes.get("start"), changes.get("end")
     if isinstance(start, int) and isinstance(end, int):
