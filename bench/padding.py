@@ -31,7 +31,7 @@ from groundwire.runtime.capture.shapes import list_rows, plan_encoder
 from groundwire.runtime.local import SPARE_REQUESTS, LocalRuntime, merge_roles
 from groundwire.runtime.models.kinds import kind_of
 from groundwire.runtime.models.loading import group_roles, load_group
-from groundwire.runtime.ort import forward
+from groundwire.runtime.ort import session
 from groundwire.runtime.ort.blocks import cut_rows
 from groundwire.runtime.ort.session import DeviceProfile
 from groundwire.runtime.protocol import Outcome
@@ -95,14 +95,14 @@ class GpuLikeRuntime(LocalRuntime):
     def recording(self) -> Iterator[Lengths]:
         """Inside the block, the lengths of the windows of extractive QA are kept."""
         lengths: Lengths = []
-        plan = forward.plan_batches
+        plan = session.plan_batches
 
         def record(windows: Any, *settings: Any) -> Any:
             if self.current.role == "qa":
                 lengths.append(windows.tolist())
             return plan(windows, *settings)
 
-        with mock.patch.object(forward, "plan_batches", record):
+        with mock.patch.object(session, "plan_batches", record):
             yield lengths
 
 

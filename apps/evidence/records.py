@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 import msgspec
 
 from groundwire.engine import Options, Request, Score
-from groundwire.engine.extend import Record
+from groundwire.engine.schema.base import Record
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.protocol import Identity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-from groundwire.engine.extend import Record
+from groundwire.engine.schema.base import Record
 from groundwire.runtime.arguments import OptionRecord
 from groundwire.runtime.calls import Decoding
 

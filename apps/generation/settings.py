@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from groundwire.engine import Options
-from groundwire.engine.extend import check_record, make_history, make_passages
+from groundwire.engine.extend import make_history, make_passages
+from groundwire.engine.schema.base import check_record
 from groundwire.runtime.arguments import OptionRecord, check_integer
 from groundwire.runtime.calls import (
     FAITHFUL,

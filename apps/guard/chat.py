@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from groundwire.engine import Engine, InvalidRequest, Score, UnsupportedSpan, Verdict
-from groundwire.engine.extend import Record, list_passages
+from groundwire.engine.extend import list_passages
+from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation
 from groundwire.runtime.arguments import OptionRecord
 from groundwire.runtime.texts.unread import is_blank

@@ -9,8 +9,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from groundwire.engine import MetricResult, Score, UnsupportedSpan, Verdict
-from groundwire.engine.extend import find_overlaps, rank_verdict, within
+from groundwire.engine.extend import find_overlaps, within
 from groundwire.engine.schema.results import STOPPED, Citation, SentenceVerdict
+from groundwire.engine.verdict import rank_verdict
 from groundwire.metrics import Sentence
 
 from .records import Outcome

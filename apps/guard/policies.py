@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Literal, TypeAlias
 
 from groundwire.engine import Plan
-from groundwire.engine.extend import MAX_DEADLINE_MS
+from groundwire.engine.schema.base import MAX_DEADLINE_MS
 from groundwire.repair.kg import KnowledgeGraph
 from groundwire.runtime.arguments import OptionRecord, check_integer, check_number
 from groundwire.runtime.errors import InvalidRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from groundwire.engine import UnsupportedSpan
-from groundwire.engine.extend import Record
+from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation
 from groundwire.runtime.bundles.calibration import ProfileName
 

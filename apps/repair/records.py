@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from groundwire.engine import Score, UnsupportedSpan
-from groundwire.engine.extend import Record
+from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.explanations import FlaggedMention, PassageRange
 from groundwire.engine.schema.results import Timings
 from groundwire.runtime.triples import Triple

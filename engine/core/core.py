@@ -29,8 +29,7 @@ from ..schema.results import MetricResult, Request, Score, Status, Timings, Verd
 from ..schema.statistics import EngineStatistics
 from ..schema.steps import Steps
 from ..text.words import words
-from ..verdict.locating import locate_in_original
-from ..verdict.score import build_score, build_sentence_score
+from ..verdict.score import build_score, build_sentence_score, locate_in_original
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
 

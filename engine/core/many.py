@@ -16,7 +16,7 @@ from ..scheduling.jobs import JobResult
 from ..schema.options import Options
 from ..schema.results import MetricResult, Ranked, Request, Score
 from ..schema.validation import make_request
-from ..verdict.locating import locate_in_original
+from ..verdict.score import locate_in_original
 from .core import Core, make_unscored, results_of
 from .pending import Pending, Procedure
 from .plan import Plan

@@ -18,7 +18,7 @@ from ..metrics.claims import VERIFIABILITY
 from ..schema.base import check_record
 from ..schema.options import Options
 from ..schema.validation import check_texts
-from ..verdict.criteria import Criteria, bind_criteria
+from ..verdict.fusion import Criteria, bind_criteria
 from ..verdict.operating_point import find_operating_point
 from .signature import signature
 

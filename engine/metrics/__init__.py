@@ -30,6 +30,7 @@ __all__ = [
     "find",
     "register",
     "select",
+    "stand_in",
 ]
 
 
@@ -82,11 +83,11 @@ def bind_results(results: Mapping[str, MetricResult]) -> tuple[BoundResult, ...]
     Returns:
         The results in their order. A metric that is not registered any more has no number besides its value.
     """
-    return tuple(BoundResult(find(name) or _stand_in(name), result) for name, result in results.items())
+    return tuple(BoundResult(find(name) or stand_in(name), result) for name, result in results.items())
 
 
-def _stand_in(name: str) -> Metric:
-    """A record for a metric that is not registered in this process."""
+def stand_in(name: str) -> Metric:
+    """Return a record for a metric that is not registered in this process: its numbers say nothing special."""
     metric = Metric(
         name=name, title=name, description="a metric that is not registered", compute=lambda *_: skip(metric)
     )

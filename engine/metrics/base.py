@@ -6,11 +6,9 @@ the verdict, the marked words, tables and reports take what they say about a met
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from groundwire.runtime.protocol import RoleInfo
 
@@ -29,16 +27,6 @@ GROUPS: dict[Group, str] = {
 """Names of sets of metrics, and what is in them."""
 
 
-class HasRange(Protocol):
-    """A part of a text, in characters."""
-
-    @property
-    def start(self) -> int: ...  # noqa: D102
-    @property
-    def end(self) -> int: ...  # noqa: D102
-
-
-Ranged = TypeVar("Ranged", bound=HasRange)
 RoleInfos: TypeAlias = Callable[[str], RoleInfo]
 """What the bundle says about a role, by the role's name: ``Runtime.role_info``."""
 Cell: TypeAlias = str | float
@@ -236,22 +224,6 @@ class BoundResult(NamedTuple):
 
     metric: Metric
     result: MetricResult
-
-
-def within(items: Sequence[Ranged], start: int, end: int) -> tuple[Ranged, ...]:
-    """Those of ``items``, which are in the order of their starts, that lie in the characters ``start`` to ``end``."""
-    first = bisect_left(items, start, key=_find_start)
-    last = bisect_right(items, end, lo=first, key=_find_start)
-    return tuple([item for item in items[first:last] if item.end <= end])
-
-
-def starting_in(items: Sequence[Ranged], start: int, end: int) -> Sequence[Ranged]:
-    """Those of ``items``, which are in the order of their starts, that begin in the characters ``start`` to ``end``."""
-    first = bisect_left(items, start, key=_find_start)
-    return items[first : bisect_left(items, end, lo=first, key=_find_start)]
-
-
-_find_start = attrgetter("start")
 
 
 def skip(metric: Metric) -> Steps[MetricResult]:

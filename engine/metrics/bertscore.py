@@ -26,8 +26,8 @@ from ..schema.options import BertScoreOptions, Options
 from ..schema.results import MetricResult
 from ..schema.steps import Steps
 from ..text.reading import ReadText
-from ..text.words import words
-from .base import Metric, MetricNumber, RoleInfos, within
+from ..text.words import within, words
+from .base import Metric, MetricNumber, RoleInfos
 from .requests import ReadRequest, open_knowledge
 
 ROLE = "embedder"

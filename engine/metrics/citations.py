@@ -20,13 +20,13 @@ from ..schema.results import MetricResult
 from ..schema.steps import Steps
 from ..text.retrieval import PassageSentence, content_words
 from ..text.sentences import Sentence, read_sentences
-from ..text.words import WORD, check_words
+from ..text.words import WORD, check_words, within
 from ..values.knowledge import Location
 from ..values.owners import Owners
 from ..values.support import MAX_COMPARISONS
 from ..values.tokens import tokenize
 from .alignment import TokenTable, align, find_content_tokens
-from .base import Details, Metric, RoleInfos, within
+from .base import Details, Metric, RoleInfos
 from .bertscore import prepare_text
 from .claims import find_claims, nothing_to_verify
 from .requests import ReadRequest

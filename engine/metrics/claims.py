@@ -19,8 +19,8 @@ from ..schema.results import MetricResult
 from ..schema.steps import Steps
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading
 from ..text.sentences import Sentence
-from ..text.words import find_overlaps
-from .base import Details, Metric, MetricNumber, RoleInfos, within
+from ..text.words import find_overlaps, within
+from .base import Details, Metric, MetricNumber, RoleInfos
 from .requests import ReadRequest
 
 T = TypeVar("T")

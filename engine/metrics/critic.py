@@ -19,9 +19,19 @@ from ..schema.results import MetricResult
 from ..schema.steps import Steps
 from ..text.words import flag_tokens
 from .base import Metric, RoleInfos, WordEvidence
-from .mentions import find_mentions
+from .mentions import find_all_mentions, find_mentions, max_probabilities
 from .requests import ReadRequest
 
+__all__ = [
+    "ROLE",
+    "TURNS",
+    "critic_call",
+    "find_all_mentions",
+    "find_mentions",
+    "flag_tokens",
+    "max_probabilities",
+]
+"""The door of ``groundwire.repair.nph``: how the critic is asked, and what its answers say."""
 ROLE = "critic"
 TURNS = 3
 """Last turns of the history that the critic reads, as in the paper."""

@@ -17,7 +17,8 @@ from ..schema.options import Options
 from ..schema.results import MetricResult
 from ..schema.steps import Steps
 from ..text.retrieval import NEAR
-from .base import Details, Metric, MetricNumber, RoleInfos, within
+from ..text.words import within
+from .base import Details, Metric, MetricNumber, RoleInfos
 from .claims import (
     VERIFIABILITY,
     ask_in_parts,

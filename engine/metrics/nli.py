@@ -18,7 +18,8 @@ from ..schema.results import MetricResult
 from ..schema.steps import Steps
 from ..text.reading import ReadText
 from ..text.retrieval import NEAR
-from .base import Details, Metric, MetricNumber, RoleInfos, within
+from ..text.words import within
+from .base import Details, Metric, MetricNumber, RoleInfos
 from .claims import (
     ask_in_parts,
     classified_span,

@@ -20,8 +20,8 @@ from ..schema.explanations import ContentWord, OverlapExplanation, UnsupportedSp
 from ..schema.options import Options
 from ..schema.results import MetricResult
 from ..schema.steps import Steps
-from ..text.words import Word, check_words, find_overlaps
-from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
+from ..text.words import Word, check_words, find_overlaps, within
+from .base import Metric, MetricNumber, RoleInfos, WordEvidence
 from .requests import ReadRequest
 
 MAX_WORDS = 250_000

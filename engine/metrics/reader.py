@@ -21,7 +21,8 @@ from ..schema.results import MetricResult
 from ..schema.steps import Steps
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts
 from ..text.retrieval import NEAR
-from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
+from ..text.words import within
+from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence
 from .claims import describe_spans, find_claims, join_claims, nothing_to_verify, read_claims
 from .requests import ReadRequest, SelectedKnowledge, open_knowledge
 from .token_classifier import join_ranges, locate_tokens

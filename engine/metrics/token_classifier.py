@@ -12,8 +12,8 @@ from ..schema.results import MetricResult
 from ..schema.steps import Steps
 from ..text.reading import ReadText
 from ..text.retrieval import NEAR
-from ..text.words import flag_tokens
-from .base import Metric, MetricNumber, RoleInfos, WordEvidence, within
+from ..text.words import flag_tokens, within
+from .base import Metric, MetricNumber, RoleInfos, WordEvidence
 from .claims import cut_to_fit, join_claims, least_coverage
 from .requests import ReadRequest, open_knowledge
 

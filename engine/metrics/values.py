@@ -17,13 +17,13 @@ from ..schema.results import MetricResult, Request
 from ..schema.steps import Steps
 from ..text.denial import may_deny
 from ..text.reading import ReadText
-from ..text.words import check_words
+from ..text.words import check_words, within
 from ..values.comparing import normalize
 from ..values.knowledge import ValueText
 from ..values.sides import CheckedValue
 from ..values.support import check_in_steps
 from ..values.tokens import TOKEN
-from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence, within
+from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence
 from .requests import ReadRequest, open_knowledge
 
 NAMES = frozenset({"name", "person", "place", "organisation", "nationality"})

@@ -161,6 +161,22 @@ def find_overlaps(bounds: Iterable[tuple[int, int]], items: Sequence[Item]) -> I
         yield [items[index] for index in active if starts[index] < end]
 
 
+def within(items: Sequence[Item], start: int, end: int) -> tuple[Item, ...]:
+    """Those of ``items``, which are in the order of their starts, that lie in the characters ``start`` to ``end``."""
+    first = bisect_left(items, start, key=_find_start)
+    last = bisect_right(items, end, lo=first, key=_find_start)
+    return tuple([item for item in items[first:last] if item.end <= end])
+
+
+def starting_in(items: Sequence[Item], start: int, end: int) -> Sequence[Item]:
+    """Those of ``items``, which are in the order of their starts, that begin in the characters ``start`` to ``end``."""
+    first = bisect_left(items, start, key=_find_start)
+    return items[first : bisect_left(items, end, lo=first, key=_find_start)]
+
+
+_find_start = attrgetter("start")
+
+
 class RangeIndex(Generic[Item]):
     """Ranges of a text; finds the ranges that overlap some characters without a look at all of them."""
 

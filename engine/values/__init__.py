@@ -1,1 +1,30 @@
-"""Finds the values in texts (numbers, dates, names) and compares the response with its knowledge by them."""
+"""Values: the numbers, dates, times and names that a text states, and how two of them compare.
+
+The door for corrections and twins; an import contract names its users.
+"""
+
+from __future__ import annotations
+
+from .comparing import compare
+from .dates import MONTHS, NAMED_DAYS
+from .knowledge import read_values
+from .numbers import stem
+from .support import check_values, find_computed
+from .tokens import NEGATIONS, Date, Measure, Name, Value
+from .units import UNITS
+
+__all__ = [
+    "MONTHS",
+    "NAMED_DAYS",
+    "NEGATIONS",
+    "UNITS",
+    "Date",
+    "Measure",
+    "Name",
+    "Value",
+    "check_values",
+    "compare",
+    "find_computed",
+    "read_values",
+    "stem",
+]

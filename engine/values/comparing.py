@@ -12,6 +12,7 @@ from math import inf
 from typing import Literal, TypeAlias
 
 from ..schema.explanations import ValueKind
+from ..text.calendar import DAYS
 from .codes import SHORT_PHONE, parse_version
 from .numbers import stem
 from .tokens import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Name, Value
@@ -297,7 +298,6 @@ def _compare_clocks(ours: Clock, theirs: Clock) -> Relation:
 _SIGNS: dict[Hedge, str] = {
     "exact": "", "about": "≈ ", "almost": "⪅ ", "more": "> ", "at_least": "≥ ", "less": "< ", "at_most": "≤ ",
 }  # fmt: skip
-_DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _BASE_UNITS = {
     "length": "m", "area": "m²", "volume": "l", "mass": "kg", "speed": "m/s", "duration": "days", "data": "bytes",
     "power": "W", "energy": "cal", "frequency": "Hz", "temperature": "°C", "share": "%", "count": "",
@@ -329,7 +329,7 @@ def normalize(content: Content) -> str:
     if isinstance(content, Clock):
         return f"{content.minutes // 60:02}:{content.minutes % 60:02}"
     if isinstance(content, Days):
-        return " ".join(_DAY_NAMES[day] for day in sorted(content.days))
+        return " ".join(DAYS[day][:3].capitalize() for day in sorted(content.days))
     if isinstance(content, ExactCode):
         return f"{content.label} {_SIGNS[content.hedge]}{content.key}".lstrip()
     return " ".join(content.words)

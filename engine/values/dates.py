@@ -11,14 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..text.calendar import DAYS, SHORT_DAYS, SHORT_MONTHS
+from ..text.calendar import MONTHS as MONTH_NAMES
 from .numbers import ONES, TENS, read_number, read_ordinal, stem
 from .tokens import Clock, ClockRole, Date, Days, Measure, Token, Value, load_table, read_table, text_at, touches
 
-_MONTHS = load_table("months")
-MONTHS = {name: number for number, name in enumerate(_MONTHS, 1)}
-MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": 9}
-_DAYS = load_table("days")
-WEEKDAYS = {name: number for number, name in enumerate(_DAYS)}
+MONTHS = {name: number for number, name in enumerate(MONTH_NAMES, 1)} | SHORT_MONTHS
 _WORDS_TOO = frozenset({"may", "march", "mar", "jan", "jun", "dec", "sep"})
 """Names of months that are other words too, and count with a capital only."""
 _BEFORE_YEAR = frozenset(load_table("before_year"))
@@ -347,12 +345,9 @@ def _is_minutes(tokens: Sequence[Token], index: int) -> bool:
     return len(text) == 2 and text.isdecimal() and int(text) < 60 and touches(tokens, index)
 
 
-_SHORT_DAYS = {
-    **{name[:3]: number for name, number in WEEKDAYS.items()}, "tues": 1, "weds": 2, "thur": 3, "thurs": 3,
-}  # fmt: skip
 NAMED_DAYS = {
-    **{name: frozenset({number}) for name, number in (_SHORT_DAYS | WEEKDAYS).items()},
-    **{f"{name}s": frozenset({number}) for name, number in WEEKDAYS.items()},
+    **{name: frozenset({number}) for name, number in SHORT_DAYS.items()},
+    **{form: frozenset({number}) for number, name in enumerate(DAYS) for form in (name, f"{name}s")},
     **dict.fromkeys(("weekday", "weekdays"), frozenset(range(5))),
     **dict.fromkeys(("weekend", "weekends"), frozenset(range(5, 7))),
     **dict.fromkeys(("daily", "day"), frozenset(range(7))),
@@ -371,7 +366,7 @@ _UNTIL = frozenset({"until", "till", "til"})
 _AT = frozenset({"at", "from", "by", "before", "after", "since", "around"})
 _CLOSES = _UNTIL | frozenset(load_table("closes"))
 _OPENS = frozenset(load_table("opens"))
-_AFTER_HOURS = frozenset(map(stem, ("daily", "weekdays", "weekends", "sharp", "latest", *WEEKDAYS)))
+_AFTER_HOURS = frozenset(map(stem, ("daily", "weekdays", "weekends", "sharp", "latest", *DAYS)))
 """Stems of words after an hour that it does not count."""
 
 
@@ -487,7 +482,7 @@ def _read_days(tokens: Sequence[Token], index: int) -> frozenset[int] | None:
     name = token.lower.removesuffix("'s")
     if before in _HOLIDAYS or (name == "day" and before != "every"):
         return None
-    if name in _SHORT_DAYS and not token.text[0].isupper():
+    if name in SHORT_DAYS and not token.text[0].isupper():
         return None
     if name in ("sat", "sun"):
         following = text_at(tokens, index + 1)
@@ -552,7 +547,7 @@ def _is_address(tokens: Sequence[Token], value: Value, first: int) -> bool:
     if following is None or following.sentence != value.sentence or len(following.text) < 2:
         return False
     is_name = following.text[0].isupper() and following.text[1:].islower()
-    return is_name and following.lower not in WEEKDAYS and following.lower not in _SHORT_DAYS
+    return is_name and following.lower not in DAYS and following.lower not in SHORT_DAYS
 
 
 def _is_range(tokens: Sequence[Token], left: Value, right: int) -> bool:

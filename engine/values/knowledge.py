@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from ..text.normalization import FUNCTION_WORDS
 from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date, read_hours
-from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name
+from .names import ORGANISATIONS, PHRASES, PLACES, find_names, fold_name, split_by_case
 from .numbers import (
     DENOMINATORS,
     FRACTIONS,
@@ -29,7 +29,7 @@ from .numbers import (
     read_measure,
     stem,
 )
-from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, load_table, text_at
+from .tokens import Content, Date, Measure, Name, Token, Value, iterate_tokens, load_table, text_at, tokenize
 from .units import COUNTRY_OF, CURRENCY_SIGNS
 
 _DECADES = frozenset(f"{word[:-1]}ies" for word in TENS)
@@ -58,6 +58,17 @@ def find_values(
     [('date', 'May 1887'), ('quantity', '3,000 feet'), ('name', 'Bob Ross')]
     """
     return _join_names(tokens, find_amounts(tokens), capitalised, lower)
+
+
+def read_values(text: str) -> list[Value]:
+    """Return the values that a text states, in order and disjoint; its own capitals tell which words are names.
+
+    >>> text = "The Joy of Painting, which Ross hosted, began in 1983."
+    >>> [text[value.start : value.end] for value in read_values(text)]
+    ['Joy of Painting', 'Ross', '1983']
+    """
+    tokens = tokenize(text)
+    return find_values(tokens, *split_by_case(tokens))
 
 
 def _join_names(tokens: Sequence[Token], amounts: Amounts, capitalised: Set[str], lower: Set[str]) -> list[Value]:

@@ -13,6 +13,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from ..schema.explanations import ValueOutcome
+from .codes import is_source_name
 from .comparing import (
     UNITS_BY_STEM,
     compare,
@@ -32,7 +33,6 @@ from .dates import ZONE
 from .knowledge import HISTORY, Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles
 from .numbers import stem
-from .source_names import is_source_name
 from .tokens import NEGATIONS, Clock, Content, Date, Days, ExactCode, Measure, Name, Token, Value, tokenize
 from .units import MONEY
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..schema.explanations import ValueKind
+from ..schema.explanations import SpanType, ValueKind
 
 NameType: TypeAlias = Literal["name", "person", "place", "organisation", "nationality"]
 Hedge: TypeAlias = Literal["exact", "about", "almost", "more", "at_least", "less", "at_most"]
@@ -115,6 +115,29 @@ class Value(NamedTuple):
     sentence: int
     """Number of its sentence in the text, from 0."""
     content: Content
+
+    @property
+    def type(self) -> SpanType:
+        """What its words are, as unsupported spans name it."""
+        return _TYPES.get(self.kind, "number")
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it is a number, a date or a time of day."""
+        return isinstance(self.content, Measure | Date | Clock)
+
+
+_TYPES: dict[ValueKind, SpanType] = {
+    "date": "date",
+    "time": "date",
+    "weekday": "date",
+    "name": "entity",
+    "person": "entity",
+    "place": "entity",
+    "organisation": "entity",
+    "nationality": "entity",
+}
+"""Types of kinds of values; other kinds are numbers."""
 
 
 def read_table(words: str) -> list[str]:

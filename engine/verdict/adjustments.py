@@ -21,14 +21,12 @@ from ..metrics.requests import ReadRequest
 from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import SentenceVerdict, Verdict
-from ..text.claims import admits_ignorance, states_claim
 from ..text.rendering import find_unread_numbers
-from ..text.terms import abstains, asserts, states_terms
+from ..text.terms import abstains, admits_ignorance, asserts, states_claim, states_terms
 from ..text.words import RangeIndex, Word
 from ..values.knowledge import ValueText
 from ..values.tokens import NEGATIONS, iterate_tokens
-from .criteria import Rule
-from .fusion import logit, sigmoid
+from .fusion import Rule, logit, sigmoid
 
 NO_KNOWLEDGE = "No knowledge was given, so nothing supports it."
 NOTHING_STATED = "The response states nothing that knowledge could confirm."

@@ -21,10 +21,11 @@ from msgspec.structs import replace
 from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 
 from ..metrics import bind_results
-from ..metrics.base import BoundResult, starting_in
+from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
 from ..schema.results import STOPPED, MetricResult, Request, SentenceVerdict, UnsupportedSpan, Verdict
 from ..text.sentences import Sentence
+from ..text.words import starting_in
 from .adjustments import (
     ADJUSTMENTS,
     NOTHING_STATED,
@@ -34,8 +35,7 @@ from .adjustments import (
     VerdictContext,
     adjust,
 )
-from .criteria import BoundFeature, Criteria, Rule, ask_for, bind_criteria
-from .fusion import features, features_of_part, sigmoid
+from .fusion import BoundFeature, Criteria, Rule, ask_for, bind_criteria, features, features_of_part, sigmoid
 
 Decision = tuple[Verdict, tuple[SentenceVerdict, ...]]
 """The verdicts on a response and on its sentences."""

@@ -1,24 +1,25 @@
-"""What a verdict is drawn from: the numbers of metrics by name, the fusion that reads them, and its thresholds.
+"""What a verdict is drawn from, and by: the numbers of metrics by name, the fusion that reads them, and its threshold.
 
-A fixed threshold has to be exceeded: of a value of 0.5 at the threshold 0.5 the Q² paper says inconsistent, and so does
-this. A fitted threshold is itself the value of a development example that counts as consistent, so values from it on do
-(PMI-Faith, table 9: best F1 on the development set).
+A plan binds the fusion's features to its metrics once (``Criteria``), so that a decision looks no metric up. A
+threshold is itself the value of a development example that counts as consistent, so values from it on do (PMI-Faith,
+table 9: best F1 on the development set).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import msgspec
-import numpy as np
-from numpy.typing import NDArray
+from msgspec.structs import replace
 
-from groundwire.runtime.bundles.calibration import Calibration, Fusion, Scale
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, ProfileName, Scale
 
-from ..metrics import Metric, find
-from ..metrics.base import BoundResult
+from ..metrics import Metric, find, stand_in
+from ..metrics.base import BoundResult, MetricNumber
+from ..schema.results import Label, MetricResult, Verdict
+from .operating_point import OperatingPoint, find_operating_point
 
 
 def features(results: Iterable[BoundResult]) -> dict[str, float]:
@@ -54,26 +55,33 @@ def features_of_part(
     return numbers
 
 
-def find_feature(name: str) -> tuple[Metric, str] | None:
-    """The metric of a feature and the feature's key in it (``""`` for its value); None for an unknown metric.
+class BoundNumber(NamedTuple):
+    """A metric, and one of its numbers."""
 
-    >>> metric, key = find_feature("detector.mine.worst")
-    >>> metric.name, key
+    metric: Metric
+    number: MetricNumber
+
+
+def find_feature(name: str) -> BoundNumber:
+    """Return the metric of a feature and what the feature says.
+
+    >>> metric, number = find_feature("detector.mine.worst")
+    >>> metric.name, number.key
     ('detector.mine', 'worst')
+
+    Args:
+        name: Name of a metric for its value, or ``metric.key``.
+
+    Returns:
+        The metric and its number. A feature of an unknown metric is the value of a metric of its own name, which says
+        nothing special.
     """
     prefix, _, key = name.rpartition(".")
     metric = find(prefix)
     # A detector's name has a dot of its own, so only a key that the metric knows is split off.
-    if metric is not None and any(number.key == key for number in metric.numbers):
-        return metric, key
-    metric = find(name) or metric
-    return None if metric is None else (metric, name.removeprefix(metric.name).lstrip("."))
-
-
-def is_apart(feature: str) -> bool:
-    """Whether a model reads a sentence apart from its response for a feature (``Metric.reads_sentences``)."""
-    metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[0].reads_sentences == "apart"
+    if metric is None or all(number.key != key for number in metric.numbers):
+        metric = find(name) or metric or stand_in(name)
+    return BoundNumber(metric, metric.number(name.removeprefix(metric.name).lstrip(".")))
 
 
 def reads_in_response(names: Iterable[str]) -> bool:
@@ -81,7 +89,7 @@ def reads_in_response(names: Iterable[str]) -> bool:
 
     A fusion of them scores responses as a whole, and no model reads a sentence apart from its response.
     """
-    return any(metric.reads_sentences == "in_response" for metric, _ in filter(None, map(find_feature, names)))
+    return any(find_feature(name).metric.reads_sentences == "in_response" for name in names)
 
 
 class SentenceWeights(NamedTuple):
@@ -102,7 +110,11 @@ class SentenceWeights(NamedTuple):
     def of(cls, features: Mapping[str, tuple[float, float]]) -> SentenceWeights:
         """Build them from the weight and the mean of each feature of a fusion."""
         in_response = reads_in_response(features)
-        weights = {name: abs(weight) for name, (weight, _) in features.items() if not (in_response and is_apart(name))}
+        weights = {
+            name: abs(weight)
+            for name, (weight, _) in features.items()
+            if not (in_response and find_feature(name).metric.reads_sentences == "apart")
+        }
         uncounted = [name for name, (_, mean) in features.items() if in_response and mean == 0]
         return cls(weights, frozenset(uncounted), in_response)
 
@@ -110,30 +122,6 @@ class SentenceWeights(NamedTuple):
         """Return whether the features ``names`` have half of the weight that a sentence can have."""
         have = sum(weight for name, weight in self.weights.items() if name in names or name in self.uncounted)
         return 2 * have >= sum(self.weights.values())
-
-
-def rates_verifiability(feature: str) -> bool:
-    """Whether a feature says if there is anything to check (``MetricNumber.about``)."""
-    metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[0].number(metric_feature[1]).rates_verifiability
-
-
-def find_verifiability(numbers: Mapping[str, float]) -> float | None:
-    """How verifiable the text of these features is, 0–1, for the classifier that finds most to verify; None without
-    any."""
-    return max((number for name, number in numbers.items() if rates_verifiability(name)), default=None)
-
-
-def is_probability(feature: str) -> bool:
-    """Whether a feature is a model's probability, so that its logit counts."""
-    metric_feature = find_feature(feature)
-    return metric_feature is not None and metric_feature[0].number(metric_feature[1]).is_probability
-
-
-def name_metric(feature: str) -> str:
-    """The name of the metric that a feature is a number of; the feature's own for an unknown metric."""
-    metric_feature = find_feature(feature)
-    return feature if metric_feature is None else metric_feature[0].name
 
 
 def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
@@ -146,42 +134,12 @@ def choose_fusion(calibration: Calibration, metrics: Collection[str]) -> Fusion:
     """
 
     def rank(fusion: Fusion) -> tuple[int, bool, int, int]:
-        lacking = {name_metric(feature.name) for feature in fusion.features if feature.needed}.difference(metrics)
-        read = sum(name_metric(feature.name) in metrics for feature in fusion.features)
+        lacking = {find_feature(item.name).metric.name for item in fusion.features if item.needed}.difference(metrics)
+        read = sum(find_feature(item.name).metric.name in metrics for item in fusion.features)
         missing = len(fusion.features) - read
         return len(lacking), missing > 0 or fusion is not calibration.fusions[0], -read, missing
 
     return min(calibration.fusions, key=rank)
-
-
-def list_unread(fusion: Fusion, metrics: Collection[str]) -> list[str]:
-    """The features of a fusion that are of none of ``metrics``: a verdict without them promises no bound."""
-    return [feature.name for feature in fusion.features if name_metric(feature.name) not in metrics]
-
-
-HALF = 0.5
-"""The fixed threshold of values from 0 to 1."""
-
-
-def is_consistent(value: float, threshold: float, *, fitted: bool) -> bool:
-    """Whether a value counts as consistent.
-
-    >>> is_consistent(0.5, 0.5, fitted=False), is_consistent(0.5, 0.5, fitted=True)
-    (False, True)
-    """
-    return bool(value >= threshold if fitted else value > threshold)
-
-
-def are_consistent(values: np.float64 | NDArray[np.float64], threshold: float, *, fitted: bool) -> NDArray[np.bool_]:
-    """Which values count as consistent; none that is NaN."""
-    return np.asarray(values >= threshold if fitted else values > threshold)
-
-
-def normalized(value: float, scale: Scale) -> float:
-    """Min-max form with the development set's bounds, 0–1 (PMI-Faith, §4)."""
-    if scale.high <= scale.low:
-        return 0.0
-    return min(1.0, max(0.0, (value - scale.low) / (scale.high - scale.low)))
 
 
 def find_scale(metric: Metric, calibration: Calibration) -> Scale | None:
@@ -209,9 +167,8 @@ def decide_metrics(results: Iterable[BoundResult], scales: Sequence[Scale | None
 
 
 def _decide(bound: BoundResult, value: float, scale: Scale) -> BoundResult:
-    consistent = is_consistent(normalized(value, scale), scale.threshold, fitted=True)
-    decision = "consistent" if consistent else "inconsistent"
-    return BoundResult(bound.metric, msgspec.structs.replace(bound.result, decision=decision))
+    decision = "consistent" if scale.normalize(value) >= scale.threshold else "inconsistent"
+    return BoundResult(bound.metric, replace(bound.result, decision=decision))
 
 
 def sigmoid(logit: float) -> float:
@@ -226,3 +183,144 @@ def logit(probability: float) -> float:
     """The inverse of ``sigmoid``, finite for every probability."""
     bounded = min(max(probability, 1e-12), 1 - 1e-12)
     return math.log(bounded / (1 - bounded))
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFeature:
+    """A feature of a fusion, and where its metric is among the metrics of a plan."""
+
+    feature: Feature
+    metric: str
+    """Name of the metric that it is a number of."""
+    index: int | None
+    """Index of that metric; None where it was not asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A fusion that draws verdicts, with everything that a decision reads of it."""
+
+    fusion: Fusion
+    point: OperatingPoint
+    features: tuple[BoundFeature, ...]
+    weighed: frozenset[str]
+    """The names of the features."""
+    read: tuple[int, ...]
+    """Indices of the metrics that the fusion asks for: further metrics, which a caller adds, do not change it."""
+    weights: SentenceWeights
+    verifiable: float | None
+    """Verifiability, 0–1, below which a text states nothing; None never says so."""
+    verifiability: frozenset[str]
+    """Names of the numbers that say how verifiable a text is, 0–1."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all metrics of the fusion were asked for: a verdict without them promises no bound."""
+        return all(bound.index is not None for bound in self.features)
+
+    def label(self, probability: float) -> Label:
+        """Return what a probability of being consistent, 0–1, means."""
+        return "consistent" if probability >= self.point.threshold else "inconsistent"
+
+    def is_sure(self, verdict: Verdict) -> bool:
+        """Return whether the label of a verdict is outside the band around thresholds where labels are often wrong.
+
+        That a text states nothing is not sure where the metrics find it inconsistent: then something may be stated.
+        """
+        if verdict.label == "unverifiable":
+            return verdict.probability is None or self.label(verdict.probability) == "consistent"
+        if verdict.probability is None or verdict.label == "unknown":
+            return False
+        return self.fusion.band.is_sure(verdict.probability, consistent=verdict.label == "consistent")
+
+    def is_chat(self, numbers: Mapping[str, float], *, of_all: bool = True) -> bool:
+        """Return whether a text states nothing in the view of every classifier that was asked; False where none was.
+
+        Args:
+            numbers: The numbers of a text, by name.
+            of_all: Whether every classifier has to say so, or else one.
+        """
+        rates = [number for name, number in numbers.items() if name in self.verifiability]
+        return self.verifiable is not None and bool(rates) and (max if of_all else min)(rates) < self.verifiable
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """How the results of certain metrics become a verdict."""
+
+    metrics: tuple[Metric, ...]
+    """The metrics that were asked for; results have their order."""
+    scales: tuple[Scale | None, ...]
+    """For each metric the scale by which its value alone decides; None where there is none."""
+    basis: Verdict
+    """What all verdicts have in common: fusion and threshold, with the label ``unknown``. Without a threshold, and with
+    a message, if there is no calibration or a metric that its fusion needs was not asked for."""
+    rule: Rule | None
+    """None without a calibration: every verdict is ``basis``."""
+
+    def bind(self, results: Sequence[MetricResult]) -> tuple[BoundResult, ...]:
+        """Return the results, which have the order of the metrics, with their metrics."""
+        return tuple(map(BoundResult, self.metrics, results))
+
+
+def bind_criteria(
+    metrics: Sequence[Metric],
+    calibration: Calibration | None,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
+    threshold: float | None = None,
+) -> Criteria:
+    """Choose the fusion that draws the verdicts, and bind its features to metrics.
+
+    Args:
+        metrics: The metrics that are asked for.
+        calibration: How their values are read; None where none was fitted.
+        profile: Name of the operating point.
+        max_false_positive_rate: A bound, 0–1, that takes the profile's place; None takes the profile.
+        threshold: A probability, 0–1, that takes the place of both; None takes one of them.
+
+    Returns:
+        What every decision about results of these metrics reads.
+
+    Raises:
+        InvalidRequest: The calibration lacks the profile, or cannot promise the rate.
+    """
+    metrics = tuple(metrics)
+    if calibration is None:
+        message = "The bundle has no calibration; load one with it."
+        is_profile = max_false_positive_rate is None and threshold is None
+        basis = Verdict("unknown", profile=profile if is_profile else None, message=message)
+        return Criteria(metrics, (None,) * len(metrics), basis, None)
+    names = [metric.name for metric in metrics]
+    fusion = choose_fusion(calibration, names)
+    point = find_operating_point(fusion, profile, max_false_positive_rate, threshold)
+    rule = Rule(
+        fusion,
+        point,
+        features=tuple(_bind_feature(feature, names) for feature in fusion.features),
+        weighed=frozenset(feature.name for feature in fusion.features),
+        read=tuple(index for index, name in enumerate(names) if name in fusion.metrics),
+        weights=SentenceWeights.of({feature.name: (feature.weight, feature.mean) for feature in fusion.features}),
+        verifiable=calibration.verifiable,
+        verifiability=frozenset(
+            metric.name_number(number.key)
+            for metric in metrics
+            for number in metric.numbers
+            if number.rates_verifiability
+        ),
+    )
+    basis = Verdict("unknown", profile=point.profile, fusion=fusion.name)
+    missing = dict.fromkeys(bound.metric for bound in rule.features if bound.feature.needed and bound.index is None)
+    basis = replace(basis, message=ask_for(list(missing))) if missing else replace(basis, threshold=point.threshold)
+    return Criteria(metrics, tuple(find_scale(metric, calibration) for metric in metrics), basis, rule)
+
+
+def _bind_feature(feature: Feature, names: Sequence[str]) -> BoundFeature:
+    metric = find_feature(feature.name).metric.name
+    return BoundFeature(feature, metric, names.index(metric) if metric in names else None)
+
+
+def ask_for(missing: Sequence[str]) -> str:
+    """Return what to do where the metrics that a verdict needs were not asked for."""
+    which = "metrics" if len(missing) > 1 else "metric"
+    return f"The verdict needs the {which} {' and '.join(missing)}: name them too, or leave metrics out."

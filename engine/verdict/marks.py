@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ..metrics.base import BoundResult, starting_in, within
+from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
 from ..schema.explanations import Reason, StatedValue, UnsupportedSpan, ValuesExplanation
 from ..text.normalization import FUNCTION_WORDS
 from ..text.sentences import Sentence
-from ..text.words import WORD, Range, RangeIndex
+from ..text.words import WORD, Range, RangeIndex, starting_in, within
 from ..values.knowledge import ValueText
 from ..values.names import fold_name
 from ..values.numbers import stem

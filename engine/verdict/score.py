@@ -1,21 +1,29 @@
-"""A Score from the results of one response's metrics: a pure fold."""
+"""A Score from the results of one response's metrics: a pure fold.
+
+Metrics read what is shown (``text.rendering``); ranges and quotations are then located in the texts as they were
+written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from groundwire.runtime.texts.unread import looks_foreign
 
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
-from ..schema.explanations import CitationsExplanation
+from ..schema.explanations import CitationsExplanation, PassageRange
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
-from .criteria import Criteria
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
-from .fusion import decide_metrics
+from .fusion import Criteria, decide_metrics
 from .marks import fit_marks
 from .spans import fuse_spans, type_spans
 
+T = TypeVar("T")
 _ORDER = ("inconsistent", "unknown", "consistent", "unverifiable")
 """Labels of the sentences of a text; the first counts."""
 
@@ -147,3 +155,46 @@ def warn_of_language(request: Request) -> tuple[str, ...]:
         return ()
     names = ", the ".join(foreign[:-1]) + f" and the {foreign[-1]} do" if len(foreign) > 1 else f"{foreign[0]} does"
     return (FOREIGN.format(names),)
+
+
+_QUOTING = ("text", "knowledge_says", "knowledge_answer")
+"""Fields that quote the characters which their record names."""
+
+
+def locate_in_original(item: T, request: ReadRequest) -> T:
+    """Return a record with the ranges and quotations of the original texts in the place of those that are shown.
+
+    Args:
+        item: A score, or anything in one: records, tuples and dictionaries of what the engine says.
+        request: The request that it is about.
+    """
+    return item if request.is_verbatim else _locate(item, request)
+
+
+def _locate(item: Any, request: ReadRequest) -> Any:
+    if isinstance(item, tuple):
+        return tuple([_locate(part, request) for part in item])
+    if isinstance(item, dict):
+        return {key: _locate(part, request) for key, part in item.items()}
+    if not isinstance(item, msgspec.Struct):
+        return item
+    if isinstance(item, PassageRange):
+        first, last = request.rendered_knowledge[item.passage].locate(item.start, item.end)
+        return replace(item, start=first, end=last)
+    changes = {name: _locate(getattr(item, name), request) for name in item.__struct_fields__}
+    start, end = changes.get("start"), changes.get("end")
+    if isinstance(start, int) and isinstance(end, int):
+        changes["start"], changes["end"] = request.rendered_response.locate(start, end)
+        _quote(changes, request.response[start:end], request.original.response[changes["start"] : changes["end"]])
+    evidence = getattr(item, "evidence", None)
+    if isinstance(evidence, PassageRange):
+        shown = request.knowledge[evidence.passage][evidence.start : evidence.end]
+        located = changes["evidence"]
+        _quote(changes, shown, request.original.knowledge[located.passage][located.start : located.end])
+    return replace(item, **changes)
+
+
+def _quote(changes: dict[str, Any], shown: str, original: str) -> None:
+    for name in _QUOTING:
+        if changes.get(name) == shown:
+            changes[name] = original

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from groundwire.runtime.calls import TextSpan
 
 from ..metrics.base import BoundResult, Metric
+from ..metrics.claims import VERIFIABLE
 from ..metrics.requests import ReadRequest
 from ..schema.explanations import (
     ClassifiedSpan,
@@ -35,7 +36,6 @@ from ..schema.explanations import (
     Severity,
     SpanType,
     UnsupportedSpan,
-    ValueKind,
     VerifiabilityExplanation,
 )
 from ..schema.results import MetricResult
@@ -214,17 +214,6 @@ def _agree(span: UnsupportedSpan, other: UnsupportedSpan) -> bool:
 
 CONTRADICTING: frozenset[Reason] = frozenset({"contradiction", "mismatch"})
 """Reasons by which the knowledge says otherwise."""
-VALUE_TYPES: dict[ValueKind, SpanType] = {
-    "date": "date",
-    "time": "date",
-    "weekday": "date",
-    "name": "entity",
-    "person": "entity",
-    "place": "entity",
-    "organisation": "entity",
-    "nationality": "entity",
-}
-"""Types of values; other kinds are numbers."""
 ENTITY_TYPES: dict[str, SpanType] = {
     "DATE": "date",
     "TIME": "date",
@@ -241,8 +230,6 @@ NEGATION_WORDS = 4
 """Words of a span at most that is what its negation is."""
 COUNT_WORDS = 3
 """Words of a span at most that is a number with what it counts."""
-VERIFIABLE = 0.5
-"""Probability below which a sentence states an opinion, if anything."""
 _ACTION = re.compile(
     r"\b(?:I|we)(?:['’]ve| have)?(?: just| already| now| also)* (?!lov|lik|enjoy|want|hop|need)"
     r"(?P<did>\w+ed|sent|paid|put)\b(?= (?:\w+ ){0,3}your?s?\b)"
@@ -294,10 +281,7 @@ def type_spans(
 
 def _list_values(request: ReadRequest) -> list[TypedRange]:
     """The numbers, dates and names that a response states, in order."""
-    return [
-        TypedRange(value.start, value.end, VALUE_TYPES.get(value.kind, "number"))
-        for value in request.values.find_values()
-    ]
+    return [TypedRange(value.start, value.end, value.type) for value in request.values.find_values()]
 
 
 def _describe(

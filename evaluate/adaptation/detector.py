@@ -10,17 +10,15 @@ import msgspec
 import numpy as np
 
 from groundwire.engine import MetricResult, Options, Request
-from groundwire.engine.extend import detector, is_detector
 from groundwire.engine.schema.explanations import DetectorExplanation
-from groundwire.metrics import ReadRequest
+from groundwire.metrics import ReadRequest, find, is_detector
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ClassifierRole
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from groundwire.runtime.models.classifier import Classifier
 from groundwire.runtime.models.graphs import SplitCall
-from groundwire.runtime.ort.forward import forward, softmax
-from groundwire.runtime.ort.session import DeviceProfile, Session
+from groundwire.runtime.ort.session import DeviceProfile, Session, forward, softmax
 from groundwire.runtime.texts.tokenization import TextEncoder, Window
 
 from ..statistics.estimates import Floats
@@ -117,7 +115,9 @@ class DetectorAnswers:
         return windows
 
     def _start(self, request: Request):  # type: ignore[no-untyped-def]
-        return detector(ReadRequest.of(request), Options(), lambda role: self._record.info, self._role)
+        metric = find(self._role)
+        assert metric is not None
+        return metric.compute(ReadRequest.of(request), Options(), lambda role: self._record.info)
 
     def result(self, row: int, change: HeadChange | None = None) -> MetricResult:
         """The metric's result about a request, as the engine computes it of a head with this change."""

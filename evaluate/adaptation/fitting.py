@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groundwire.engine import MetricResult
-from groundwire.engine.extend import bind_results, decide_again, features
+from groundwire.engine.verdict import decide_again, features
+from groundwire.metrics import bind_results
 from groundwire.runtime.bundles.calibration import Calibration, Fusion, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from groundwire.engine import Verdict
-from groundwire.engine.extend import Record, decide_again
+from groundwire.engine.schema.base import Record
+from groundwire.engine.verdict import decide_again
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.bundles.calibration import ProfileName
 

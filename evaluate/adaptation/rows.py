@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
 from groundwire.engine import Score
-from groundwire.engine.extend import Record
+from groundwire.engine.schema.base import Record
 from groundwire.runtime.errors import InvalidRequest
 
 from ..calibration.fusion import MIN_CLASS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from groundwire.engine import MetricResult, Score
-from groundwire.engine.extend import bind_results, features, features_of_part
-from groundwire.metrics import sentences
+from groundwire.engine.verdict import features, features_of_part
+from groundwire.metrics import bind_results, sentences
 from groundwire.monitor.shift import describe_texts
 
 from ..datasets.examples import Example

@@ -24,21 +24,17 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
 
 from groundwire.engine import MetricResult, Request
-from groundwire.engine.extend import (
+from groundwire.engine.verdict import (
     REFUTING,
     SentenceWeights,
     find_feature,
     find_refutation,
-    find_verifiability,
-    is_apart,
     is_contradicted,
-    is_probability,
-    logit,
     reads_in_response,
 )
 from groundwire.runtime.bundles.calibration import Quantity, bounded_logit
@@ -54,6 +50,8 @@ MIN_SHARE = 0.6
 """Share of a set's examples that must have a feature for the model to read it; the others count as its mean."""
 MIN_CLASS = 20
 """Examples of each class that a fit needs."""
+SMALLEST_PROBABILITY = 1e-12
+"""A probability counts as this at least, so that its logit is finite."""
 
 
 class LabelledFeatures(NamedTuple):
@@ -144,7 +142,7 @@ class FusionModel:
         if not reads_in_response(self.names):
             return [example.sentences for example in examples]
         names = {name for example in examples for numbers in example.sentences for name in numbers}
-        apart = set(filter(is_apart, names))
+        apart = {name for name in names if find_feature(name).metric.reads_sentences == "apart"}
         return [
             [{name: value for name, value in numbers.items() if name not in apart} for numbers in example.sentences]
             for example in examples
@@ -162,7 +160,7 @@ class FusionModel:
             numbers
             for numbers in sentences
             if verifiable is None
-            or (rate := find_verifiability(numbers)) is None
+            or (rate := _find_verifiability(numbers)) is None
             or rate >= verifiable
             or find_refutation(numbers) is not None
             or is_contradicted(numbers)
@@ -180,7 +178,7 @@ class FusionModel:
         logits = self.predict_logits(features)
         for index, refutation in enumerate(refutations):
             if refutation is not None:
-                logits[index] = logit(REFUTING[refutation] * float(expit(logits[index])))
+                logits[index] = logit(max(REFUTING[refutation] * expit(logits[index]), SMALLEST_PROBABILITY))
         return logits
 
 
@@ -219,26 +217,18 @@ def choose_features(examples: Sequence[LabelledFeatures]) -> tuple[str, ...]:
     frequent = [
         name
         for name in names
-        if not _is_uninformative(name)
+        if find_feature(name).number.about == "support"
         and min(np.mean([name in e.features for e in examples if e.set == set_name]) for set_name in sets) >= MIN_SHARE
     ]
-    evidence = tuple(name for name in frequent if _is_evidence(name))
+    evidence = tuple(name for name in frequent if find_feature(name).number.is_evidence)
     return evidence or tuple(frequent)
 
 
-def _is_evidence(name: str) -> bool:
-    feature = find_feature(name)
-    return feature is not None and feature[0].number(feature[1]).is_evidence
-
-
-def _is_uninformative(name: str) -> bool:
-    feature = find_feature(name)
-    return feature is not None and feature[0].number(feature[1]).about != "support"
-
-
-def _is_lower_better(name: str) -> bool:
-    feature = find_feature(name)
-    return feature is not None and feature[0].number(feature[1]).is_lower_better
+def _find_verifiability(numbers: Mapping[str, float]) -> float | None:
+    """How verifiable the text of these features is, 0–1, for the classifier that finds most to verify; None without
+    any."""
+    rates = (value for name, value in numbers.items() if find_feature(name).number.rates_verifiability)
+    return max(rates, default=None)
 
 
 def rescale_model(
@@ -277,10 +267,11 @@ def fit_model(
     share = np.where(present, weights[:, None], 0)
     mean = np.where(present, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
     # A text without anything to count has 0 of what speaks against it.
-    mean[[_is_lower_better(name) and not is_probability(name) for name in names]] = 0
+    numbers = [find_feature(name).number for name in names]
+    mean[[number.is_lower_better and not number.is_probability for number in numbers]] = 0
     spread = np.sqrt((np.where(present, table - mean, 0) ** 2 * share).sum(0) / np.maximum(share.sum(0), 1e-12))
     deviation = np.where(spread > 1e-9, spread, 1.0)
-    upwards = np.array([-1.0 if _is_lower_better(name) else 1.0 for name in names])
+    upwards = np.array([-1.0 if number.is_lower_better else 1.0 for number in numbers])
     x = np.nan_to_num((table - mean) / deviation) * upwards
     signs = 2 * labels - 1
 
@@ -321,7 +312,7 @@ def leave_one_out(
 
 def tabulate_features(features: Sequence[Mapping[str, float]], names: Sequence[str]) -> Floats:
     """The features ``names`` of each response [responses, names], probabilities as logits; NaN where it lacks one."""
-    reads = [(name, bounded_logit if is_probability(name) else float) for name in names]
+    reads = [(name, bounded_logit if find_feature(name).number.is_probability else float) for name in names]
     rows = [[read(values[name]) if name in values else np.nan for name, read in reads] for values in features]
     return np.array(rows, dtype=np.float64).reshape(len(features), len(names))
 

@@ -12,12 +12,13 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from groundwire.engine.extend import HALF, REFUTING, decide_again, is_probability, name_metric, normalized
+from groundwire.engine.verdict import REFUTING, decide_again, find_feature
 from groundwire.metrics import find
 from groundwire.monitor.shift import describe_distributions
 from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Scale
 from groundwire.runtime.errors import InvalidRequest
 
+from ..statistics.agreement import HALF
 from ..statistics.estimates import best_f1_threshold
 from .fusion import (
     FusionModel,
@@ -59,7 +60,9 @@ def fit_calibration(
     fusions = [full]
     fast = [name for name in metrics if (metric := find(name)) is not None and "fast" in metric.groups]
     quick = [select_features(example, fast) for example in examples]
-    wanted = tuple(name for name in options.features or choose_features(quick) if name_metric(name) in fast)
+    wanted = tuple(
+        name for name in options.features or choose_features(quick) if find_feature(name).metric.name in fast
+    )
     if name is None and not set(full.metrics) <= set(fast) and wanted:
         fitted = fit_fusion("fast", quick, fast, replace(options, features=wanted))
         fusions += [fitted] if fitted is not None else []
@@ -78,7 +81,7 @@ def select_features(example: LabelledFeatures, metrics: Sequence[str]) -> Labell
     """The example with the features of these metrics alone."""
 
     def keep(features: Mapping[str, float]) -> dict[str, float]:
-        return {name: value for name, value in features.items() if name_metric(name) in metrics}
+        return {name: value for name, value in features.items() if find_feature(name).metric.name in metrics}
 
     return example._replace(
         features=keep(example.features),
@@ -124,11 +127,12 @@ def _build_fusion(
             deviation=round(float(model.deviation[i]), 6),
             weight=round(float(model.weight[i]), 6),
             needed=model.names[i] in needed,
-            logit=is_probability(model.names[i]),
+            logit=find_feature(model.names[i]).number.is_probability,
         )
         for i in used
     )
-    read = tuple(name for name in metrics if any(name_metric(feature.name) == name for feature in features))
+    sources = {find_feature(feature.name).metric.name for feature in features}
+    read = tuple(name for name in metrics if name in sources)
     checks = [name for name in metrics if name not in read and (_checks_verifiability(name) or _refutes(name))]
     return Fusion(
         name=name,
@@ -178,7 +182,7 @@ def _checks_verifiability(name: str) -> bool:
 
 
 def _refutes(name: str) -> bool:
-    return any(name_metric(feature) == name for feature in REFUTING)
+    return any(find_feature(feature).metric.name == name for feature in REFUTING)
 
 
 def _choose_needed(model: FusionModel, order: Sequence[int]) -> tuple[str, ...]:
@@ -194,5 +198,5 @@ def _fit_scale(examples: Sequence[LabelledFeatures], metric: str) -> Scale | Non
     if len(set(labels)) < 2 or len(set(values)) < 2:
         return None
     plain = Scale(low=float(values.min()), high=float(values.max()), threshold=0.0)
-    threshold = normalized(best_f1_threshold(values, labels == 1) or 0.0, plain)
+    threshold = plain.normalize(best_f1_threshold(values, labels == 1) or 0.0)
     return Scale(low=round(plain.low, 6), high=round(plain.high, 6), threshold=round(threshold, 6))

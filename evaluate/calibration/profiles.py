@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from groundwire.engine.extend import find_threshold, smallest_level
+from groundwire.engine.verdict import find_threshold, smallest_level
 from groundwire.runtime.bundles.calibration import Band, HeldOut, OrderStatistics, Profile, ProfileName
 
 from ..statistics.estimates import Bools, Floats

@@ -15,8 +15,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from groundwire.engine import Engine, Score, Verdict
-from groundwire.engine.extend import HALF, Record, decide_again, find_threshold
+from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Label
+from groundwire.engine.verdict import decide_again, find_threshold
 from groundwire.monitor.shift import describe_distributions, describe_texts
 from groundwire.runtime.bundles.calibration import (
     Band,
@@ -31,6 +32,7 @@ from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example
 from ..datasets.plain import make_examples
+from ..statistics.agreement import HALF
 from ..statistics.estimates import Floats
 from ..twins.twins import TwinKind, make_twins
 from .profiles import keep_order_statistics

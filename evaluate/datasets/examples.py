@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from groundwire.engine import Request
-from groundwire.engine.extend import Record
+from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.runtime.errors import InvalidRequest
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groundwire.engine import Options, Score, Verdict
-from groundwire.engine.extend import Record, decide_again
+from groundwire.engine.schema.base import Record
+from groundwire.engine.verdict import decide_again
 from groundwire.runtime.bundles.calibration import Calibration, ProfileName
 from groundwire.runtime.errors import InvalidRequest
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from groundwire.engine.extend import are_consistent
-from groundwire.engine.extend import is_probability as has_probability
+from groundwire.engine.verdict import find_feature
 from groundwire.metrics import find
 from groundwire.monitor.records import Estimate
 
@@ -23,15 +22,32 @@ HISTOGRAM_BINS = 20
 RELIABILITY_BINS = 10
 CURVE_POINTS = 200
 """Points that a curve keeps of its corners, evenly spaced."""
+HALF = 0.5
+"""The fixed threshold of values from 0 to 1."""
 
 
 class Threshold(NamedTuple):
-    """The value that separates consistent from inconsistent responses (``engine.verdict.fusion``)."""
+    """The value that separates consistent from inconsistent responses.
+
+    A fixed threshold has to be exceeded: of a value of 0.5 at the threshold 0.5 the Q² paper says inconsistent. A tuned
+    threshold is itself the value of an example that counts as consistent (PMI-Faith, table 9).
+    """
 
     value: float
     origin: str
     tuned_on: int | None = None
     """Examples that it was tuned on; None for a fixed threshold."""
+
+    def call_consistent(self, values: Floats) -> Bools:
+        """Return which values count as consistent; none that is NaN.
+
+        Args:
+            values: Values [examples].
+
+        Returns:
+            True [examples] where a value exceeds the threshold, or, if it was tuned, reaches it.
+        """
+        return np.asarray(values > self.value if self.tuned_on is None else values >= self.value)
 
 
 def is_bounded(metric: str, values: Floats) -> bool:
@@ -48,7 +64,7 @@ def is_bounded(metric: str, values: Floats) -> bool:
 
 def is_probability(metric: str) -> bool:
     """Whether the metric's value claims to be the probability of "consistent"."""
-    return metric == VERDICT or has_probability(metric)
+    return metric == VERDICT or find_feature(metric).number.is_probability
 
 
 def measure_agreement(
@@ -97,7 +113,7 @@ def _decide(
     values: Floats, thresholds: Iterable[Threshold], labels: HumanLabels, labelled: Bools
 ) -> Iterator[Decision]:
     for threshold in thresholds:
-        called = are_consistent(values, threshold.value, fitted=threshold.tuned_on is not None)
+        called = threshold.call_consistent(values)
         statistic = classification(called[labelled], labels.consistent[labelled])
         # What accuracy, precision and recall are shares of; balanced accuracy and F1 are not shares.
         wholes = (~called | called, None, called, labels.consistent, None, ~called, labels.inconsistent, None)

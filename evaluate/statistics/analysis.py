@@ -10,15 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from groundwire.engine import Score, Verdict
-from groundwire.engine.extend import (
-    HALF,
-    VERIFIABLE,
-    are_consistent,
-    choose_fusion,
-    list_unread,
-    rates_verifiability,
-)
 from groundwire.engine.schema.results import Label
+from groundwire.engine.verdict import VERIFIABLE, choose_fusion, find_feature
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
 from groundwire.runtime.bundles.calibration import Calibration, ProfileName
@@ -26,7 +19,7 @@ from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example, flag_unshared_knowledge
 from ..scores.metric_values import DEFAULT_PROFILE, VERDICT, MetricValues, collect_metric_values, decide_examples
-from .agreement import Threshold, is_bounded, measure_agreement
+from .agreement import HALF, Threshold, is_bounded, measure_agreement
 from .citing import measure_citing
 from .error_analysis import find_errors, list_kept_questions
 from .estimates import Bools, Floats, best_f1_threshold, roc_auc
@@ -150,7 +143,7 @@ def analyse(
     metrics = {
         metric: measure_agreement(metric, column, human, _list_thresholds(metric, column, tuned), parts)
         for metric, column in columns.items()
-        if not rates_verifiability(metric)
+        if not find_feature(metric).number.rates_verifiability
     }
     leading = _choose_leading(metrics)
     verdicts: dict[ProfileName, list[Verdict]] = {}
@@ -206,7 +199,8 @@ def analyse(
 def _list_lacking(scores: Sequence[Score], calibration: Calibration) -> list[str]:
     """The numbers of the verdict's fusion whose metrics no score has."""
     asked = {name for score in scores for name in score.metrics}
-    return list_unread(choose_fusion(calibration, asked), asked)
+    names = [feature.name for feature in choose_fusion(calibration, asked).features]
+    return [name for name in names if find_feature(name).metric.name not in asked]
 
 
 def _tune_thresholds(
@@ -283,7 +277,7 @@ def _call_examples(
     best = best_f1_threshold(column.values[labelled], human.consistent[labelled])
     assert best is not None  # a leading metric has a ROC-AUC, so it has values of both classes
     *_, threshold = (Threshold(best, "this set", int(labelled.sum())), *thresholds)
-    called = are_consistent(column.values, threshold.value, fitted=threshold.tuned_on is not None)
+    called = threshold.call_consistent(column.values)
     return ErrorThreshold(threshold.value, threshold.origin), [
         "consistent" if consistent else "inconsistent" for consistent in called
     ]
@@ -393,7 +387,7 @@ def _logits(probabilities: Floats) -> Floats:
 
 
 def _find_verifiability(columns: Mapping[str, MetricValues]) -> MetricValues | None:
-    return next((column for metric, column in columns.items() if rates_verifiability(metric)), None)
+    return next((column for metric, column in columns.items() if find_feature(metric).number.rates_verifiability), None)
 
 
 def _measure_verifiability(

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from groundwire.engine import Score
-from groundwire.engine.extend import bind_results
 from groundwire.engine.schema.explanations import PassageRange
-from groundwire.metrics import sentences
+from groundwire.metrics import bind_results, sentences
 
 from ..datasets.examples import Example
 from .human_labels import HumanLabels

@@ -14,7 +14,8 @@ from typing import Literal, NamedTuple, Self, TypeAlias
 import msgspec
 import numpy as np
 
-from groundwire.engine.extend import Record, rates_verifiability
+from groundwire.engine.schema.base import Record
+from groundwire.engine.verdict import find_feature
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
@@ -137,7 +138,7 @@ def compare_runs(
         for examples in run.sets.values()
         for example in examples
         for name in example.values
-        if not rates_verifiability(name)
+        if not find_feature(name).number.rates_verifiability
     }
     if unknown := [name for name in metrics or () if name not in with_values]:
         raise InvalidRequest(f"No run has the metric {_join(unknown)}; they have {_join(sorted(with_values))}.")
@@ -191,7 +192,9 @@ class _Shared(NamedTuple):
             notes.append(f"{more} of {len(b)} examples of {name} in B are not those of A.")
         counts = [_count_values(examples) for examples in zip(*pairs, strict=True)] if pairs else [{}, {}]
         metrics = []
-        for metric in wanted or (name for name in {**counts[0], **counts[1]} if not rates_verifiability(name)):
+        for metric in wanted or (
+            name for name in {**counts[0], **counts[1]} if not find_feature(name).number.rates_verifiability
+        ):
             first, second = (count.get(metric, 0) for count in counts)
             if first and second:
                 metrics.append(metric)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from groundwire.engine import UnsupportedSpan
-from groundwire.engine.extend import Record
+from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation, Label
 from groundwire.monitor.records import Estimate, Shift
 from groundwire.runtime.bundles.decode import decode_json

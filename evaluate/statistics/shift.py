@@ -12,7 +12,7 @@ from typing import get_args
 import numpy as np
 
 from groundwire.engine import Score
-from groundwire.engine.extend import choose_fusion
+from groundwire.engine.verdict import choose_fusion
 from groundwire.monitor.records import MIN_RESPONSES, Band, Shift
 from groundwire.monitor.shift import compare_responses, describe_texts
 from groundwire.runtime.bundles.calibration import Calibration

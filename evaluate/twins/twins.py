@@ -9,20 +9,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from groundwire.engine.extend import (
-    Measure,
-    Name,
-    Value,
-    check_values,
-    compare,
-    find_values,
-    split_by_case,
-    split_words,
-    tokenize,
-)
+from groundwire.engine.extend import split_words
+from groundwire.engine.values import Measure, Name, Value, check_values, compare, read_values
 from groundwire.metrics import sentences
 
 from .edits import ClaimEdit
@@ -96,7 +87,7 @@ def exchange_value(response: str, knowledge: Sequence[str], rng: random.Random, 
         for check in check_values(response, knowledge)
         if check.outcome == "supported" and isinstance(check.value.content, Name) == names
     ]
-    others = [(value, text) for passage in knowledge for value, text in _read_values(passage)]
+    others = [(value, passage[value.start : value.end]) for passage in knowledge for value in read_values(passage)]
     for value in rng.sample(checked, len(checked)):
         pool = sorted({text for other, text in others if _are_rivals(value, other) and not _has(response, text)})
         if pool:
@@ -106,12 +97,6 @@ def exchange_value(response: str, knowledge: Sequence[str], rng: random.Random, 
             kind = ("name", "entity") if names else ("value", "number")
             return ClaimEdit(*kind, tuple((start, end, new) for start, end in ranges))
     return None
-
-
-def _read_values(passage: str) -> Iterator[tuple[Value, str]]:
-    tokens = tokenize(passage)
-    for value in find_values(tokens, *split_by_case(tokens)):
-        yield value, passage[value.start : value.end]
 
 
 def _are_rivals(ours: Value, theirs: Value) -> bool:

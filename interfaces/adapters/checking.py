@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from groundwire.engine import Engine, GroundwireError, Options, Score, UnsupportedSpan, default_engine
-from groundwire.engine.extend import Item, Knowledge, Record
+from groundwire.engine.extend import Item, Knowledge
+from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Label
 
 __all__ = ["Checked", "Checker", "NoScore", "read_score"]

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groundwire.engine import MetricResult, Score
-from groundwire.engine.extend import OperatingPoint, shown
+from groundwire.engine.extend import shown
 from groundwire.engine.schema.explanations import REASONS, Q2Explanation
 from groundwire.engine.schema.results import SentenceVerdict
 from groundwire.files.sources import strip_gzip
@@ -125,14 +125,13 @@ def format_verdict(score: Score | SentenceVerdict) -> str:
     return f"[{LABEL_COLOURS[verdict.label]}]{verdict.label}{probability}{doubt}[/]"
 
 
-def format_operating_point(point: OperatingPoint) -> str:
-    """The threshold from which a response is called consistent, and what it promises."""
-    profile = f", profile {point.profile}" if point.profile else ""
-    bound = point.max_false_positive_rate
+def format_threshold(threshold: float, profile: str | None, bound: float | None) -> str:
+    """The threshold from which a response is called consistent, its profile, and the rate that it promises."""
+    named = f", profile {profile}" if profile else ""
     promise = (
         "" if bound is None else f", false positive rate at most {100 * bound:g} % for responses like the calibration's"
     )
-    return f"threshold {point.threshold:.2f}{profile}{promise}"
+    return f"threshold {threshold:.2f}{named}{promise}"
 
 
 def print_warning(console: Console, warning: str, lines: Sequence[int] = ()) -> None:

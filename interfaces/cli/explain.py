@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from groundwire.engine import Engine, Score
-from groundwire.engine.extend import OperatingPoint, shown
+from groundwire.engine.extend import shown
 from groundwire.evidence import Auditor
 from groundwire.files.results_file import translate_write_errors
 from groundwire.guard.chat import add_citing
@@ -94,8 +94,8 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
     console = display.output_console()
     verdict = score.verdict
     if verdict.threshold is not None:
-        point = OperatingPoint(verdict.profile, verdict.threshold, verdict.max_false_positive_rate)
-        note = f"({display.format_operating_point(point)}) {verdict.message}".rstrip()
+        point = display.format_threshold(verdict.threshold, verdict.profile, verdict.max_false_positive_rate)
+        note = f"({point}) {verdict.message}".rstrip()
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(note)}[/]")
     elif has_verdict:
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")

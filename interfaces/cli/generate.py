@@ -16,7 +16,8 @@ import typer
 from rich.text import Text
 
 from groundwire.engine import Engine, Options
-from groundwire.engine.extend import digest_fields, shown
+from groundwire.engine.extend import shown
+from groundwire.engine.schema.base import digest_fields
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import ResultsFile
 from groundwire.files.resuming import is_final

@@ -12,12 +12,12 @@ from typing import Annotated, Any, get_args
 import typer
 
 from groundwire.engine import Engine, LoadOptions, Options
-from groundwire.engine.extend import DETECTOR_PREFIX, MAX_DEADLINE_MS, check_names
+from groundwire.engine.schema.base import MAX_DEADLINE_MS
 from groundwire.engine.schema.options import Q2Options
 from groundwire.files.columns import ALIASES, FIELDS, UnknownColumns, parse_columns
 from groundwire.files.reading import NEEDED, Line, read_lines
 from groundwire.files.sharding import Shard
-from groundwire.metrics import GROUPS, METRICS
+from groundwire.metrics import GROUPS, METRICS, check_names
 from groundwire.runtime.bundles.bundle import check_exists, split_role
 from groundwire.runtime.bundles.calibration import ProfileName
 from groundwire.runtime.calls import BeamSearch, Decoding, Greedy, Sampling
@@ -57,7 +57,7 @@ CalibrationOption = Annotated[
 MetricsOption = Annotated[
     str | None,
     typer.Option(
-        help=f"Metrics, separated by commas: {', '.join(METRICS)}, and {DETECTOR_PREFIX}NAME for a role of that name "
+        help=f"Metrics, separated by commas: {', '.join(METRICS)}, and detector.NAME for a role of that name "
         f"in the bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict; without "
         "a calibration q2, or all metrics if the bundle lacks its models."
     ),

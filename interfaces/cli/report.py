@@ -21,7 +21,7 @@ from groundwire.cli.groups import Setting, expand_groups
 from groundwire.cli.output import STDOUT, print_json
 from groundwire.cli.score import read_request
 from groundwire.engine import Options, Request, Score
-from groundwire.engine.extend import digest_fields
+from groundwire.engine.schema.base import digest_fields
 from groundwire.files.columns import FIELDS
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors

@@ -13,13 +13,7 @@ import typer
 from rich.text import Text
 
 from groundwire.engine import Options, Request, Score
-from groundwire.engine.extend import (
-    choose_fusion,
-    find_operating_point,
-    list_unread,
-    make_request,
-    shown,
-)
+from groundwire.engine.extend import make_request, shown
 from groundwire.files.parquet import check_parquet, write_parquet
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
@@ -126,7 +120,8 @@ def score_file(
         engine = stack.enter_context(engine_options.open())
         names = options.choose_metrics(engine, metric_names)
         resume = Resume(output, source, errors)
-        resume.check(engine.plan(names, request_options).signature)
+        plan = engine.plan(names, request_options)
+        resume.check(plan.signature)
         # Without --metrics the verdict says what all metrics together say, and none of them has a column.
         has_verdict = engine.core.calibration is not None
         table = _ScoreTable(names if scoring.metrics or not has_verdict else (), has_verdict=has_verdict)
@@ -164,20 +159,14 @@ def score_file(
             "*: no valid question, so the whole response was classified.[/]"
         )
     if output is None:
-        if engine.core.calibration is not None and counts["scored"]:
-            fusion = choose_fusion(engine.core.calibration, names)
-            point = find_operating_point(
-                fusion,
-                request_options.profile,
-                request_options.max_false_positive_rate,
-                request_options.threshold,
-            )
-            if list_unread(fusion, names):
-                point = point._replace(max_false_positive_rate=None)
+        rule = plan.criteria.rule
+        if rule is not None and counts["scored"]:
+            point, band = rule.point, rule.fusion.band
+            bound = point.max_false_positive_rate if rule.is_complete else None
             display.output_console().print(
                 "[dim]Verdict: the probability that the knowledge supports the response; "
-                f"{display.format_operating_point(point)}. ?: not sure, from {fusion.band.low:.2f} to "
-                f"{fusion.band.high:.2f}.[/]"
+                f"{display.format_threshold(point.threshold, point.profile, bound)}. ?: not sure, from "
+                f"{band.low:.2f} to {band.high:.2f}.[/]"
             )
         table.print_warnings()
     display.finish(counts)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from groundwire.engine import Options, Ranked, Triple
-from groundwire.engine.extend import Count, Milliseconds
+from groundwire.engine.schema.base import Count, Milliseconds
 from groundwire.generation import GenerationOptions
 from groundwire.guard import Correct, Fallback, Policy, Redact, Refine
 from groundwire.guard.policies import OUTCOMES

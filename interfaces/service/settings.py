@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 import msgspec
 
 from groundwire.engine import InvalidRequest
-from groundwire.engine.extend import Count, Milliseconds
+from groundwire.engine.schema.base import Count, Milliseconds
 from groundwire.runtime.arguments import OptionRecord, suggest
 from groundwire.runtime.bundles.calibration import ProfileName
 

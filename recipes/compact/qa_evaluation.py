@@ -22,8 +22,7 @@ from groundwire.runtime import _native
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ExtractiveQARole
 from groundwire.runtime.models.extractive_qa import MAX_ANSWER_TOKENS
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import Array, DeviceProfile, Graph, Session
+from groundwire.runtime.ort.session import Array, DeviceProfile, Graph, Session, forward
 from groundwire.runtime.texts.tokenization import TextEncoder
 
 from ..common.corpus import Question, Squad, is_held_out

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundwire.engine.metrics.detector import is_detector
-from groundwire.engine.verdict.fusion import are_consistent
 
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 
@@ -55,7 +54,7 @@ def measure_pmi_table_1(runs: Sequence[ScoredRun]) -> Measured:
             )
             if test is None or threshold is None:
                 continue
-            predicted = are_consistent(test.values, threshold, fitted=True)
+            predicted = test.values >= threshold
             precision, recall, f1, _ = precision_recall_fscore_support(
                 test.consistent, predicted, average="binary", zero_division=0.0
             )
@@ -83,7 +82,7 @@ def measure_pmi_table_2(runs: Sequence[ScoredRun]) -> Measured:
             for column, source in SOURCES.items():
                 of_source = np.array([name == source for name in test.sources])
                 if of_source.any():
-                    called = are_consistent(test.values[of_source], threshold, fitted=True)
+                    called = test.values[of_source] >= threshold
                     f1 = f1_score(test.consistent[of_source], called, zero_division=0.0)
                     measured.put(name, column, float(f1))
     return measured

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from groundwire.engine.schema.explanations import Comparison
-from groundwire.engine.verdict.fusion import HALF, is_consistent
 from groundwire.recipes.formats.usr import is_in_q2
 
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet, match_variants
@@ -59,7 +58,7 @@ def measure_q2_table_3(runs: Sequence[ScoredRun]) -> Measured:
             if len(parts) < len(PARTS) or not scored:
                 continue
             truth = [scored_example.example.label for scored_example, _ in scored]
-            called = [int(is_consistent(value, HALF, fitted=False)) for _, value in scored]
+            called = [int(value > 0.5) for _, value in scored]
             if len(truth) < len(PARTS) * PART_EXAMPLES:
                 measured.note(f"{BASELINES[name]} scored {len(truth)} of {len(PARTS) * PART_EXAMPLES} examples.")
             for label, title in enumerate(("Inconsistent", "Consistent")):
@@ -118,7 +117,7 @@ def measure_q2_table_6(runs: Sequence[ScoredRun]) -> Measured:
     """Accuracy on Dialogue NLI; the run must have kept personal questions (``--set personal=true``)."""
     measured = Measured()
     rules: dict[str, tuple[str, Callable[[float], bool]]] = {
-        "Q²": ("q2", lambda value: is_consistent(value, DNLI_THRESHOLD, fitted=False)),
+        "Q²": ("q2", lambda value: value > DNLI_THRESHOLD),
         "Baseline – NLI only": ("nli", lambda value: value == 1.0),
     }
     for run in runs:

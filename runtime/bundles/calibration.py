@@ -34,6 +34,19 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """On the min-max form, 0–1: from here on (inclusive) a response counts as consistent. It has the best F1 on the
     development set, and decides ``MetricResult.decision``."""
 
+    def normalize(self, value: float) -> float:
+        """Return the min-max form of a metric's value.
+
+        Args:
+            value: The metric's value.
+
+        Returns:
+            Its place between ``low`` and ``high``, 0–1; 0 where these are equal.
+        """
+        if self.high <= self.low:
+            return 0.0
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+
 
 MAX_LOGIT = math.log(999)
 """Largest logit of a feature, for the probability 0.999: beyond it a model's confidence says nothing more."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bundles.manifest import ShapePlan
-from ..ort.forward import pack
+from ..ort.session import pack
 from ..texts.tokenization import Window
 from .decoder import CapturedDecoder, CapturedSteps, count_sources
 from .shapes import list_sizes, plan_strict

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from .. import _native
 from ..calls import BeamSampling, BeamSearch, Decoding, DelayedBeamSearch, Greedy, Sampling
 from ..errors import InvalidRequest
-from ..ort.forward import softmax
-from ..ort.session import Array
+from ..ort.session import Array, softmax
 
 T = TypeVar("T")
 Ids = tuple[int, ...]

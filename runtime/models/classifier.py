@@ -12,8 +12,7 @@ from ..bundles.bundle import Bundle
 from ..bundles.manifest import ClassifierRole, TokenClassifierRole
 from ..calls import Classified, ClassifiedToken, ClassifiedTokens, Classify, ClassifyTokens, Read
 from ..errors import BundleError, GroundwireError, ModelError
-from ..ort.forward import softmax
-from ..ort.session import DeviceProfile, Graph
+from ..ort.session import DeviceProfile, Graph, softmax
 from ..protocol import Outcome
 from ..texts.tokenization import TextEncoder, Window
 from ..texts.unread import NOTHING_UNREAD, read_pair

@@ -13,8 +13,7 @@ from ..bundles.bundle import Bundle
 from ..bundles.manifest import EmbedderRole
 from ..calls import CountTokens, Embed, Embedded, Read, TokenCounts
 from ..errors import GroundwireError, ModelError
-from ..ort.forward import forward
-from ..ort.session import DeviceProfile, Graph
+from ..ort.session import DeviceProfile, Graph, forward
 from ..texts.tokenization import OwnedWindow, TextEncoder
 from ..texts.unread import check_readable
 from .graphs import load_encoder, prepare_graph

@@ -13,8 +13,7 @@ from ..bundles.bundle import Bundle
 from ..bundles.manifest import ExtractiveQARole
 from ..calls import Answer, Answered, AnswerRule, Read
 from ..errors import GroundwireError, ModelError
-from ..ort.forward import forward
-from ..ort.session import Array, DeviceProfile, Graph
+from ..ort.session import Array, DeviceProfile, Graph, forward
 from ..texts.tokenization import TextEncoder, Window
 from ..texts.unread import NOTHING_UNREAD, check_readable
 from .graphs import load_graph, prepare_graph

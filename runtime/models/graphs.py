@@ -19,9 +19,8 @@ from ..capture.encoder import CapturedEncoder
 from ..capture.memory import Sizes
 from ..errors import BundleError, DeviceError, GroundwireError
 from ..ort.device import Device
-from ..ort.forward import forward
 from ..ort.remote import open_graph
-from ..ort.session import DeviceProfile, Graph
+from ..ort.session import DeviceProfile, Graph, forward
 from ..protocol import Outcome
 from ..tensorrt.engine import TensorRTEngine
 from ..texts.tokenization import Window

@@ -26,9 +26,8 @@ from ..decoding.search import (
 )
 from ..decoding.step_graph import StepGraph, load_decoder
 from ..errors import GroundwireError, ModelError
-from ..ort.forward import forward_values
 from ..ort.remote import open_graph
-from ..ort.session import Array, DeviceProfile, ValueGraph
+from ..ort.session import Array, DeviceProfile, ValueGraph, forward_values
 from ..texts.tokenization import TextEncoder, Window
 from .graphs import captures_graphs
 

@@ -13,8 +13,7 @@ from ..bundles.bundle import Bundle
 from ..bundles.manifest import ReaderHead, ReaderRole
 from ..calls import AnswerRead, ClassifiedToken, Read, ReadAnswer
 from ..errors import GroundwireError, InvalidRequest, ModelError
-from ..ort.forward import softmax
-from ..ort.session import Array, DeviceProfile, Graph
+from ..ort.session import Array, DeviceProfile, Graph, softmax
 from ..protocol import Outcome
 from ..texts.tokenization import TextEncoder, Window
 from ..texts.unread import read_pair

@@ -22,8 +22,7 @@ from ..bundles.manifest import RetrieverRole
 from ..calls import Candidate, Retrieve, Retrieved
 from ..capture.encoder import CapturedEncoder
 from ..errors import GroundwireError, InvalidRequest, ModelError, TooLong
-from ..ort.forward import forward, plan_batches
-from ..ort.session import DeviceProfile, Graph
+from ..ort.session import DeviceProfile, Graph, forward, plan_batches
 from ..texts.tokenization import TextEncoder, Window, flatten
 from .graphs import load_encoder, prepare_graph
 from .masked_input import MaskedInput, build_masked_input, build_memory_text, group_triples

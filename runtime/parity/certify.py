@@ -19,8 +19,7 @@ from ..errors import ModelError
 from ..models.graphs import find_output, load_encoder, load_graph, place_role
 from ..models.loading import load_group
 from ..ort.device import Device
-from ..ort.forward import forward
-from ..ort.session import DeviceProfile, Graph
+from ..ort.session import DeviceProfile, Graph, forward
 from ..protocol import Outcome
 from ..texts.tokenization import Window
 from .parity import Gate, collect_outputs, compared_outputs

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from groundwire.engine import Engine, MetricResult, Options, Request, UnsupportedSpan
-from groundwire.engine.metrics import GROUPS, METRICS, Metric, find, register
+from groundwire.engine.metrics import GROUPS, METRICS, Metric, bind_results, check_names, find, register
 from groundwire.engine.metrics.base import Details, MetricNumber, RoleInfos, WordEvidence, without_calls
+from groundwire.engine.metrics.detector import is_detector
 from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.steps import Steps
 from groundwire.engine.text.sentences import Sentence, sentences
@@ -78,7 +79,10 @@ __all__ = [
     "TokenCounts",
     "UnsupportedSpan",
     "WordEvidence",
+    "bind_results",
+    "check_names",
     "find",
+    "is_detector",
     "register",
     "sentences",
     "without_calls",

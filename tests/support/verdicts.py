@@ -9,8 +9,8 @@ from groundwire.engine.metrics import bind_results
 from groundwire.engine.metrics.base import BoundResult
 from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.results import Timings
-from groundwire.engine.verdict.criteria import bind_criteria
 from groundwire.engine.verdict.decision import Decision, decide_again
+from groundwire.engine.verdict.fusion import bind_criteria
 from groundwire.engine.verdict.score import build_score
 from groundwire.runtime.bundles.calibration import Calibration, Profile, ProfileName
 

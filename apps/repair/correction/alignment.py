@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from groundwire.engine.extend import FUNCTION_WORDS, NEGATIONS, WORD
+from groundwire.engine.extend import FUNCTION_WORDS, WORD
+from groundwire.engine.values import NEGATIONS
 
 MAX_WORDS = 7
 """Words of a difference, at most, on either side."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from groundwire.engine import Score, Verdict
-from groundwire.engine.extend import find_feature
 from groundwire.engine.schema.explanations import ValuesExplanation
 from groundwire.engine.schema.results import STOPPED, SentenceVerdict
+from groundwire.engine.verdict import find_feature
 
 from .drafts import Draft
 
@@ -75,7 +75,7 @@ def _rate(before: Score, item: ScoredDraft) -> float | None:
 def sum_model_shares(verdict: Verdict) -> float:
     """What the metrics that ask models have added to the logit of a verdict."""
     shares = verdict.contributions or {}
-    return sum(share for name, share in shares.items() if (feature := find_feature(name)) and feature[0].roles)
+    return sum(share for name, share in shares.items() if find_feature(name).metric.roles)
 
 
 def find_sentence(sentences: Sequence[SentenceVerdict], *offsets: int) -> SentenceVerdict | None:

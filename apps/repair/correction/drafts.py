@@ -12,8 +12,9 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from groundwire.engine import UnsupportedSpan
-from groundwire.engine.extend import WORD, HasRange, Name, check_values, words
+from groundwire.engine.extend import WORD, Range, words
 from groundwire.engine.schema.explanations import PassageRange
+from groundwire.engine.values import Name, check_values, read_values
 from groundwire.metrics import Sentence
 
 from ..records import EditSource
@@ -22,7 +23,6 @@ from .keeping import Kept
 from .proposals import Proposal
 from .question import UserQuestion
 from .removal import find_removals
-from .sources import find_parts
 
 # Chosen by eye, on development pairs.
 TOGETHER = 0.7
@@ -72,7 +72,7 @@ def make_drafts(
     sentence: Sentence,
     proposals: Sequence[Proposal],
     doubts: Sequence[UnsupportedSpan],
-    supported: Sequence[HasRange],
+    supported: Sequence[Range],
     untouched: Kept | None = None,
     question: UserQuestion | None = None,
 ) -> Iterator[Draft]:
@@ -143,7 +143,7 @@ def _remove_parts(
     response: str,
     sentence: Sentence,
     doubts: Sequence[UnsupportedSpan],
-    supported: Sequence[HasRange],
+    supported: Sequence[Range],
     untouched: Kept | None,
     question: UserQuestion | None,
 ) -> Iterator[Draft]:
@@ -181,13 +181,13 @@ def _has_only_words_of(new: str, texts: Iterable[str]) -> bool:
 
 def _states_nothing_new(response: str, text: str, edits: Sequence[DraftEdit], source_texts: Sequence[str]) -> bool:
     """Whether every value of ``text`` that has a part in an edit is in ``source_texts`` or in the response."""
-    values = [part for part in find_parts(text) if any(_is_touched(part.start, part.end, edit) for edit in edits)]
+    values = [part for part in read_values(text) if any(_is_touched(part.start, part.end, edit) for edit in edits)]
     if not values:
         return True
     supported = {check.value.end for check in check_values(text, source_texts) if check.outcome == "supported"}
     for part in values:
         is_named = any(_has_words(text[part.start : part.end], source) for source in (*source_texts, response))
-        if not (is_named if isinstance(part.value.content, Name) else is_named or part.end in supported):
+        if not (is_named if isinstance(part.content, Name) else is_named or part.end in supported):
             return False
     return True
 

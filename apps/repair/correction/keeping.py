@@ -15,22 +15,12 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from groundwire.engine.extend import (
-    LIGHT,
-    NAMED_DAYS,
-    UNITS,
-    Clock,
-    Date,
-    Measure,
-    Value,
-    compare,
-    find_code,
-    find_computed,
-    stem,
-)
+from groundwire.engine.extend import find_code
+from groundwire.engine.values import NAMED_DAYS, UNITS, Value, compare, find_computed, read_values, stem
+from groundwire.engine.verdict import LIGHT
 from groundwire.metrics import sentences
 
-from .sources import SourceSentence, TypedValue, find_parts
+from .sources import SourceSentence
 
 _ROW = re.compile(r"^[ \t]*\|[^\n]*$", re.MULTILINE)
 """A row of a table."""
@@ -107,7 +97,7 @@ class Kept:
             return True
         return any(self._follows(part) for part in self.values if part.start < end and start < part.end)
 
-    def is_plain(self, part: TypedValue, source: SourceSentence, other: TypedValue, *, contradicted: bool) -> bool:
+    def is_plain(self, part: Value, source: SourceSentence, other: Value, *, contradicted: bool) -> bool:
         """Whether a clause of the knowledge says what the clause of a value says, with the value ``other``.
 
         Args:
@@ -135,13 +125,13 @@ class Kept:
             and missing.isdisjoint(self.known_heads | set(UNITS))
         )
 
-    def _find_beside(self, part: TypedValue) -> Iterator[TypedValue]:
+    def _find_beside(self, part: Value) -> Iterator[Value]:
         """The other amounts of the sentence of a value, and the amounts of the question."""
         sentence = next(item for item in sentences(self._response) if part.start < item.end)
         yield from (
             other for other in self.values if sentence.start <= other.start < sentence.end and other.start != part.start
         )
-        yield from (other for other in self.asked if compare(part.value.content, other.value.content) != "supports")
+        yield from (other for other in self.asked if compare(part.content, other.content) != "supports")
 
     @property
     def is_asked_with_amounts(self) -> bool:
@@ -153,24 +143,24 @@ class Kept:
         """The words of the knowledge that tell what a value is of."""
         return list_heads(*self._passages)
 
-    def _is_known(self, part: TypedValue) -> bool:
-        return any(compare(part.value.content, other.value.content) == "supports" for other in self.known)
+    def _is_known(self, part: Value) -> bool:
+        return any(compare(part.content, other.content) == "supports" for other in self.known)
 
     @cached_property
-    def values(self) -> list[TypedValue]:
+    def values(self) -> list[Value]:
         """The numbers, times and dates of the response."""
-        return [part for part in find_parts(self._response) if _is_amount(part)]
+        return [part for part in read_values(self._response) if part.is_amount]
 
     @cached_property
-    def known(self) -> list[TypedValue]:
+    def known(self) -> list[Value]:
         """The amounts of the knowledge; their places are in their passages."""
-        every = (part for passage in self._passages for part in find_parts(passage) if _is_amount(part))
+        every = (part for passage in self._passages for part in read_values(passage) if part.is_amount)
         return list(islice(every, MAX_NUMBERS))
 
     @cached_property
-    def asked(self) -> list[TypedValue]:
+    def asked(self) -> list[Value]:
         """The amounts of the question; their places are in it."""
-        return [part for part in find_parts(self._question) if _is_amount(part)]
+        return [part for part in read_values(self._question) if part.is_amount]
 
     def states_amount(self, start: int, end: int) -> bool:
         """Whether characters ``start`` to ``end`` have a number, time, date or day of the week."""
@@ -179,9 +169,9 @@ class Kept:
             return True
         return any(part.start < end and start < part.end for part in self.values)
 
-    def _follows(self, part: TypedValue) -> bool:
+    def _follows(self, part: Value) -> bool:
         clause = find_clause(self._response, part.start, part.end)
-        if part.range.type != "entity" and _is_worked_out(clause.text):
+        if part.type != "entity" and _is_worked_out(clause.text):
             return True
         return any(value.start < part.end and part.start < value.end for value in self._computed)
 
@@ -200,7 +190,3 @@ def list_heads(*texts: str) -> set[str]:
     """The words that tell what the value of a clause is of; compounds as a whole: "next-day"."""
     lower = (match[0].lower() for text in texts for match in _WORD.finditer(text))
     return {word if "-" in word else stem(word) for word in lower if word not in _LIGHT}
-
-
-def _is_amount(part: TypedValue) -> bool:
-    return isinstance(part.value.content, Measure | Date | Clock)

@@ -13,18 +13,10 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import asdict
 
 from groundwire.engine import Engine, MetricResult, Options, Pending, Plan, Request, Score, UnsupportedSpan
-from groundwire.engine.extend import (
-    Count,
-    JobResult,
-    Knowledge,
-    Procedure,
-    Record,
-    check_record,
-    fold_outcomes,
-    make_request,
-    name_metric,
-)
+from groundwire.engine.extend import JobResult, Knowledge, Procedure, fold_outcomes, make_request
+from groundwire.engine.schema.base import Count, Record, check_record
 from groundwire.engine.schema.results import STOPPED, Timings
+from groundwire.engine.verdict import find_feature
 from groundwire.metrics import ReadRequest, Sentence
 from groundwire.runtime.bundles.calibration import Fusion
 
@@ -328,7 +320,7 @@ def _find_stopped(scores: Iterable[Score]) -> StoppedStatus | None:
 
 
 def _list_needed(fusion: Fusion) -> set[str]:
-    return {name_metric(feature.name) for feature in fusion.features if feature.needed}
+    return {find_feature(feature.name).metric.name for feature in fusion.features if feature.needed}
 
 
 def _format(settings: CorrectOptions) -> str:

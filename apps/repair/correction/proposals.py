@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from groundwire.engine import Score, UnsupportedSpan
-from groundwire.engine.extend import MONTHS, UNITS, WORD, Date, HasRange, Measure, Name, compare, stem, within, words
+from groundwire.engine.extend import WORD, Range, within, words
 from groundwire.engine.schema.explanations import (
     Comparison,
     PassageRange,
@@ -21,13 +21,14 @@ from groundwire.engine.schema.explanations import (
     StatedValue,
     ValuesExplanation,
 )
+from groundwire.engine.values import MONTHS, UNITS, Date, Measure, Name, Value, compare, stem
 from groundwire.metrics import Sentence
 
 from ..records import EditSource
 from .alignment import align_words
 from .keeping import Kept, find_clause, list_heads
 from .question import UserQuestion
-from .sources import Sources, SourceSentence, TypedValue, find_free_parts
+from .sources import Sources, SourceSentence, find_free_parts
 
 # Chosen by eye, on development pairs, down to COVERED.
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
@@ -158,7 +159,7 @@ def _is_plain(doubted: _Doubted, proposal: Proposal, untouched: Kept, values: It
     source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
     ours = _choose_part(doubted.parts, proposal.start, proposal.end)
     theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
-    if ours is None or theirs is None or isinstance(ours.value.content, Name):
+    if ours is None or theirs is None or isinstance(ours.content, Name):
         return False
     return untouched.is_plain(ours, source, theirs, contradicted=contradicted)
 
@@ -170,13 +171,13 @@ def _list_words(text: str) -> list[str]:
 def _may_replace(doubted: _Doubted, proposal: Proposal, sources: Sources) -> bool:
     """Whether a number, time or date is of what the response speaks of, and the response does not have it already."""
     ours = _choose_part(doubted.parts, proposal.start, proposal.end)
-    if ours is None or isinstance(ours.value.content, Name):
+    if ours is None or isinstance(ours.content, Name):
         return True
     source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
     theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
-    if theirs is None or isinstance(theirs.value.content, Name):
+    if theirs is None or isinstance(theirs.content, Name):
         return False
-    mine, other = ours.value.content, theirs.value.content
+    mine, other = ours.content, theirs.content
     if isinstance(mine, Measure) and isinstance(other, Measure) and mine.measure != other.measure:
         return False
     if _has_value(doubted.response, theirs, ours):
@@ -186,7 +187,7 @@ def _may_replace(doubted: _Doubted, proposal: Proposal, sources: Sources) -> boo
     return _says_alike(doubted.response, ours, sources, source, theirs)
 
 
-def _says_alike(response: str, ours: TypedValue, sources: Sources, source: SourceSentence, theirs: TypedValue) -> bool:
+def _says_alike(response: str, ours: Value, sources: Sources, source: SourceSentence, theirs: Value) -> bool:
     """Whether the clauses of two values share more words than the clause of any other value that is like them has.
 
     If the knowledge has no other, one word of its sentence is enough.
@@ -197,7 +198,7 @@ def _says_alike(response: str, ours: TypedValue, sources: Sources, source: Sourc
         (sentence, part)
         for sentence in sources.list_sentences()
         for part in sentence.parts
-        if are_alike(ours, part) and compare(theirs.value.content, part.value.content) == "differs"
+        if are_alike(ours, part) and compare(theirs.content, part.content) == "differs"
     ]
     if not rivals:
         return not heads.isdisjoint(list_heads(source.text))
@@ -208,7 +209,7 @@ def _says_alike(response: str, ours: TypedValue, sources: Sources, source: Sourc
     )
 
 
-def _says_otherwise(doubted: _Doubted, ours: TypedValue, source: SourceSentence, theirs: TypedValue) -> bool:
+def _says_otherwise(doubted: _Doubted, ours: Value, source: SourceSentence, theirs: Value) -> bool:
     """Whether the word before a date is in another clause of the source than the date there.
 
     "Born in 1968" says nothing of "Born in Michigan, she moved in 1978".
@@ -221,12 +222,12 @@ def _says_otherwise(doubted: _Doubted, ours: TypedValue, source: SourceSentence,
     return word is not None and bool(inside) and word in everywhere - inside
 
 
-def _has_value(response: str, theirs: TypedValue, ours: TypedValue) -> bool:
+def _has_value(response: str, theirs: Value, ours: Value) -> bool:
     """Whether a response has a value elsewhere."""
     return any(
         part.start != ours.start
-        and not isinstance(part.value.content, Name)
-        and compare(part.value.content, theirs.value.content) == "supports"
+        and not isinstance(part.content, Name)
+        and compare(part.content, theirs.content) == "supports"
         for part in find_free_parts(response)
     )
 
@@ -250,7 +251,7 @@ class _Doubted(NamedTuple):
 
     response: str
     sentence: Sentence
-    parts: list[TypedValue]
+    parts: list[Value]
     """The numbers, dates and names that it states, by their place in the response."""
     doubts: list[UnsupportedSpan]
 
@@ -274,7 +275,7 @@ def _propose_values(doubted: _Doubted, values: Iterable[StatedValue], sources: S
             continue
         if value.kind == "nationality" and not _share_neighbour(doubted.response, ours, source, theirs):
             continue  # "a French song" and "Indians", say
-        is_sure = ours.range.type != "entity" and (
+        is_sure = ours.type != "entity" and (
             value.kind not in ("number", "date", "ordinal") or _share_neighbour(doubted.response, ours, source, theirs)
         )
         weight = VALUE if is_sure else LIKELY_VALUE
@@ -351,30 +352,30 @@ def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence], un
                 and source.text[theirs.start : theirs.end].casefold() not in stated
                 and not _is_common(source.text, theirs)
                 and not _is_mentioned(ours, source)
-                and (ours.value.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
+                and (ours.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
             ]
-            if len(others) > 1 and not isinstance(ours.value.content, Name):
+            if len(others) > 1 and not isinstance(ours.content, Name):
                 others = [theirs for theirs in others if untouched.is_plain(ours, source, theirs, contradicted=False)]
             if len(others) == 1:
                 ranges = (ours.start, ours.end), source, (others[0].start, others[0].end)
                 yield _fit(doubted.response, *ranges, "candidate", CANDIDATE - rank * NEXT_SENTENCE)
 
 
-def _is_mentioned(ours: TypedValue, source: SourceSentence) -> bool:
+def _is_mentioned(ours: Value, source: SourceSentence) -> bool:
     """Whether a sentence of the knowledge has a word of a name of the response: it may speak of the same one."""
-    if not isinstance(ours.value.content, Name):
+    if not isinstance(ours.content, Name):
         return False
-    return any(stem(word.lower) in map(stem, ours.value.content.words) for word in words(source.text))
+    return any(stem(word.lower) in map(stem, ours.content.words) for word in words(source.text))
 
 
-def _is_common(text: str, part: TypedValue) -> bool:
+def _is_common(text: str, part: Value) -> bool:
     """Whether a name follows "a" or "an", as a common noun with a capital does: "works as a Priest"."""
     before = _BEFORE.search(text, 0, part.start)
     article = _leading_determiner(text[part.start : part.end]) or ("" if before is None else before[0])
-    return part.range.type == "entity" and article.strip().lower() in ("a", "an")
+    return part.type == "entity" and article.strip().lower() in ("a", "an")
 
 
-def _share_neighbour(response: str, ours: TypedValue, source: SourceSentence, theirs: TypedValue) -> bool:
+def _share_neighbour(response: str, ours: Value, source: SourceSentence, theirs: Value) -> bool:
     """Whether the content word before or after a value of the response is also beside a value of the knowledge."""
     return any(
         mine is not None and mine == other
@@ -464,11 +465,11 @@ def _is_definite(article: re.Match[str] | None) -> bool:
     return article is not None and article[1].lower() == "the"
 
 
-def _shift(parts: Iterable[TypedValue], offset: int) -> list[TypedValue]:
+def _shift(parts: Iterable[Value], offset: int) -> list[Value]:
     return [part._replace(start=part.start + offset, end=part.end + offset) for part in parts]
 
 
-def _choose_part(parts: Iterable[TypedValue], start: int, end: int) -> TypedValue | None:
+def _choose_part(parts: Iterable[Value], start: int, end: int) -> Value | None:
     """The value that most of a range is; None without one."""
     best = max(parts, key=lambda part: min(part.end, end) - max(part.start, start), default=None)
     if best is None:
@@ -477,21 +478,20 @@ def _choose_part(parts: Iterable[TypedValue], start: int, end: int) -> TypedValu
     return best if covered >= COVERED * (end - start) else None
 
 
-def are_alike(ours: TypedValue, theirs: TypedValue) -> bool:
+def are_alike(ours: Value, theirs: Value) -> bool:
     """Whether one value may replace another: of one type, and not a person for a place or a date for a weekday.
 
     A value that may be a nationality gives way to a nationality, or to what follows the same words ("in Rome", "in
     Oslo").
     """
-    mine, other = ours.value, theirs.value
-    if ours.range.type != theirs.range.type or (mine.kind == "weekday") != (other.kind == "weekday"):
+    if ours.type != theirs.type or (ours.kind == "weekday") != (theirs.kind == "weekday"):
         return False
-    if not (isinstance(mine.content, Name) and isinstance(other.content, Name)):
+    if not (isinstance(ours.content, Name) and isinstance(theirs.content, Name)):
         return True
-    if "nationality" in (mine.kind, other.kind):
-        return mine.kind == other.kind or (all(mine.content.role) and mine.content.role == other.content.role)
-    return len({mine.kind, other.kind} - {"name"}) < 2
+    if "nationality" in (ours.kind, theirs.kind):
+        return ours.kind == theirs.kind or (all(ours.content.role) and ours.content.role == theirs.content.role)
+    return len({ours.kind, theirs.kind} - {"name"}) < 2
 
 
-def _overlaps(item: HasRange, others: Iterable[HasRange]) -> bool:
+def _overlaps(item: Range, others: Iterable[Range]) -> bool:
     return any(other.start < item.end and item.start < other.end for other in others)

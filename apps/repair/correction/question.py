@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from groundwire.engine.extend import NEGATIONS, WORD, Clock, Date, Measure, compare, stem, words
+from groundwire.engine.extend import WORD, words
+from groundwire.engine.values import NEGATIONS, Value, compare, read_values, stem
 from groundwire.metrics import Sentence
 
-from .sources import SourceSentence, TypedValue, find_parts
+from .sources import SourceSentence
 
 _OPENER = re.compile(
     r"[\W_]*(yes|yeah|yep|no|nope|of course|certainly|sure|absolutely|definitely|indeed|correct|exactly|that's right|"
@@ -46,8 +47,8 @@ class UserQuestion:
         return _list_content(self._question)
 
     @cached_property
-    def _values(self) -> list[TypedValue]:
-        return find_parts(self._question)
+    def _values(self) -> list[Value]:
+        return read_values(self._question)
 
     def find_objection(self, sentence: Sentence, start: int, end: int, new: str, source: SourceSentence | None) -> str:
         """Why characters ``start`` to ``end`` of the response may not become ``new``.
@@ -69,10 +70,10 @@ class UserQuestion:
             if source is not None and (amount := _find_amount_without(sentence, source)):
                 return WITH_AMOUNT.format(known=source.text, amount=amount)
         lost = _list_content(old) - _list_content(new)
-        parts = [part for part in find_parts(old) if not any(_are_equal(part, other) for other in find_parts(new))]
+        parts = [part for part in read_values(old) if not any(_are_equal(part, other) for other in read_values(new))]
         if lost & self._words or any(_are_equal(part, asked) for part in parts for asked in self._values):
             return ASKED_ABOUT.format(new=new, old=old)
-        if opener and not self._question and lost and not (parts and all(map(_is_amount, parts))):
+        if opener and not self._question and lost and not (parts and all(part.is_amount for part in parts)):
             return AFFIRMED.format(new=new, old=old, opener=opener)
         return ""
 
@@ -102,8 +103,8 @@ def _find_amount_without(sentence: Sentence, source: SourceSentence) -> str:
     """The first number, date or time of a sentence that the source does not have; empty if it has them all."""
     missing = (
         sentence.text[part.start : part.end]
-        for part in find_parts(sentence.text)
-        if _is_amount(part) and not any(_are_equal(part, other) for other in source.parts)
+        for part in read_values(sentence.text)
+        if part.is_amount and not any(_are_equal(part, other) for other in source.parts)
     )
     return next(missing, "")
 
@@ -112,9 +113,5 @@ def _list_content(text: str) -> set[str]:
     return {stem(word.lower) for word in words(text) if word.content and any(map(str.isalpha, word.lower))}
 
 
-def _is_amount(part: TypedValue) -> bool:
-    return isinstance(part.value.content, Measure | Date | Clock)
-
-
-def _are_equal(part: TypedValue, other: TypedValue) -> bool:
-    return _is_amount(part) and _is_amount(other) and compare(part.value.content, other.value.content) == "supports"
+def _are_equal(part: Value, other: Value) -> bool:
+    return part.is_amount and other.is_amount and compare(part.content, other.content) == "supports"

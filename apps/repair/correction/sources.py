@@ -6,36 +6,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
-from groundwire.engine.extend import (
-    VALUE_TYPES,
-    Name,
-    PassageSentence,
-    TypedRange,
-    Value,
-    count_shared_in,
-    find_values,
-    rank_by_overlap,
-    read_passages,
-    split_by_case,
-    tokenize,
-)
+from groundwire.engine.extend import PassageSentence, count_shared_in, rank_by_overlap, read_passages
 from groundwire.engine.schema.explanations import PassageRange
+from groundwire.engine.values import Name, Value, read_values
 
 MAX_SENTENCES = 1_000
 """Sentences of long knowledge that are compared with one of the response; later sentences are not looked at."""
 NEAREST = 3
 """Sentences of the knowledge, most similar first, whose words are compared with the words of a sentence."""
-
-
-class TypedValue(NamedTuple):
-    """A value of a text with its type: ``text[start:end]``."""
-
-    start: int
-    end: int
-    range: TypedRange
-    value: Value
 
 
 class SourceSentence:
@@ -48,7 +27,7 @@ class SourceSentence:
         self.start = start
 
     @cached_property
-    def parts(self) -> list[TypedValue]:
+    def parts(self) -> list[Value]:
         """The numbers, dates and names that it states, in order."""
         return find_free_parts(self.text)
 
@@ -64,22 +43,11 @@ class SourceSentence:
         return PassageRange(self.passage, self.start + start, self.start + end)
 
 
-def find_parts(text: str) -> list[TypedValue]:
-    """The numbers, dates and names that a text states, in order."""
-    tokens = tokenize(text)
-    return [
-        TypedValue(
-            value.start, value.end, TypedRange(value.start, value.end, VALUE_TYPES.get(value.kind, "number")), value
-        )
-        for value in find_values(tokens, *split_by_case(tokens))
-    ]
-
-
-def find_free_parts(text: str) -> list[TypedValue]:
-    """``find_parts`` without numbers that belong to a name, as in "Super Bowl 50"."""
-    parts = find_parts(text)
-    ends = {part.end for part in parts if isinstance(part.value.content, Name)}
-    return [part for part in parts if part.value.kind != "number" or part.start - 1 not in ends]
+def find_free_parts(text: str) -> list[Value]:
+    """The values of a text without numbers that belong to a name, as in "Super Bowl 50"."""
+    parts = read_values(text)
+    ends = {part.end for part in parts if isinstance(part.content, Name)}
+    return [part for part in parts if part.kind != "number" or part.start - 1 not in ends]
 
 
 class Sources:

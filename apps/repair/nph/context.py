@@ -12,7 +12,8 @@ from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
-from groundwire.engine.extend import CRITIC_TURNS, words
+from groundwire.engine.extend import words
+from groundwire.engine.metrics.critic import TURNS
 from groundwire.runtime.triples import Triple, readable
 
 from ..kg import KnowledgeGraph, Linked
@@ -59,9 +60,7 @@ def build_context(
     """
     links = graph.link(response)
     turns = [list(find_subjects(turn, graph.link(turn))) for turn in reversed(history)]
-    recent = [entity for turn in turns[:CRITIC_TURNS] for entity in turn] or [
-        entity for turn in turns for entity in turn
-    ]
+    recent = [entity for turn in turns[:TURNS] for entity in turn] or [entity for turn in turns for entity in turn]
     topics = tuple(dict.fromkeys(recent))
     if all_triples and not topics and not links:
         topics = tuple(graph.entities)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from groundwire.engine.extend import Count, Probability, Record, check_record
+from groundwire.engine.schema.base import Count, Probability, Record, check_record
 
 R = TypeVar("R", bound=Record)
 

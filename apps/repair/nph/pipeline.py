@@ -9,7 +9,6 @@ import msgspec
 
 from groundwire.engine import Engine, Options, Pending
 from groundwire.engine.extend import (
-    CRITIC_ROLE,
     Core,
     Failure,
     Procedure,
@@ -19,6 +18,7 @@ from groundwire.engine.extend import (
     make_triples,
     signature,
 )
+from groundwire.engine.metrics.critic import ROLE as CRITIC_ROLE
 from groundwire.engine.schema.results import Timings
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.errors import InvalidRequest

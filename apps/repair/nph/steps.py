@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundwire.engine import Options
-from groundwire.engine.extend import critic_call, find_all_mentions, find_mentions, flag_tokens
+from groundwire.engine.metrics.critic import critic_call, find_all_mentions, find_mentions, flag_tokens
 from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
 from groundwire.metrics import Steps
 from groundwire.runtime.calls import Retrieve, Retrieved

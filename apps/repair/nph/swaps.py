@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from groundwire.engine.extend import critic_call, find_overlaps, flag_tokens, max_probabilities
+from groundwire.engine.extend import find_overlaps
+from groundwire.engine.metrics.critic import critic_call, flag_tokens, max_probabilities
 from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
 from groundwire.metrics import Steps, sentences
 from groundwire.runtime.protocol import RoleInfo

@@ -11,8 +11,7 @@ from bench.gpu.counting import count_qa_tokens, read_children_seconds
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ExtractiveQARole
 from groundwire.runtime.capture.encoder import CapturedEncoder
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import DeviceProfile
+from groundwire.runtime.ort.session import DeviceProfile, forward
 from groundwire.runtime.texts.tokenization import TextEncoder
 from tests.support.host_cuda import use_host_memory
 

@@ -30,8 +30,7 @@ from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import EncoderRole, Ranges, ShapePlan, Target
 from groundwire.runtime.errors import BundleError, ExportError
 from groundwire.runtime.ort.device import Device
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import Array, DeviceProfile
+from groundwire.runtime.ort.session import Array, DeviceProfile, forward
 from groundwire.runtime.parity.certify import certify
 from groundwire.runtime.tensorrt.records import list_shapes
 from groundwire.runtime.texts.tokenization import Window

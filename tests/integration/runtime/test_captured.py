@@ -17,8 +17,7 @@ from groundwire.runtime.capture.encoder import CapturedEncoder
 from groundwire.runtime.capture.question import CapturedQuestionDecoder
 from groundwire.runtime.kserve.specs import read_graph_spec
 from groundwire.runtime.models.question_generator import PlainDecoder, QuestionGenerator
-from groundwire.runtime.ort.forward import forward
-from groundwire.runtime.ort.session import DeviceProfile, Graph, Session
+from groundwire.runtime.ort.session import DeviceProfile, Graph, Session, forward
 from groundwire.runtime.texts.tokenization import TextEncoder
 from tests.support.host_cuda import use_host_memory
 

@@ -15,7 +15,7 @@ from groundwire.runtime.bundles.manifest import ClassifierRole, Template
 from groundwire.runtime.calls import Classified, Classify, Read
 from groundwire.runtime.errors import BundleError, TooLong
 from groundwire.runtime.models.classifier import Classifier
-from groundwire.runtime.ort.forward import softmax
+from groundwire.runtime.ort.session import softmax
 from groundwire.runtime.texts.tokenization import TextEncoder, Window
 from tests.support import models
 from tests.support.zoo import LABELS, PROFILE, Zoo

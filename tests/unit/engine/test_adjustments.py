@@ -34,8 +34,7 @@ from groundwire.engine.verdict.adjustments import (
     state_nothing,
     support_nothing,
 )
-from groundwire.engine.verdict.criteria import Rule, bind_criteria
-from groundwire.engine.verdict.fusion import logit
+from groundwire.engine.verdict.fusion import Rule, bind_criteria, logit
 from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
 from tests.support.verdicts import bind, make_profile
 

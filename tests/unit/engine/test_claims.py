@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.quality.statements import CLAIMS, Line, read_lines
-from groundwire.engine.text.claims import states_claim
+from groundwire.engine.text.terms import states_claim
 
 
 @pytest.mark.parametrize("line", read_lines(), ids=lambda line: line.response)

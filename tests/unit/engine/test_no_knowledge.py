@@ -11,8 +11,8 @@ from groundwire.engine import Engine, Request
 from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.text.terms import is_small_talk
 from groundwire.engine.verdict.adjustments import NO_KNOWLEDGE
-from groundwire.engine.verdict.criteria import bind_criteria
 from groundwire.engine.verdict.decision import decide_without_knowledge
+from groundwire.engine.verdict.fusion import bind_criteria
 from groundwire.guard import Guard
 from groundwire.guard.records import Release, SentenceEvent
 from tests.support.small_talk import ASSERTIONS, SMALL_TALK

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundwire.engine.metrics.base import starting_in, within
-from groundwire.engine.text.words import RangeIndex, find_overlaps
+from groundwire.engine.text.words import RangeIndex, find_overlaps, starting_in, within
 from groundwire.runtime.calls import TextSpan
 from tests.support.work import count_steps
 

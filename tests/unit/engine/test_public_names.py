@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -13,6 +16,7 @@ import groundwire.metrics
 from groundwire.engine import Engine
 
 DOORS = (groundwire, groundwire.engine, groundwire.metrics)
+ROOT = Path(__file__).resolve().parents[3]
 MAX_ENGINE_NAMES = 30
 MAX_ENGINE_MEMBERS = 14
 
@@ -37,6 +41,20 @@ def test_everything_that_is_imported_is_exported(door: ModuleType) -> None:
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 def test_names_are_listed_in_order(door: ModuleType) -> None:
     assert door.__all__ == sorted(door.__all__, key=lambda name: (name.islower(), not name.isupper(), name))
+
+
+@pytest.mark.parametrize("door", ["extend", "values", "verdict", "metrics.critic"])
+def test_packages_above_use_every_name_of_the_doors_for_builders(door: str) -> None:
+    name = f"groundwire.engine.{door}"
+    used = {
+        alias.name
+        for folder in ("apps", "interfaces", "evaluate")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == name
+        for alias in node.names
+    }
+    assert used == set(import_module(name).__all__)
 
 
 def test_names_of_the_top_level_are_those_of_the_engine() -> None:

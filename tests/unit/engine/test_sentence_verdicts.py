@@ -15,8 +15,8 @@ from groundwire.engine.schema.explanations import (
     UnsupportedSpan,
     VerifiabilityExplanation,
 )
-from groundwire.engine.verdict.criteria import Rule, bind_criteria
 from groundwire.engine.verdict.decision import fuse_sentence
+from groundwire.engine.verdict.fusion import Rule, bind_criteria
 from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
 from tests.support.verdicts import fold, make_profile
 

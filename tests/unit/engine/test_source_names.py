@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from groundwire.engine.values.codes import is_source_name
 from groundwire.engine.values.knowledge import find_values
-from groundwire.engine.values.source_names import is_source_name
 from groundwire.engine.values.support import check_values
 from groundwire.engine.values.tokens import tokenize
 

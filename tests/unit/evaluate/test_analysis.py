@@ -17,7 +17,7 @@ from groundwire.engine.schema.explanations import Comparison, Q2Explanation
 from groundwire.engine.schema.results import Timings
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.scores.metric_values import decide_examples
-from groundwire.evaluate.statistics.agreement import measure_reliability
+from groundwire.evaluate.statistics.agreement import Threshold, measure_reliability
 from groundwire.evaluate.statistics.analysis import Development, analyse, select_unfitted
 from groundwire.evaluate.statistics.results import SCHEMA, ErrorThreshold, Results, SetFigures
 from groundwire.monitor.prevalence import share
@@ -67,6 +67,12 @@ def test_one_half_counts_as_inconsistent() -> None:
     (decision,) = measured([1, 1, 0, 0], [1.0, 0.5, 0.5, 0.0]).metrics["nli"].decisions
     assert decision.accuracy.value == 0.75
     assert (decision.consistent.recall.value, decision.inconsistent.recall.value) == (0.5, 1.0)
+
+
+def test_a_fixed_threshold_is_exceeded_and_a_tuned_one_reached() -> None:
+    values = np.array([0.4, 0.5, 0.6, np.nan])
+    assert Threshold(0.5, "0.5").call_consistent(values).tolist() == [False, False, True, False]
+    assert Threshold(0.5, "dev", 10).call_consistent(values).tolist() == [False, True, True, False]
 
 
 def test_unverifiable_is_a_label_of_its_own() -> None:

@@ -17,9 +17,8 @@ from groundwire.engine.schema.explanations import (
     ValuesExplanation,
     VerifiabilityExplanation,
 )
-from groundwire.engine.verdict.criteria import bind_criteria
 from groundwire.engine.verdict.decision import fuse
-from groundwire.engine.verdict.fusion import features
+from groundwire.engine.verdict.fusion import bind_criteria, features
 from groundwire.evaluate.calibration.features import list_sentences
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, select_model
 from groundwire.evaluate.calibration.operating_points import fit_calibration

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundwire.engine.text.words import WORD
-from groundwire.engine.values.support import check_values
-from groundwire.engine.values.tokens import Name
+from groundwire.engine.values import Name, check_values, read_values
 from groundwire.repair import Correction, CorrectOptions, Corrector
-from groundwire.repair.correction.sources import find_parts
 from groundwire.runtime.calls import (
     Answer,
     Answered,
@@ -126,10 +124,10 @@ def check_all_values(correction: Correction, knowledge: list[str]) -> None:
     texts = (correction.original, *knowledge)
     checks = check_values(correction.response, knowledge)
     supported = {check.value.end for check in checks if check.outcome == "supported"}
-    for part in find_parts(correction.response):
+    for part in read_values(correction.response):
         text = correction.response[part.start : part.end]
         words = r"\s+".join(map(re.escape, text.split()))
         is_written = text in correction.original or any(
             re.search(rf"(?<!\w){words}(?!\w)", known, re.IGNORECASE) for known in texts
         )
-        assert is_written or (part.end in supported and not isinstance(part.value.content, Name)), text
+        assert is_written or (part.end in supported and not isinstance(part.content, Name)), text
