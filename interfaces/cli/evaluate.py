@@ -30,6 +30,7 @@ class SampleOptions(common.StatisticsOptions):
 
     sample: Annotated[int, Setting(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)] = 0
     dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None
+    max_false_positive_rate: options.RateSetting = None
     label: Annotated[
         str,
         typer.Option(help="consistency, or hallucination: raters say whether the response goes beyond the knowledge."),
@@ -132,6 +133,7 @@ def evaluate(
                     calibration=scored.calibration,
                     development=development,
                     fitted=len(examples) - len(unfitted),
+                    max_false_positive_rate=sample_options.max_false_positive_rate,
                     seed=seed,
                     repeats=repeats,
                 )
