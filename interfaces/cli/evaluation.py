@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from groundwire.evaluate.scores.scoring import Watch
     from groundwire.monitor.records import Shift
 
-RESULTS = "results.json"
 LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source", "language")
 """The fields of a labelled example, for --columns."""
 
@@ -164,9 +163,7 @@ def read_sets(
         name: read_dataset(path, columns=names, score_columns=score_columns) for name, path in name_sets(paths).items()
     }
     for name, examples in sets.items():
-        if labelled and not any(
-            label is not None for example in examples for label in (example.label, example.grade, example.verifiable)
-        ):
+        if labelled and not any(example.is_labelled for example in examples):
             raise InvalidRequest(
                 f"None of the {len(examples)} examples of {name} has a label, so nothing can be measured. Add "
                 '"label": 1 (consistent) or 0 (inconsistent), or "grade"; if a field has another name, say so: '

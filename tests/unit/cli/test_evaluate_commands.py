@@ -18,8 +18,8 @@ from groundwire.cli import app
 from groundwire.cli.calibrate import warn_of_few_examples
 from groundwire.cli.evaluate import _tabulate_metrics
 from groundwire.engine import Engine, LoadOptions
+from groundwire.evaluate.comparison import RunComparison
 from groundwire.evaluate.scores.scoring import ScoringSettings
-from groundwire.evaluate.statistics.compare import RunComparison
 from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
 from groundwire.monitor.records import Estimate
 from groundwire.monitor.shift import describe_distributions
