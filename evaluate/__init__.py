@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .calibration.labelled import calibrate
     from .calibration.trusted import TrustedCalibration, calibrate_trusted
+    from .comparison import RunComparison, compare
     from .datasets.examples import Example
+    from .runs import Run, evaluate
     from .statistics.analysis import Development, analyse
-    from .statistics.compare import Run, RunComparison, compare_runs
     from .statistics.results import Results
 
 __all__ = [
@@ -35,20 +36,22 @@ __all__ = [
     "analyse",
     "calibrate",
     "calibrate_trusted",
-    "compare_runs",
+    "compare",
+    "evaluate",
 ]
 
 _MODULES = {
-    "RunComparison": "statistics.compare",
+    "RunComparison": "comparison",
     "Development": "statistics.analysis",
     "Example": "datasets.examples",
     "Results": "statistics.results",
-    "Run": "statistics.compare",
+    "Run": "runs",
     "TrustedCalibration": "calibration.trusted",
     "analyse": "statistics.analysis",
     "calibrate": "calibration.labelled",
     "calibrate_trusted": "calibration.trusted",
-    "compare_runs": "statistics.compare",
+    "compare": "comparison",
+    "evaluate": "runs",
 }
 _REQUIRED = ("sklearn", "scipy", "matplotlib", "jinja2")
 

@@ -20,6 +20,7 @@ from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.models.loading import load_group
 from groundwire.runtime.ort.session import DeviceProfile
 
+from ..calibration.fusion import FusionOptions
 from ..datasets.examples import Example
 from ..scores.scoring import APART, ScoringSettings, score_sets
 from .detector import DetectorAnswers, find_detector
@@ -47,18 +48,15 @@ def adapt_bundle(
     *,
     role: str = ROLE,
     metrics: tuple[str, ...] = METRICS,
-    verifiable: float | None = 0.5,
-    cost_of_missed: float = 1.0,
+    options: FusionOptions | None = None,
     threads: int | None = None,
-    seed: int = 13,
     repeats: int = 1000,
     watch: Watch = lambda stage, done, total: None,
 ) -> AdaptationReport:
     """Fit a detector's head and the calibration of ``bundle`` to labelled rows; write the new bundle ``out``.
 
     ``out`` gets the report too. ``run`` keeps the scores of the rows, so that a stopped call resumes; it is the only
-    place where anything about single rows is written. ``verifiable`` is the verifiability below which the fitted
-    calibration calls nothing inconsistent; ``cost_of_missed`` is how many false positives a missed error costs.
+    place where anything about single rows is written. ``options`` say how calibrations are fitted.
     InvalidRequest when ``out`` is not empty, for rows that are too few or of one label, and for a bundle without the
     detector ``role``; ExportError when its graph has no linear head.
     """
@@ -70,7 +68,8 @@ def adapt_bundle(
     check_labels(sets)
     scored = score_sets(sets, run, settings, watch)
     rows, counts = select_rows(sets, scored.sets, role)
-    folds = split_folds(rows, seed)
+    options = options or FusionOptions()
+    folds = split_folds(rows, options.seed)
     requests = [row.example.request for row in rows]
     with _stage(out) as folder:
         _copy(opened, folder)
@@ -78,9 +77,7 @@ def adapt_bundle(
             Bundle.open(folder), role, requests, threads, lambda done: watch("reading", done, len(rows))
         )
         computed = tuple(dict.fromkeys(name for row in rows for name in row.score.metrics))
-        material = Material(
-            rows, folds, answers, role, computed, opened.manifest.calibration, verifiable, cost_of_missed, seed
-        )
+        material = Material(rows, folds, answers, role, computed, opened.manifest.calibration, options)
         # The products are small: on two threads they take three times as long, and six times the processor time.
         with threadpool_limits(1):
             report, fit = measure_adaptation(

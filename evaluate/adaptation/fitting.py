@@ -58,11 +58,9 @@ class Material:
     """Those that were computed."""
     calibration: Calibration | None
     """The bundle's own."""
-    verifiable: float | None
-    """Verifiability below which a fitted calibration calls nothing inconsistent."""
-    cost_of_missed: float
-    """As ``FusionOptions.cost_of_missed``; the bundle's own calibration knows of no cost, so it is not written then."""
-    seed: int
+    options: FusionOptions
+    """How calibrations are fitted. The bundle's own knows of no cost and of no other promise, so it is not written
+    where these ask for one."""
 
     @property
     def labels(self) -> Floats:
@@ -146,7 +144,7 @@ def fit_candidates(material: Material, rows: Rows) -> Fit:
 
     A candidate whose values do not separate the labels is left out. InvalidRequest when none is left.
     """
-    options = FusionOptions(verifiable=material.verifiable, cost_of_missed=material.cost_of_missed, seed=material.seed)
+    options = material.options
     calibrations: dict[Candidate, Calibration] = {}
     losses: dict[Candidate, float] = {}
     probabilities, labels = material.unchanged_probabilities[rows], material.labels[rows] == 1
@@ -166,7 +164,7 @@ def fit_candidates(material: Material, rows: Rows) -> Fit:
             continue
         calibrations[candidate], losses[candidate] = fitted, measure_held_out(fitted.fusions[0])
     candidates = [candidate for candidate in CANDIDATES if candidate in losses]
-    if material.cost_of_missed != 1 and len(candidates) > 1:
+    if options.moves_thresholds and len(candidates) > 1:
         candidates = [candidate for candidate in candidates if candidate != "unchanged"]
     chosen = min(candidates, key=losses.__getitem__)
     return Fit(calibrations, losses, chosen, head)

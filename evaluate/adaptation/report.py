@@ -14,22 +14,28 @@ from groundwire.engine.verdict import decide_again
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.bundles.calibration import ProfileName
 
+from ..statistics.delivered import DeliveredLabels
 from ..statistics.estimates import Bools, Floats, roc_auc, share
 from ..statistics.resampling import Resamples, estimate
 from .fitting import CANDIDATES, Candidate, Fit, Material, Rows, fit_candidates
 from .rows import FOLDS, RowCounts
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class ProfileFigures(Record, frozen=True):
     """A profile's verdicts. Positive: a response is called inconsistent."""
 
-    accuracy: Estimate | None
+    balanced_accuracy: Estimate | None
+    """The mean of the power and of 1 minus the false positive rate."""
     false_positive_rate: Estimate | None
     """Share of the consistent rows."""
     power: Estimate | None
     """Share of the inconsistent rows that are called so."""
+    unverifiable_rate: Estimate | None
+    """Share of the inconsistent rows that are called unverifiable, a part of what is missed."""
+    cost: Estimate | None
+    """Of 100 consistent and 100 inconsistent rows, in false positives: a missed error costs ``cost_of_missed``."""
     max_false_positive_rate: float | None
     """What the calibration promises; None where it promises nothing."""
 
@@ -49,7 +55,9 @@ class Gain(Record, frozen=True):
 
     roc_auc: Estimate | None
     detector_roc_auc: Estimate | None
-    accuracy: dict[ProfileName, Estimate | None]
+    balanced_accuracy: dict[ProfileName, Estimate | None]
+    cost: dict[ProfileName, Estimate | None]
+    """Less is better."""
     roc_auc_of_head: Estimate | None = None
     """The part of the gain in ROC-AUC that remains over the calibration alone."""
 
@@ -65,7 +73,7 @@ class AdaptationReport(Record, frozen=True, kw_only=True):
     sets: tuple[str, ...]
     rows: RowCounts
     undecided: int
-    """Used rows without a probability from every candidate; no figure counts them."""
+    """Used rows without a label from every candidate; no figure counts them."""
     folds: int = FOLDS
     seed: int
     repeats: int
@@ -83,11 +91,14 @@ class AdaptationReport(Record, frozen=True, kw_only=True):
     """Chosen on all rows, and written."""
     penalty: float | None
     """Penalty of the head that was written; None if it is the given head."""
+    cost_of_missed: float = 1.0
+    """How many false positives a missed error costs."""
 
     @property
     def conclusion(self) -> str:
         """What the rows bought, in one or two sentences."""
-        parts = {"ROC-AUC": self.gain.roc_auc, "accuracy under balanced": self.gain.accuracy.get("balanced")}
+        balanced = self.gain.balanced_accuracy.get("balanced")
+        parts = {"ROC-AUC": self.gain.roc_auc, "the balanced accuracy of balanced": balanced}
         better = [name for name, gain in parts.items() if gain is not None and gain.low > 0]
         worse = [name for name, gain in parts.items() if gain is not None and gain.high < 0]
         if self.before is None:
@@ -103,8 +114,8 @@ class AdaptationReport(Record, frozen=True, kw_only=True):
             by = " The calibration alone did that: what the head adds includes 0." if alone else ""
             return f"On held-out rows {' and '.join(better)} rose by more than chance explains.{by}"
         return (
-            "The rows bought nothing that chance does not explain: the intervals of the gains in ROC-AUC and accuracy "
-            "include 0."
+            "The rows bought nothing that chance does not explain: the intervals of the gains in ROC-AUC and balanced "
+            "accuracy include 0."
         )
 
     @property
@@ -130,6 +141,8 @@ class _Decided(NamedTuple):
     """[rows]: called inconsistent."""
     unverifiable: Bools
     """[rows]"""
+    known: Bools
+    """[rows]: whether there is a verdict, under every profile."""
 
 
 def measure_adaptation(
@@ -162,12 +175,12 @@ def measure_adaptation(
         sets=tuple(dict.fromkeys(row.set for row in material.rows)),
         rows=counts,
         undecided=int((~figures.known).sum()),
-        seed=material.seed,
+        seed=material.options.seed,
         repeats=repeats,
         before=before,
         candidates={name: figures.describe(decided[name], bounds[name]) for name in names},
         after=figures.describe(chosen, _list_bounds(final, final.chosen)),
-        gain=Gain(None, None, {})
+        gain=Gain(None, None, {}, {})
         if before is None
         else figures.compare(decided[before], chosen, decided.get("calibration")),
         unverifiable={
@@ -177,6 +190,7 @@ def measure_adaptation(
         chosen_in_folds=tuple(fit.chosen for _, fit in fits),
         written=final.chosen,
         penalty=final.head.penalty if final.chosen == "head" else None,
+        cost_of_missed=material.options.cost_of_missed,
     )
     return report, final
 
@@ -195,6 +209,7 @@ def _decide(material: Material, parts: Sequence[tuple[Rows, Fit, Candidate]]) ->
         np.full(count, np.nan),
         {name: np.zeros(count, dtype=bool) for name in material.profiles},
         np.zeros(count, dtype=bool),
+        np.ones(count, dtype=bool),
     )
     for rows, fit, candidate in parts:
         calibration, change = fit.calibrations[candidate], fit.change(candidate)
@@ -206,6 +221,7 @@ def _decide(material: Material, parts: Sequence[tuple[Rows, Fit, Candidate]]) ->
                 verdict: Verdict = decide_again(request, results, calibration, profile)[0]
                 decided.positive[profile][row] = verdict.label == "inconsistent"
                 decided.unverifiable[row] = verdict.label == "unverifiable"
+                decided.known[row] &= verdict.label != "unknown"
                 if verdict.probability is not None:
                     decided.probabilities[row] = verdict.probability
     return decided
@@ -215,9 +231,11 @@ class _Figures:
     """Figures over the rows that every candidate decided, all with the same samples of groups."""
 
     def __init__(self, material: Material, decided: Sequence[_Decided], repeats: int) -> None:
-        self.known: Bools = np.all([np.isfinite(of_candidate.probabilities) for of_candidate in decided], axis=0)
+        self.known: Bools = np.all([of_candidate.known for of_candidate in decided], axis=0)
+        self._rated: Bools = np.all([np.isfinite(of_candidate.probabilities) for of_candidate in decided], axis=0)
         self._consistent: Bools = np.asarray(material.labels == 1)
-        self._samples = Resamples([row.group for row in material.rows], repeats, material.seed)
+        self._cost = material.options.cost_of_missed
+        self._samples = Resamples([row.group for row in material.rows], repeats, material.options.seed)
         self._repeats = repeats
 
     def describe(self, decided: _Decided, bounds: Mapping[ProfileName, float | None]) -> CandidateFigures:
@@ -227,14 +245,20 @@ class _Figures:
             detector_roc_auc=self._estimate(self._area(decided.detector)),
             profiles={
                 name: ProfileFigures(
-                    accuracy=self._estimate(self._accuracy(positive)),
-                    false_positive_rate=self._estimate(self._share(positive & self._consistent, self._consistent)),
-                    power=self._estimate(self._share(positive & ~self._consistent, ~self._consistent)),
+                    balanced_accuracy=self._estimate(self._balanced_accuracy(name, decided)),
+                    false_positive_rate=self._estimate(self._share(*self._deliver(name, decided).false_positives)),
+                    power=self._estimate(self._share(*self._deliver(name, decided).found)),
+                    unverifiable_rate=self._estimate(self._share(*self._deliver(name, decided).missed_unverifiable)),
+                    cost=self._estimate(self._sum_cost(name, decided)),
                     max_false_positive_rate=bounds.get(name),
                 )
-                for name, positive in decided.positive.items()
+                for name in decided.positive
             },
         )
+
+    def _deliver(self, profile: ProfileName, decided: _Decided) -> DeliveredLabels:
+        positive = decided.positive[profile]
+        return DeliveredLabels(self._consistent, ~self._consistent, positive, decided.unverifiable, self.known)
 
     def compare(self, before: _Decided, after: _Decided, calibrated: _Decided | None) -> Gain:
         """The differences, sample by sample."""
@@ -249,21 +273,25 @@ class _Figures:
             roc_auc=subtract(measure_area),
             roc_auc_of_head=None if calibrated is None else subtract(measure_area, calibrated),
             detector_roc_auc=subtract(lambda decided: self._area(decided.detector)),
-            accuracy={name: subtract(partial(self._profile_accuracy, name)) for name in after.positive},
+            balanced_accuracy={name: subtract(partial(self._balanced_accuracy, name)) for name in after.positive},
+            cost={name: subtract(partial(self._sum_cost, name)) for name in after.positive},
         )
 
     def _area(self, values: Floats) -> Floats:
-        return self._samples.measure(roc_auc(values[self.known], self._consistent[self.known]), self.known)
+        return self._samples.measure(roc_auc(values[self._rated], self._consistent[self._rated]), self._rated)
 
-    def _profile_accuracy(self, profile: ProfileName, decided: _Decided) -> Floats:
-        return self._accuracy(decided.positive[profile])
+    def _balanced_accuracy(self, profile: ProfileName, decided: _Decided) -> Floats:
+        delivered = self._deliver(profile, decided)
+        return np.asarray(1 - (self._share(*delivered.false_positives) + self._share(*delivered.missed)) / 2)
 
-    def _accuracy(self, positive: Bools) -> Floats:
-        return self._share(positive != self._consistent, np.ones_like(positive))
+    def _sum_cost(self, profile: ProfileName, decided: _Decided) -> Floats:
+        delivered = self._deliver(profile, decided)
+        missed = self._share(*delivered.missed)
+        return np.asarray(100 * (self._share(*delivered.false_positives) + self._cost * missed))
 
     def _share(self, part: Bools, whole: Bools) -> Floats:
-        statistic = share(part[self.known].astype(np.float64), whole[self.known].astype(np.float64))
-        return self._samples.measure(statistic, self.known)
+        statistic = share(part.astype(np.float64), whole.astype(np.float64))
+        return self._samples.measure(statistic, np.ones_like(whole))
 
     def _estimate(self, figure: Floats) -> Estimate | None:
         return estimate(figure, self._repeats)

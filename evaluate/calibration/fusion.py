@@ -41,6 +41,7 @@ from groundwire.runtime.bundles.calibration import Quantity, bounded_logit
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.estimates import Floats
+from .profiles import MAX_FALSE_POSITIVE_RATE
 
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Factors of the squared distances of the weights from their mean, relative to the mean log-loss; the last one makes
@@ -91,9 +92,17 @@ class FusionOptions:
     cost_of_missed: float = 1.0
     """How many false positives a missed error costs, above 0, where consistent and inconsistent responses are equally
     frequent: what the threshold of ``balanced`` weighs. 1 gives the best balanced accuracy."""
+    max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE
+    """What ``lenient`` promises: the share, above 0 and below 1, of consistent responses like the fitted ones that are
+    called inconsistent at most."""
     whole: bool | None = None
     """Whether responses of several sentences are scored as a whole (``Fusion.whole``); by default where a feature is of
     a metric that reads sentences in their response (``Metric.reads_sentences``)."""
+
+    @property
+    def moves_thresholds(self) -> bool:
+        """Whether the thresholds are drawn for another purpose than by default."""
+        return (self.cost_of_missed, self.max_false_positive_rate) != (1.0, MAX_FALSE_POSITIVE_RATE)
 
 
 @dataclass(frozen=True)

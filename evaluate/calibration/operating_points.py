@@ -111,7 +111,7 @@ def fit_fusion(
     ]
     return msgspec.structs.replace(
         fusion,
-        **make_points(held_out, options.cost_of_missed)._asdict(),
+        **make_points(held_out, options.cost_of_missed, options.max_false_positive_rate)._asdict(),
         distributions=describe_distributions(quantities),
     )
 

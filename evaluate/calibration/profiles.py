@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from groundwire.engine.verdict import find_threshold, smallest_level
 from groundwire.runtime.bundles.calibration import Band, HeldOut, OrderStatistics, Profile, ProfileName
 
+from ..statistics.delivered import DeliveredLabels
 from ..statistics.estimates import Bools, Floats
 
 MAX_FALSE_POSITIVE_RATE = 0.05
-"""What ``lenient`` promises (docs/adr, nr 24)."""
+"""What ``lenient`` promises by default (docs/adr, nr 24)."""
 MAX_MISSED_RATE = 0.15
 """Share of the inconsistent responses that ``strict`` calls consistent, at most, of those that state something."""
 MIN_PRECISION = 0.9
@@ -79,14 +80,14 @@ class HeldOutVerdicts(NamedTuple):
 
         NaN where the class has no verdict.
         """
-        decided = self.stating | self.unverifiable
-        positive = self.stating & (self.probabilities < threshold)
-        right, wrong = self.consistent & decided, ~self.consistent & decided
-        return (
-            _share(positive, right),
-            _share(~positive, wrong),
-            _share(self.unverifiable, wrong),
+        delivered = DeliveredLabels(
+            self.consistent,
+            ~self.consistent,
+            self.stating & (self.probabilities < threshold),
+            self.unverifiable,
+            self.stating | self.unverifiable,
         )
+        return _share(*delivered.false_positives), _share(*delivered.missed), _share(*delivered.missed_unverifiable)
 
     def keep(self, *, consistent: bool) -> OrderStatistics:
         """What a calibration keeps of one class."""
@@ -103,16 +104,18 @@ class OperatingPoints(NamedTuple):
     held_out: HeldOut
 
 
-def make_points(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> OperatingPoints:
+def make_points(
+    verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0, max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE
+) -> OperatingPoints:
     """The operating points, with their rates on each part by what is chosen on the others."""
-    thresholds = choose_thresholds(verdicts, cost_of_missed)
+    thresholds = choose_thresholds(verdicts, cost_of_missed, max_false_positive_rate)
     band = choose_band(verdicts, thresholds["balanced"])
     measured: dict[ProfileName, list[tuple[float, float, float]]] = {name: [] for name in thresholds}
     # Of each part, the weights of the sure labels, of those that are wrong, and of all.
     sureness: dict[ProfileName, list[tuple[float, float, float]]] = {name: [] for name in thresholds}
     for part in np.unique(verdicts.parts):
         rest, left_out = (verdicts.select(rows) for rows in (verdicts.parts != part, verdicts.parts == part))
-        chosen = choose_thresholds(rest, cost_of_missed)
+        chosen = choose_thresholds(rest, cost_of_missed, max_false_positive_rate)
         chosen_band = choose_band(rest, chosen["balanced"])
         for name, threshold in chosen.items():
             measured[name].append(left_out.measure(threshold))
@@ -128,7 +131,7 @@ def make_points(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> Opera
         sure, sure_and_wrong, total = (sum(weights) for weights in zip(*sureness[name], strict=True))
         profiles[name] = Profile(
             threshold=threshold,
-            max_false_positive_rate=MAX_FALSE_POSITIVE_RATE if name == "lenient" else None,
+            max_false_positive_rate=max_false_positive_rate if name == "lenient" else None,
             false_positive_rate=false_positive,
             false_negative_rate=false_negative,
             unverifiable_rate=unverifiable,
@@ -140,12 +143,14 @@ def make_points(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> Opera
     return OperatingPoints(profiles, band, record)
 
 
-def choose_thresholds(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> dict[ProfileName, float]:
+def choose_thresholds(
+    verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0, max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE
+) -> dict[ProfileName, float]:
     """The thresholds of the profiles: ``lenient`` is never above ``balanced``, and ``strict`` never below it.
 
     ``balanced`` has the best mean balanced accuracy, in the middle of equally good ones, or the least cost where a
     missed error costs so many false positives; ``strict`` is the smallest
-    that misses at most ``MAX_MISSED_RATE``; ``lenient`` promises ``MAX_FALSE_POSITIVE_RATE``, and is 0, which calls
+    that misses at most ``MAX_MISSED_RATE``; ``lenient`` promises ``max_false_positive_rate``, and is 0, which calls
     nothing inconsistent, where the consistent responses are too few for the promise.
     """
     below_right, below_wrong = (_share_below(verdicts, consistent=label) for label in (True, False))
@@ -153,8 +158,8 @@ def choose_thresholds(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) ->
     balanced = float(np.median(THRESHOLDS[gain == gain.max()]))
     strict = float(THRESHOLDS[np.argmax(below_wrong >= 1 - MAX_MISSED_RATE)]) if below_wrong.any() else balanced
     record = HeldOut(consistent=verdicts.keep(consistent=True), inconsistent=verdicts.keep(consistent=False))
-    possible = smallest_level(record.consistent) <= MAX_FALSE_POSITIVE_RATE
-    lenient = find_threshold(record, MAX_FALSE_POSITIVE_RATE) if possible else 0.0
+    possible = smallest_level(record.consistent) <= max_false_positive_rate
+    lenient = find_threshold(record, max_false_positive_rate) if possible else 0.0
     return {"balanced": balanced, "strict": max(balanced, strict), "lenient": min(balanced, lenient)}
 
 
@@ -214,8 +219,8 @@ def _measure_band(verdicts: HeldOutVerdicts, band: Band, threshold: float) -> tu
     )
 
 
-def _share(rows: Bools, of: Bools) -> float:
-    return float(rows[of].mean()) if of.any() else math.nan
+def _share(part: Bools, whole: Bools) -> float:
+    return float(part[whole].mean()) if whole.any() else math.nan
 
 
 def _average(rates: Sequence[float], responses: Sequence[int], default: float) -> float:

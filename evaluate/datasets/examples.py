@@ -49,6 +49,11 @@ class Example(Record, frozen=True):
     """Name and value of each column with the scores of another tool."""
 
     @property
+    def is_labelled(self) -> bool:
+        """Whether there is something to measure a verdict or a metric by."""
+        return any(label is not None for label in (self.label, self.grade, self.verifiable))
+
+    @property
     def request(self) -> Request:
         """What the engine scores."""
         return Request(self.response, self.knowledge, self.history)

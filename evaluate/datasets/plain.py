@@ -13,6 +13,7 @@ ignored. ``interfaces/files/columns.py`` has the other names of response, knowle
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -140,7 +141,7 @@ def make_examples(rows: Iterable[Example | Mapping[str, Any]]) -> list[Example]:
         The examples, in order.
 
     Raises:
-        InvalidRequest: A row lacks a field, or has a value that is not allowed.
+        InvalidRequest: A row lacks a field, or has a value that is not allowed, or two have one id.
     """
     examples: list[Example] = []
     for number, row in enumerate(rows):
@@ -151,6 +152,9 @@ def make_examples(rows: Iterable[Example | Mapping[str, Any]]) -> list[Example]:
             examples += build_examples(number, convert_record(ExampleLine, rename_fields(dict(row), {})))
         except (ExampleError, MalformedText, TypeError, ValueError) as error:
             raise InvalidRequest(f"Row {number} cannot be used: {error}.") from error
+    ids = Counter(example.id for example in examples)
+    if repeated := next((name for name, count in ids.items() if count > 1), None):
+        raise InvalidRequest(f"{ids[repeated]} rows have the id {repeated!r}; give each an id of its own, or none.")
     return examples
 
 

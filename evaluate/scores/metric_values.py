@@ -87,11 +87,18 @@ def collect_metric_values(
 
 
 def decide_examples(
-    examples: Sequence[Example], scores: Sequence[Score], calibration: Calibration, profile: ProfileName
+    examples: Sequence[Example],
+    scores: Sequence[Score],
+    calibration: Calibration,
+    profile: ProfileName,
+    max_false_positive_rate: float | None = None,
 ) -> list[Verdict]:
-    """The verdict that a calibration draws on each example, from the score with the same index."""
+    """The verdict that a calibration draws on each example, from the score with the same index.
+
+    ``max_false_positive_rate`` takes the profile's place.
+    """
     return [
-        decide_again(example.request, score.metrics, calibration, profile)[0]
+        decide_again(example.request, score.metrics, calibration, profile, max_false_positive_rate)[0]
         for example, score in zip(examples, scores, strict=True)
     ]
 

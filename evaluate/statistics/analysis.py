@@ -14,13 +14,14 @@ from groundwire.engine.schema.results import Label
 from groundwire.engine.verdict import VERIFIABLE, choose_fusion, find_feature
 from groundwire.monitor.kinds import find_language, list_kinds, name_lengths
 from groundwire.monitor.shift import describe_texts
-from groundwire.runtime.bundles.calibration import Calibration, ProfileName
+from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example, flag_unshared_knowledge
 from ..scores.metric_values import DEFAULT_PROFILE, VERDICT, MetricValues, collect_metric_values, decide_examples
 from .agreement import HALF, Threshold, is_bounded, measure_agreement
 from .citing import measure_citing
+from .delivered import DeliveredLabels
 from .error_analysis import find_errors, list_kept_questions
 from .estimates import Bools, Floats, best_f1_threshold, roc_auc
 from .human_labels import MIN_GROUPS, HumanLabels
@@ -112,6 +113,7 @@ def analyse(
     fitted: int = 0,
     seed: int = 0,
     repeats: int = 1000,
+    max_false_positive_rate: float | None = None,
 ) -> SetFigures:
     """Compute all figures of one set.
 
@@ -124,9 +126,14 @@ def analyse(
         fitted: How many further examples ``select_unfitted`` left out.
         seed: Seed of the bootstrap samples.
         repeats: Samples for every interval, 1 or more.
+        max_false_positive_rate: A bound, from 0.001 to below 1, whose threshold is measured beside the profiles; None
+            measures the profiles alone.
 
     Returns:
         Agreement with human labels by metric, error analysis, and notes.
+
+    Raises:
+        InvalidRequest: The calibration cannot promise the rate.
     """
     human = HumanLabels(examples, repeats, seed)
     columns = collect_metric_values(examples, scores, calibration)
@@ -146,10 +153,14 @@ def analyse(
         if not find_feature(metric).number.rates_verifiability
     }
     leading = _choose_leading(metrics)
-    verdicts: dict[ProfileName, list[Verdict]] = {}
+    verdicts: dict[str, list[Verdict]] = {}
     if calibration is not None:
         for profile in calibration.fusions[0].profiles:
             verdicts[profile] = decide_examples(examples, scores, calibration, profile)
+        if (rate := max_false_positive_rate) is not None:
+            verdicts[f"at most {100 * rate:g} %"] = decide_examples(
+                examples, scores, calibration, DEFAULT_PROFILE, rate
+            )
     if calibration and leading == VERDICT and (lacking := _list_lacking(scores, calibration)):
         notes.append(
             f"The metrics of {len(lacking)} numbers that the verdict reads were not asked for ({', '.join(lacking)}). "
@@ -258,11 +269,11 @@ def _choose_leading(metrics: Mapping[str, MetricFigures]) -> str:
     return VERDICT if VERDICT in areas else max(areas, key=lambda name: areas[name], default="")
 
 
-def _choose_profile(verdicts: Mapping[ProfileName, Sequence[Verdict]]) -> ProfileName:
+def _choose_profile(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
     return DEFAULT_PROFILE if DEFAULT_PROFILE in verdicts else next(iter(verdicts))
 
 
-def _read_verdicts(verdicts: Mapping[ProfileName, Sequence[Verdict]]) -> tuple[ErrorThreshold, list[Label]]:
+def _read_verdicts(verdicts: Mapping[str, Sequence[Verdict]]) -> tuple[ErrorThreshold, list[Label]]:
     """The threshold of the default profile, or of the first one, and its verdicts."""
     profile = _choose_profile(verdicts)
     threshold = next(verdict.threshold for verdict in verdicts[profile] if verdict.threshold is not None)
@@ -284,7 +295,7 @@ def _call_examples(
 
 
 def _measure_verdicts(
-    profile: ProfileName,
+    profile: str,
     verdicts: Sequence[Verdict],
     examples: Sequence[Example],
     human: HumanLabels,
@@ -297,7 +308,9 @@ def _measure_verdicts(
     unverifiable: Bools = labels == "unverifiable"
     labelled: Bools = np.array([example.verifiable is not None for example in examples], dtype=bool)
     nothing: Bools = np.array([example.verifiable is False for example in examples], dtype=bool)
-    consistent, inconsistent = human.consistent & decided, human.inconsistent & decided
+    delivered = DeliveredLabels(human.consistent, human.inconsistent, positive, unverifiable, decided)
+    false_positives, consistent = delivered.false_positives
+    missed, inconsistent = delivered.missed
     called = human.labelled & decided & ~unverifiable
     sure: Bools = called & np.array([verdict.sure for verdict in verdicts], dtype=bool)
     unsure, wrong = called & ~sure, positive == human.consistent
@@ -311,9 +324,9 @@ def _measure_verdicts(
         by_part={
             name: PartRates(
                 consistent=int((consistent & part).sum()),
-                false_positive_rate=float(positive[consistent & part].mean()),
+                false_positive_rate=float(false_positives[consistent & part].mean()),
                 inconsistent=int((inconsistent & part).sum()),
-                false_negative_rate=float((~positive)[inconsistent & part].mean()),
+                false_negative_rate=float(missed[inconsistent & part].mean()),
                 coverage=_measure_share(sure, called & part),
                 risk=_measure_share(wrong, sure & part),
                 risk_if_unsure=_measure_share(wrong, unsure & part),
@@ -321,8 +334,8 @@ def _measure_verdicts(
             for name, part in parts.items()
             if (consistent & part).any() and (inconsistent & part).any()
         },
-        false_positive_rate=human.share(positive & consistent, consistent),
-        false_negative_rate=human.share(~positive & inconsistent, inconsistent),
+        false_positive_rate=human.share(false_positives, consistent),
+        false_negative_rate=human.share(missed, inconsistent),
         false_positive_rate_on_unverifiable=human.share(positive & nothing & decided, nothing & decided),
         verifiability_accuracy=human.share((unverifiable == nothing) & labelled & decided, labelled & decided),
         max_false_positive_rate=next((bound for v in verdicts if (bound := v.max_false_positive_rate)), None),

@@ -148,6 +148,7 @@ class VerdictFigures(Record, frozen=True):
     """The verdicts under one profile. Positive is a response that the verdict calls inconsistent."""
 
     profile: str
+    """Its name, or ``at most N %`` for a bound on the false positive rate."""
     labels: dict[str, int]
     """How many responses got each verdict."""
     threshold: float | None = None

@@ -84,10 +84,8 @@ def adapt(
             bundle,
             role=fit.role,
             metrics=names,
-            verifiable=fit.verifiable,
-            cost_of_missed=fit.cost_of_missed,
+            options=fit.make_options(fit.seed),
             threads=threads,
-            seed=fit.seed,
             repeats=fit.repeats,
             watch=watch,
         )
@@ -132,7 +130,8 @@ def print_report(report: AdaptationReport, out: Path) -> None:
     console.print(
         f"[dim]Every row by a fit without it, {report.folds} folds; intervals: 95 %, {report.repeats} bootstrap "
         "samples of pieces of knowledge. Positive: a response is called inconsistent; power: the share of inconsistent "
-        f"responses that are called so. After: what was chosen for each fold ({_count_choices(report)}).[/]",
+        f"responses that are called so, as they are delivered.{_explain_cost(report)} After: what was chosen for each "
+        f"fold ({_count_choices(report)}).[/]",
         soft_wrap=True,
     )
     colour = "green" if "rose" in report.conclusion else "yellow"
@@ -151,23 +150,35 @@ def _tabulate(report: AdaptationReport) -> Table:
     before, after = report.candidates.get(report.before or "unchanged"), report.after
     middle: CandidateFigures | None = report.candidates.get("calibration")
 
-    def add(title: str, pick: str, gain: Estimate | None, profile: str | None = None) -> None:
+    def add(title: str, pick: str, gain: Estimate | None, profile: str | None = None, digits: int = 3) -> None:
         cells = []
         for figures in (before, middle, after):
             part = figures if figures is None or profile is None else dict(figures.profiles.items()).get(profile)  # type: ignore[call-overload]
-            cells.append(_format(None if part is None else getattr(part, pick)))
-        table.add_row(title, *cells, _format(gain, signed=True))
+            cells.append(_format(None if part is None else getattr(part, pick), digits))
+        table.add_row(title, *cells, _format(gain, digits, signed=True))
 
     add("ROC-AUC of the verdict", "roc_auc", report.gain.roc_auc)
     add(f"ROC-AUC of {report.role}", "detector_roc_auc", report.gain.detector_roc_auc)
     for name, figures in after.profiles.items():
         bound = figures.max_false_positive_rate
         table.add_section()
-        add(f"{name}: accuracy", "accuracy", report.gain.accuracy.get(name), name)
+        add(f"{name}: balanced accuracy", "balanced_accuracy", report.gain.balanced_accuracy.get(name), name)
         promise = "" if bound is None else f" (promised ≤ {bound:.0%})"
         add(f"{name}: false positive rate{promise}", "false_positive_rate", None, name)
         add(f"{name}: power", "power", None, name)
+        add(f"{name}: wrong, unverifiable", "unverifiable_rate", None, name)
+        if report.cost_of_missed != 1:
+            add(f"{name}: cost", "cost", report.gain.cost.get(name), name, digits=0)
     return table
+
+
+def _explain_cost(report: AdaptationReport) -> str:
+    if report.cost_of_missed == 1:
+        return ""
+    return (
+        f" Cost: in false positives, of 100 right and 100 wrong responses, if a missed error costs "
+        f"{report.cost_of_missed:g}; less is better."
+    )
 
 
 def _count_choices(report: AdaptationReport) -> str:
@@ -175,8 +186,8 @@ def _count_choices(report: AdaptationReport) -> str:
     return ", ".join(f"{name} in {count}" for name, count in counts.items())
 
 
-def _format(figure: Estimate | None, *, signed: bool = False) -> str:
+def _format(figure: Estimate | None, digits: int = 3, *, signed: bool = False) -> str:
     if figure is None:
         return ""
-    prefix = "+" if signed else ""
-    return f"{figure.value:{prefix}.3f} [dim]{figure.low:{prefix}.3f}–{figure.high:{prefix}.3f}[/]"
+    form = f"{'+' if signed else ''}.{digits}f"
+    return f"{figure.value:{form}} [dim]{figure.low:{form}}–{figure.high:{form}}[/]"

@@ -60,14 +60,6 @@ class CalibrationFitOptions(common.FitOptions):
             "--max-false-positive-rate from them.",
         ),
     ] = False
-    max_false_positive_rate: Annotated[
-        float,
-        typer.Option(
-            help="With --trusted: the share, 0–1, of right answers like these that may be called inconsistent.",
-            min=0,
-            max=1,
-        ),
-    ] = 0.05
 
 
 @expand_groups
@@ -110,7 +102,7 @@ def calibrate(
     """
     common.require_extra()
     from groundwire.evaluate.calibration.features import collect_features
-    from groundwire.evaluate.calibration.fusion import FusionOptions, check_classes, leave_one_out
+    from groundwire.evaluate.calibration.fusion import check_classes, leave_one_out
     from groundwire.evaluate.calibration.operating_points import fit_calibration
     from groundwire.evaluate.scores.scoring import APART, ScoringSettings, score_sets
     from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
@@ -148,13 +140,7 @@ def calibrate(
         labelled = collect_features(sets, scored.sets)
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
         wanted = _split_names(fit.features) or None
-        how = FusionOptions(
-            wanted,
-            needed=_split_names(fit.needed),
-            verifiable=fit.verifiable,
-            seed=fit.seed,
-            cost_of_missed=fit.cost_of_missed,
-        )
+        how = fit.make_options(fit.seed, features=wanted, needed=_split_names(fit.needed))
         fitted = fit_calibration(labelled, computed, how, fit.fusion)
         others = (
             leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not summary.json else {}

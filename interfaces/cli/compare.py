@@ -15,7 +15,7 @@ from groundwire.cli.groups import expand_groups
 from . import evaluation as common
 
 if TYPE_CHECKING:
-    from groundwire.evaluate.statistics.compare import FigureDifference, RunComparison
+    from groundwire.evaluate.comparison import FigureDifference, RunComparison
 
 WORSE = 4
 """Exit code of a comparison that --fail-below rejects."""
@@ -53,7 +53,8 @@ def compare(
         groundwire compare baseline runs/now --fail-below 1
     """
     common.require_extra()
-    from groundwire.evaluate.statistics.compare import Run, compare_runs
+    from groundwire.evaluate import Run
+    from groundwire.evaluate.comparison import compare as compare_runs
 
     comparison = compare_runs(
         Run.load(a, scores_a),
@@ -112,7 +113,7 @@ def _print_comparison(comparison: RunComparison) -> None:
 
 def _format_difference(difference: FigureDifference) -> str:
     """The difference and its interval, coloured where it is more than chance."""
-    from groundwire.evaluate.statistics.compare import SIGNIFICANT
+    from groundwire.evaluate.comparison import SIGNIFICANT
 
     estimate = difference.difference
     shade = "default" if difference.adjusted_p >= SIGNIFICANT else "green" if estimate.value > 0 else "red"

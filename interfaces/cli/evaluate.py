@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +29,7 @@ class SampleOptions(common.StatisticsOptions):
 
     sample: Annotated[int, Setting(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)] = 0
     dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None
+    max_false_positive_rate: options.RateSetting = None
     label: Annotated[
         str,
         typer.Option(help="consistency, or hallucination: raters say whether the response goes beyond the knowledge."),
@@ -84,11 +84,9 @@ def evaluate(
     """
     common.require_extra()
     from groundwire.evaluate.datasets.examples import label_by_hallucination, sample_examples, shuffle_knowledge
-    from groundwire.evaluate.report.page import write_report
-    from groundwire.evaluate.scores.metric_values import VALUES, build_example_values, save_values
+    from groundwire.evaluate.runs import Run, measure_set
     from groundwire.evaluate.scores.scoring import ScoringSettings, score_sets
-    from groundwire.evaluate.statistics.analysis import Development, analyse, select_unfitted
-    from groundwire.evaluate.statistics.results import SCHEMA, Results
+    from groundwire.evaluate.statistics.analysis import Development
 
     request_options = None if questions == options.QuestionOptions() else Options(q2=questions.make_options())
     device, extra = engine_options.device, engine_options.extra
@@ -119,34 +117,28 @@ def evaluate(
         if dev is not None:
             name = common.name_set(dev)
             development = Development(name, sets.pop(name), scored.sets[name])
-        figures = []
+        measured = {}
         for name, examples in sets.items():
             watch(f"figures of {name}", 0, 0)
-            unfitted, scores = select_unfitted(name, examples, scored.sets[name], scored.calibration)
-            save_values(out / VALUES / f"{name}.jsonl", build_example_values(unfitted, scores, scored.calibration))
-            figures.append(
-                analyse(
-                    name,
-                    unfitted,
-                    scores,
-                    calibration=scored.calibration,
-                    development=development,
-                    fitted=len(examples) - len(unfitted),
-                    seed=seed,
-                    repeats=repeats,
-                )
+            measured[name] = measure_set(
+                name,
+                examples,
+                scored.sets[name],
+                scored.calibration,
+                development=development,
+                seed=seed,
+                repeats=repeats,
+                max_false_positive_rate=sample_options.max_false_positive_rate,
             )
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        results = Results(SCHEMA, when, scored.signature, seed, repeats, tuple(figures))
-        results.save(out / common.RESULTS)
         watch("report", 0, 0)
-        report = write_report(results, out)
+        run = Run.of(measured, scored.signature, seed, repeats)
+        report = run.save(out)
     common.print_unscored(scored.sets)
     if summary.json:
-        print_json(results)
+        print_json(run.results)
     else:
         with translate_write_errors(STDOUT):
-            _print_results(results, report)
+            _print_results(run.results, report)
 
 
 def _split_score_columns(value: str | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -22,11 +22,11 @@ from groundwire.runtime.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from groundwire.engine import Score
+    from groundwire.evaluate.calibration.fusion import FusionOptions
     from groundwire.evaluate.datasets.examples import Example
     from groundwire.evaluate.scores.scoring import Watch
     from groundwire.monitor.records import Shift
 
-RESULTS = "results.json"
 LABELLED_FIELDS = (*FIELDS, "label", "grade", "verifiable", "system", "context", "source", "language")
 """The fields of a labelled example, for --columns."""
 
@@ -82,6 +82,15 @@ class FitOptions:
             min=0.01,
         ),
     ] = 1.0
+    max_false_positive_rate: Annotated[
+        float,
+        typer.Option(
+            help=f"Bound of lenient, and with calibrate --trusted of the only threshold: {options.RATE}. In score and "
+            "evaluate --set max_false_positive_rate draws such a threshold.",
+            min=options.LOWEST_RATE,
+            max=options.HIGHEST_RATE,
+        ),
+    ] = 0.05
     verifiable: Annotated[
         float,
         Setting(
@@ -91,6 +100,18 @@ class FitOptions:
             max=1,
         ),
     ] = 0.5
+
+    def make_options(self, seed: int, **fields: Any) -> FusionOptions:
+        """Build the options of a fit."""
+        from groundwire.evaluate.calibration.fusion import FusionOptions
+
+        return FusionOptions(
+            verifiable=self.verifiable,
+            cost_of_missed=self.cost_of_missed,
+            max_false_positive_rate=self.max_false_positive_rate,
+            seed=seed,
+            **fields,
+        )
 
     def read_sets(self, paths: list[Path], columns: str | None, *, labelled: bool = True) -> dict[str, list[Example]]:
         """The examples of the sets by name, except examples that share knowledge with the sets of --apart-from."""
@@ -142,9 +163,7 @@ def read_sets(
         name: read_dataset(path, columns=names, score_columns=score_columns) for name, path in name_sets(paths).items()
     }
     for name, examples in sets.items():
-        if labelled and not any(
-            label is not None for example in examples for label in (example.label, example.grade, example.verifiable)
-        ):
+        if labelled and not any(example.is_labelled for example in examples):
             raise InvalidRequest(
                 f"None of the {len(examples)} examples of {name} has a label, so nothing can be measured. Add "
                 '"label": 1 (consistent) or 0 (inconsistent), or "grade"; if a field has another name, say so: '

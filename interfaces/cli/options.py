@@ -235,6 +235,15 @@ class QuestionOptions:
         )
 
 
+LOWEST_RATE, HIGHEST_RATE = 0.001, 0.999
+RATE = "at most this share, 0.001–0.999, of consistent responses like the calibration's is called inconsistent"
+"""What every option for a bound on the false positive rate means."""
+RateSetting = Annotated[
+    float | None,
+    Setting(help=f"Threshold of the verdict in place of a profile's: {RATE}.", min=LOWEST_RATE, max=HIGHEST_RATE),
+]
+
+
 @dataclass(frozen=True)
 class ScoringOptions:
     """The metrics of a response, and the threshold of its verdict."""
@@ -247,13 +256,7 @@ class ScoringOptions:
             "inconsistent responses); lenient (calls at most 5 % of the consistent responses inconsistent)."
         ),
     ] = "balanced"
-    max_false_positive_rate: Annotated[
-        float | None,
-        Setting(
-            help="Threshold of the verdict in place of --profile: at most this share, from 0.001 to below 1, of "
-            "consistent responses is called inconsistent, for responses like the calibration's.",
-        ),
-    ] = None
+    max_false_positive_rate: RateSetting = None
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -283,16 +286,11 @@ class ScoringOptions:
                 f"{self.deadline_ms} is not a number up to {MAX_DEADLINE_MS:g}; leave it out to wait without limit.",
                 param_hint="--set deadline_ms",
             )
-        rate = self.max_false_positive_rate
-        if rate is not None and not 0.001 <= rate < 1:
-            raise typer.BadParameter(
-                f"{rate} is not from 0.001 to less than 1.", param_hint="--set max_false_positive_rate"
-            )
         return Options(
             q2=q2,
             deadline_ms=self.deadline_ms,
             profile=parse_profile(self.profile),
-            max_false_positive_rate=rate,
+            max_false_positive_rate=self.max_false_positive_rate,
             threshold=self.threshold,
         )
 

@@ -12,11 +12,12 @@ import typer
 from transformers import AutoModelForSequenceClassification
 from typer.testing import CliRunner
 
-from groundwire.cli.adapt import adapt
+from groundwire.cli.adapt import adapt, print_report
 from groundwire.engine import Engine
 from groundwire.evaluate.adaptation import bundles, report
 from groundwire.evaluate.adaptation.bundles import adapt_bundle
 from groundwire.evaluate.adaptation.report import AdaptationReport
+from groundwire.evaluate.calibration.fusion import FusionOptions
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.export import RoleOptions, Title, export_bundle
 from groundwire.runtime.bundles.bundle import Bundle
@@ -244,7 +245,43 @@ def test_the_command_prints_the_report_and_takes_rows_of_a_test_set_out(bundle: 
     assert "mine: 1 of 60 examples share knowledge with the sets of --apart-from" in text
     assert " inconsistent rows about " in text
     assert Bundle.open(tmp_path / "new").manifest.calibration.fitted_on == ("mine", "others")
-    assert "balanced: accuracy" in text
+    assert "balanced: balanced accuracy" in text
+    assert "balanced: wrong, unverifiable" in text
+    assert "cost" not in text
     assert "(promised ≤ 5%)" in text
     assert "head and calibration fitted to the rows" in text
     assert (tmp_path / "new.run" / "scores").is_dir()
+
+
+def test_a_cost_and_a_bound_move_the_thresholds_and_are_stated(
+    adapted: Adapted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where missed errors cost nothing, nothing is worth to be stopped; and what is stopped then costs as stated."""
+    options = FusionOptions(cost_of_missed=0.05, max_false_positive_rate=0.2)
+    result = adapt_bundle(
+        {"mine": make_rows(120)},
+        tmp_path / "new",
+        tmp_path / "run",
+        adapted[0],
+        role=ROLE,
+        metrics=METRICS,
+        options=options,
+        threads=1,
+        repeats=10,
+    )
+    assert result.written != "unchanged", "the bundle's own thresholds know of no cost"
+    profiles = Bundle.open(tmp_path / "new").manifest.calibration.fusions[0].profiles  # type: ignore[union-attr]
+    before = Bundle.open(adapted[0]).manifest.calibration.fusions[0].profiles  # type: ignore[union-attr]
+    assert profiles["lenient"].max_false_positive_rate == 0.2
+    assert before["lenient"].max_false_positive_rate == 0.05
+    assert profiles["balanced"].threshold < before["balanced"].threshold
+    balanced = result.after.profiles["balanced"]
+    assert balanced.false_positive_rate is not None
+    assert balanced.power is not None
+    assert balanced.cost is not None
+    expected = 100 * (balanced.false_positive_rate.value + 0.05 * (1 - balanced.power.value))
+    assert balanced.cost.value == pytest.approx(expected)
+    print_report(result, tmp_path / "new")
+    text = " ".join(capsys.readouterr().out.split())
+    assert "balanced: cost" in text
+    assert "if a missed error costs 0.05; less is better." in text

@@ -18,8 +18,8 @@ from groundwire.cli import app
 from groundwire.cli.calibrate import warn_of_few_examples
 from groundwire.cli.evaluate import _tabulate_metrics
 from groundwire.engine import Engine, LoadOptions
+from groundwire.evaluate.comparison import RunComparison
 from groundwire.evaluate.scores.scoring import ScoringSettings
-from groundwire.evaluate.statistics.compare import RunComparison
 from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
 from groundwire.monitor.records import Estimate
 from groundwire.monitor.shift import describe_distributions
@@ -228,6 +228,8 @@ def test_a_calibration_is_read_by_the_commands_that_score(tmp_path: Path, monkey
     assert result.exit_code == 0, result.output
     fitted = Calibration.load(out)
     assert msgspec.json.decode(result.stdout, type=Calibration) == fitted
+    assert run("calibrate", path, "--out", out, "--metrics", "q2,nli", "--max-false-positive-rate", 0.3).exit_code == 0
+    assert Calibration.load(out).fusions[0].profiles["lenient"].max_false_positive_rate == 0.3
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, options, **kwargs: cls(world(), options)))
     score = run("score", path, "--set", f"calibration={out}", "--json").stdout.splitlines()[0]
     explained = run("explain", "Elvis came in 1935.", "-k", "Elvis came in 1935.", "--set", f"calibration={out}").stdout

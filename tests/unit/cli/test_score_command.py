@@ -320,7 +320,7 @@ def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
     assert "rate at most" not in shown + explained
     assert "enough for 0.05 or more" in str(run("score", source, "--set", "max_false_positive_rate=0.04").exception)
     refused = run("score", source, "--set", "max_false_positive_rate=1")
-    assert "1.0 is not from 0.001 to less than 1" in usage_error(refused)
+    assert "1 is not 0.999 or less" in usage_error(refused)
 
 
 def test_a_table_says_the_verdict_first_and_the_metrics_that_are_named(

@@ -198,7 +198,7 @@ def make_report(area: Estimate | None, accuracy: Estimate | None) -> AdaptationR
         before="unchanged",
         candidates={},
         after=FIGURES,
-        gain=Gain(area, None, {"balanced": accuracy}),
+        gain=Gain(area, None, {"balanced": accuracy}, {}),
         unverifiable={"consistent": 0, "inconsistent": 0},
         chosen_in_folds=(),
         written="head",
@@ -209,11 +209,11 @@ def make_report(area: Estimate | None, accuracy: Estimate | None) -> AdaptationR
 @pytest.mark.parametrize(
     ("area", "accuracy", "conclusion"),
     [
-        (HIGHER, HIGHER, "ROC-AUC and accuracy under balanced rose by more than chance explains"),
+        (HIGHER, HIGHER, "ROC-AUC and the balanced accuracy of balanced rose by more than chance explains"),
         (HIGHER, SAME, "On held-out rows ROC-AUC rose"),
         (SAME, SAME, "The rows bought nothing that chance does not explain"),
         (None, None, "The rows bought nothing"),
-        (HIGHER, LOWER, "accuracy under balanced got worse"),
+        (HIGHER, LOWER, "the balanced accuracy of balanced got worse"),
     ],
 )
 def test_the_conclusion_says_what_the_intervals_show(

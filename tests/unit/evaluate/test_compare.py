@@ -11,9 +11,10 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
+from groundwire.evaluate import Run, compare
+from groundwire.evaluate.comparison import FigureDifference
 from groundwire.evaluate.scores import metric_values
 from groundwire.evaluate.scores.metric_values import ExampleValues
-from groundwire.evaluate.statistics.compare import FigureDifference, Run, compare_runs
 from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
@@ -51,7 +52,7 @@ def build_values(**metrics: Sequence[float]) -> list[ExampleValues]:
 def compare_by_metric(a: Run, b: Run, figure: str = "roc_auc") -> dict[str, FigureDifference]:
     return {
         difference.metric: difference
-        for difference in compare_runs(a, b, repeats=400).differences
+        for difference in compare(a, b, repeats=400).differences
         if difference.figure == figure
     }
 
@@ -80,7 +81,7 @@ def test_a_better_metric_is_no_regression() -> None:
 
 def test_the_same_run_is_no_difference() -> None:
     same = build_run({"set": build_values(q2=GOOD)})
-    result = compare_runs(same, same, repeats=100)
+    result = compare(same, same, repeats=100)
     assert {difference.figure for difference in result.differences} == {"roc_auc", "ranking"}
     for difference in result.differences:
         assert (difference.difference, difference.p) == (Estimate(0.0, 0.0, 0.0), 1.0)
@@ -102,7 +103,7 @@ def test_many_equal_metrics_are_no_regression_by_chance() -> None:
     """Of forty metrics that differ by chance alone, some have p < 0.05; none of them closes the gate."""
     noise = np.random.default_rng(3).normal(size=(2, 40, EXAMPLES)) + 2 * LABELS
     a, b = (build_run({"set": build_values(**{f"m{i}": row for i, row in enumerate(side)})}) for side in noise)
-    result = compare_runs(a, b, repeats=100)
+    result = compare(a, b, repeats=100)
     assert any(difference.p < 0.05 for difference in result.differences)
     assert not any(difference.worse_by(0) for difference in result.differences)
     assert all(difference.adjusted_p >= difference.p for difference in result.differences)
@@ -112,7 +113,7 @@ def test_enough_samples_are_drawn_for_the_correction() -> None:
     """A clear loss of one among many equal metrics is still found, however few samples were asked for."""
     same = {f"m{i}": GOOD for i in range(20)}
     a, b = build_run({"set": build_values(q2=GOOD, **same)}), build_run({"set": build_values(q2=BAD, **same)})
-    result = compare_runs(a, b, repeats=10)
+    result = compare(a, b, repeats=10)
     assert result.repeats == 40 * 2 * 21  # ROC-AUC and ranking of 21 metrics
     assert {difference.metric for difference in result.differences if difference.worse_by(1)} == {"q2"}
 
@@ -152,7 +153,7 @@ def test_grades_are_compared_by_rank_correlation() -> None:
 )
 def test_what_b_lacks_is_named(b: dict[str, list[ExampleValues]], missing: list[str]) -> None:
     a = build_run({"set": build_values(q2=GOOD, nli=GOOD), "other": build_values(q2=GOOD)})
-    named = compare_runs(a, build_run(b), repeats=20).missing
+    named = compare(a, build_run(b), repeats=20).missing
     assert len(named) == len(missing)
     for expected in missing:
         assert any(name.startswith(expected) for name in named), named
@@ -161,7 +162,7 @@ def test_what_b_lacks_is_named(b: dict[str, list[ExampleValues]], missing: list[
 def test_examples_that_only_a_scored_are_left_out_and_named() -> None:
     part = build_values(q2=GOOD)
     part[0] = ExampleValues("0", "k0", part[0].label, None, "c0", {})
-    result = compare_runs(build_run({"set": build_values(q2=GOOD)}), build_run({"set": part}), repeats=20)
+    result = compare(build_run({"set": build_values(q2=GOOD)}), build_run({"set": part}), repeats=20)
     assert {difference.examples for difference in result.differences} == {EXAMPLES - 1}
     assert result.missing == ("q2 on 1 of 200 examples of set",)
 
@@ -169,7 +170,7 @@ def test_examples_that_only_a_scored_are_left_out_and_named() -> None:
 def test_a_figure_that_is_undefined_in_b_is_named() -> None:
     a = [ExampleValues(str(i), "k", None, float(i), "", {"q2": float(i)}) for i in range(5)]
     b = [ExampleValues(str(i), "k", None, float(i), "", {"q2": 0.5}) for i in range(5)]
-    result = compare_runs(build_run({"set": a}), build_run({"set": b}), repeats=20)
+    result = compare(build_run({"set": a}), build_run({"set": b}), repeats=20)
     assert result.differences == ()
     assert result.missing == ("spearman of q2 on set, undefined there",)
 
@@ -179,7 +180,7 @@ def test_more_in_b_is_a_note() -> None:
         build_run({"set": build_values(q2=GOOD)[:100]}),
         build_run({"set": build_values(q2=GOOD, nli=GOOD), "new": build_values(q2=GOOD)}),
     )
-    result = compare_runs(a, b, repeats=20)
+    result = compare(a, b, repeats=20)
     assert result.missing == ()
     assert [note.split(".")[0] for note in result.notes] == [
         "Only B has the set new",
@@ -190,24 +191,24 @@ def test_more_in_b_is_a_note() -> None:
 
 def test_named_metrics_alone() -> None:
     a, b = build_run({"set": build_values(q2=GOOD, nli=GOOD)}), build_run({"set": build_values(q2=GOOD, nli=BAD)})
-    assert {difference.metric for difference in compare_runs(a, b, metrics=["q2"], repeats=20).differences} == {"q2"}
+    assert {difference.metric for difference in compare(a, b, metrics=["q2"], repeats=20).differences} == {"q2"}
     with pytest.raises(InvalidRequest, match="No run has the metric q3; they have nli, q2"):
-        compare_runs(a, b, metrics=["q3"], repeats=20)
+        compare(a, b, metrics=["q3"], repeats=20)
 
 
 def test_a_rating_of_verifiability_is_no_figure_of_consistency() -> None:
     """`evaluate` has no line for it either: it says whether a response states something, not whether it is right."""
     a, b = (build_run({"set": build_values(q2=GOOD, **{VERIFIABILITY: values})}) for values in (GOOD, BAD))
-    assert {difference.metric for difference in compare_runs(a, b, repeats=20).differences} == {"q2"}
+    assert {difference.metric for difference in compare(a, b, repeats=20).differences} == {"q2"}
     without = build_run({"set": build_values(q2=GOOD)})
-    assert compare_runs(a, without, repeats=20).missing == ()
+    assert compare(a, without, repeats=20).missing == ()
     with pytest.raises(InvalidRequest, match=f"No run has the metric {VERIFIABILITY}; they have q2"):
-        compare_runs(a, b, metrics=[VERIFIABILITY], repeats=20)
+        compare(a, b, metrics=[VERIFIABILITY], repeats=20)
 
 
 def test_runs_of_different_sets_cannot_be_compared() -> None:
     with pytest.raises(InvalidRequest, match=r'A has one, B has two.*"system" in each row, and run groundwire report'):
-        compare_runs(build_run({"one": build_values(q2=GOOD)}), build_run({"two": build_values(q2=GOOD)}))
+        compare(build_run({"one": build_values(q2=GOOD)}), build_run({"two": build_values(q2=GOOD)}))
 
 
 def test_a_run_is_read_from_its_directory(tmp_path: Path) -> None:

@@ -50,6 +50,16 @@ def test_profiles_keep_their_order_where_the_classes_are_far_apart() -> None:
     assert 0.1 < thresholds["balanced"] <= 0.9
 
 
+@pytest.mark.parametrize("bound", [0.05, 0.2, 0.4])
+def test_lenient_promises_the_bound_that_was_asked_for(bound: float) -> None:
+    held_out = verdicts([number / 100 for number in range(1, 100)], [0.0] * 99)
+    points = make_points(held_out, max_false_positive_rate=bound)
+    assert points.profiles["lenient"].max_false_positive_rate == bound
+    assert points.profiles["balanced"].max_false_positive_rate is None
+    lenient = choose_thresholds(held_out, max_false_positive_rate=bound)["lenient"]
+    assert lenient == min(bound, choose_thresholds(held_out)["balanced"])
+
+
 def test_every_set_counts_the_same() -> None:
     """A large set does not outvote two smaller ones, which agree on another threshold."""
     sizes = {"large": 900, "a": 100, "b": 100}

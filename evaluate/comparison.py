@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
@@ -19,11 +18,11 @@ from groundwire.engine.verdict import find_feature
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 
-from ..scores.metric_values import VALUES, VERDICT, ExampleValues, load_values
-from .estimates import Bools, Floats
-from .human_labels import HumanLabels
-from .resampling import adjust_p_values, p_value
-from .results import Results
+from .runs import Run
+from .scores.metric_values import VERDICT, ExampleValues
+from .statistics.estimates import Bools, Floats
+from .statistics.human_labels import HumanLabels
+from .statistics.resampling import adjust_p_values, p_value
 
 FigureName: TypeAlias = Literal["roc_auc", "ranking", "spearman", "balanced_accuracy", "power"]
 FIGURES: dict[FigureName, Callable[[HumanLabels, Floats], Floats | None]] = {
@@ -39,32 +38,6 @@ LABEL_FIGURES: dict[FigureName, Callable[[HumanLabels, Bools, Bools], Floats | N
 """The figures of the verdict's labels under the default profile."""
 SIGNIFICANT = 0.05
 """A smaller p is taken for more than chance."""
-
-
-class Run(NamedTuple):
-    """A run's results, and the values they were computed from."""
-
-    results: Results
-    sets: dict[str, list[ExampleValues]]
-
-    @classmethod
-    def load(cls, path: Path, directory: Path | None = None) -> Self:
-        """Read a run of ``groundwire evaluate``.
-
-        Args:
-            path: ``results.json``, or the run's directory.
-            directory: Directory of the metrics' values; None for the directory of ``results.json``.
-
-        Returns:
-            The run.
-
-        Raises:
-            InvalidRequest: A file is missing or has another form.
-        """
-        file = path / "results.json" if path.is_dir() else path
-        results = Results.load(file)
-        folder = (directory or file.parent) / VALUES
-        return cls(results, {figures.name: load_values(folder / f"{figures.name}.jsonl") for figures in results.sets})
 
 
 class FigureDifference(Record, frozen=True):
@@ -106,7 +79,7 @@ class RunComparison(Record, frozen=True):
     """What else differs."""
 
 
-def compare_runs(
+def compare(
     a: Run, b: Run, *, metrics: Sequence[str] | None = None, repeats: int = 1000, seed: int = 0
 ) -> RunComparison:
     """Compare two runs figure by figure.
