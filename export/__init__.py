@@ -17,16 +17,49 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .options import Gate, RoleOptions
+    from .options import (
+        ClassifierOptions,
+        EmbedderOptions,
+        Gate,
+        QuestionGeneratorOptions,
+        ReaderOptions,
+        ResponseGeneratorOptions,
+        RoleOptions,
+        SpansOptions,
+        TokenClassifierOptions,
+    )
     from .pipeline import export_bundle, export_role
     from .presets import PRESETS, override, preset
     from .store import Title
 
-__all__ = ["PRESETS", "Gate", "RoleOptions", "Title", "export_bundle", "export_role", "override", "preset"]
+__all__ = [
+    "PRESETS",
+    "ClassifierOptions",
+    "EmbedderOptions",
+    "Gate",
+    "QuestionGeneratorOptions",
+    "ReaderOptions",
+    "ResponseGeneratorOptions",
+    "RoleOptions",
+    "SpansOptions",
+    "Title",
+    "TokenClassifierOptions",
+    "export_bundle",
+    "export_role",
+    "override",
+    "preset",
+]
 
 _HOMES = {
+    "ClassifierOptions": "options",
+    "EmbedderOptions": "options",
     "Gate": "options",
+    "QuestionGeneratorOptions": "options",
+    "ReaderOptions": "options",
+    "ResponseGeneratorOptions": "options",
     "RoleOptions": "options",
+    "SpansOptions": "options",
+    "TokenClassifierOptions": "options",
     "export_bundle": "pipeline",
     "export_role": "pipeline",
     "PRESETS": "presets",

@@ -34,11 +34,12 @@ def load_pretrained(
     *,
     reads_pooler: bool = True,
     read_tokenizer: Callable[[RoleOptions], Any] | None = None,
+    one_separator: bool = False,
 ) -> Checkpoint:
     """Load a checkpoint of ``kind`` with transformers, through the ``from_pretrained`` of ``auto_class``.
 
-    ``reads_pooler=False`` accepts a checkpoint without the weights of its encoder's pooler. ExportError when the
-    checkpoint is missing or of another kind.
+    ``reads_pooler=False`` accepts a checkpoint without the weights of its encoder's pooler. ``one_separator`` puts one
+    between the texts of a pair. ExportError when the checkpoint is missing or of another kind.
     """
     local = is_local(options.source)
     try:
@@ -65,7 +66,7 @@ def load_pretrained(
     pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else getattr(config, "pad_token_id", None)
     return Checkpoint(
         model=model.eval(),
-        tokenizer=tokens.fast_json(tokenizer, options.source, one_separator=options.one_separator),
+        tokenizer=tokens.fast_json(tokenizer, options.source, one_separator=one_separator),
         name=Path(options.source).resolve().name if local else options.source,
         revision=options.revision or getattr(config, "_commit_hash", None),
         max_tokens=options.max_tokens or _window(config, tokenizer),

@@ -1,10 +1,10 @@
-"""The options of an exported role."""
+"""The options of an exported role, and of each kind of model that may fill it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from groundwire.runtime.bundles.manifest import TargetName, Template
 from groundwire.runtime.errors import ExportError
@@ -45,11 +45,106 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class ClassifierOptions:
+    """Natural-language inference and detectors."""
+
+    labels: tuple[str, ...] | None = None
+    """Labels in the order of the logits; None reads the checkpoint's ``id2label``."""
+    supported: tuple[str, ...] | None = None
+    """Detectors: the labels that mean "consistent"; None recognises the usual names."""
+    unit: Literal["response", "sentence"] = "response"
+    """Detectors: the text that is classified at once."""
+    one_separator: bool = False
+    """Put one separator between the texts of a pair where the tokenizer puts two: for models that were trained on texts
+    joined by their end token (MiniCheck's RoBERTa)."""
+    template: Template = PAIR_TEMPLATE
+    """How premise and hypothesis become model inputs."""
+
+
+@dataclass(frozen=True)
+class TokenClassifierOptions:
+    """Token classifiers and critics."""
+
+    labels: tuple[str, ...] | None = None
+    """Labels in the order of the logits; None reads the checkpoint's ``id2label``."""
+    supported: tuple[str, ...] | None = None
+    """The label that means "consistent"; None recognises the usual names."""
+    template: Template = PAIR_TEMPLATE
+    """How premise and hypothesis become model inputs."""
+
+
+@dataclass(frozen=True)
+class QuestionGeneratorOptions:
+    """Question generators."""
+
+    template: Template = QUESTION_TEMPLATE
+    """How answer and context become model inputs."""
+    strip_prefix: str = ""
+    """Removed from the front of generated texts."""
+    shortlist: tuple[str, ...] = ()
+    """The only tokens that a question may contain besides its source's; needs int8. Faster, with a few different
+    questions (``export/passes/shortlist.py``). Empty: the whole vocabulary."""
+
+
+@dataclass(frozen=True)
+class ResponseGeneratorOptions:
+    """Response generators."""
+
+    prompt: tuple[str, ...] = PROMPT
+    """The parts of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different parts. The prompt without
+    the knowledge leaves out the part that names it."""
+
+
+@dataclass(frozen=True)
+class ReaderOptions:
+    """Readers, which the recipe that trains them exports (``export/roles/reader.py``)."""
+
+    checkpoint: Checkpoint | None = None
+    """The loaded model; a reader cannot be exported without it."""
+    turn_end: str = " "
+    """What follows each turn of the history."""
+
+
+@dataclass(frozen=True)
+class EmbedderOptions:
+    """Embedders."""
+
+    layer: int | None = None
+    """How many of the encoder's layers to keep. None takes the layer that bert-score recommends for the checkpoint, or
+    all of them where it recommends none (``export/roles/embedder.py``)."""
+    baseline: tuple[float, float, float] | None = None
+    """Precision, recall and F1 of unrelated sentences, for rescaling BERTScore. None takes bert-score's for the
+    checkpoint at the recommended layer, or leaves scores unscaled."""
+
+
+@dataclass(frozen=True)
+class SpansOptions:
+    """spaCy pipelines."""
+
+    half: bool = False
+    """Store the pipeline's weights in half precision. The runtime computes in float32 all the same."""
+
+
+KindOptions: TypeAlias = (
+    ClassifierOptions
+    | TokenClassifierOptions
+    | QuestionGeneratorOptions
+    | ResponseGeneratorOptions
+    | ReaderOptions
+    | EmbedderOptions
+    | SpansOptions
+)
+K = TypeVar("K", bound=KindOptions)
+
+
+@dataclass(frozen=True)
 class RoleOptions:
     """One role to export: the checkpoint, and settings that the checkpoint does not contain."""
 
     source: str
     """A hub id or a local directory in the transformers format; for ``spans`` a spaCy package or directory."""
+    kind: KindOptions | None = None
+    """What only this kind of model has; None takes the defaults of the role's kind."""
     revision: str | None = None
     """Commit, tag or branch of a hub checkpoint; None takes the newest."""
     precision: RequestedPrecision = "int8"
@@ -59,43 +154,22 @@ class RoleOptions:
     """Add a graph of this ``precision`` for one kind of device, beside the role's own, which a bundle keeps when it has
     the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets, and
     question generators one for CUDA."""
-    labels: tuple[str, ...] | None = None
-    """Labels in the order of the logits; None reads the checkpoint's ``id2label``."""
-    supported: tuple[str, ...] | None = None
-    """Detectors and token classifiers: the labels that mean "consistent"; None recognises the usual names."""
-    unit: Literal["response", "sentence"] = "response"
-    """Detectors: the text that is classified at once."""
-    one_separator: bool = False
-    """Put one separator between the texts of a pair where the tokenizer puts two: for models that were trained on texts
-    joined by their end token (MiniCheck's RoBERTa)."""
-    template: Template | None = None
-    """How the fields become model inputs; None takes the role's default."""
-    prompt: tuple[str, ...] | None = None
-    """Response generators: the parts of the prompt, with ``{knowledge}`` and ``{history}`` once each, in different
-    parts. The prompt without the knowledge leaves out the part that names it. None takes ``PROMPT``."""
-    checkpoint: Checkpoint | None = None
-    """Readers: the loaded model, because only the recipe that trains it can build it (``export/roles/reader.py``).
-    Others are loaded from ``source``."""
-    turn_end: str = " "
-    """Readers: what follows each turn of the history."""
-    strip_prefix: str = ""
-    """Removed from the front of generated texts."""
     max_tokens: int | None = None
     """Window in tokens, special tokens included; None takes the checkpoint's."""
-    layer: int | None = None
-    """Embedders: how many of the encoder's layers to keep. None takes the layer that bert-score recommends for the
-    checkpoint, or all of them where it recommends none (``export/roles/embedder.py``)."""
-    baseline: tuple[float, float, float] | None = None
-    """Embedders: precision, recall and F1 of unrelated sentences, for rescaling BERTScore. None takes bert-score's for
-    the checkpoint at the recommended layer, or leaves scores unscaled."""
-    shortlist: tuple[str, ...] = ()
-    """Question generators: the only tokens that a question may contain besides its source's; needs int8. Faster,
-    with a few different questions (``export/passes/shortlist.py``). Empty: the whole vocabulary."""
-    half: bool = False
-    """Spans: store the pipeline's weights in half precision. The runtime computes in float32 all the same."""
     gate: Gate = field(default_factory=Gate)
     allow_unverified: bool = False
     """Save even when the gate fails, marked ``waived``: for benchmarks on random weights."""
+
+    def read(self, kind: type[K]) -> K:
+        """Return the options of a kind of model.
+
+        Args:
+            kind: The record of the role's kind of model.
+
+        Returns:
+            ``self.kind``, or the defaults.
+        """
+        return self.kind if isinstance(self.kind, kind) else kind()
 
 
 def check_precision(precision: str) -> RequestedPrecision:

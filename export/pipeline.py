@@ -22,6 +22,7 @@ from .options import RoleOptions
 from .passes import fold_transposes
 from .precision import reduce_precision
 from .roles.kind import CommonFields, CopiedKind
+from .roles.names import check_kind
 from .roles.question_generator import apply_shortlist
 from .roles.registry import find_kind
 from .store import RoleFiles, Title
@@ -95,6 +96,8 @@ def export_bundle(
     target = Path(out)
     added = {role: options.target for role, options in roles.items() if options.target is not None}
     old = store.check_target(target, roles.keys() - added.keys(), force=force)
+    for role, options in roles.items():
+        check_kind(role, options)
     check_targets(roles, old, force=force)
     if title is None:
         title = store.title_of(old.manifest) if old else Title(target.resolve().name)

@@ -12,7 +12,14 @@ from groundwire.runtime.bundles.bundle import locate
 from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.errors import BundleError, ExportError
 
-from .options import RequestedPrecision, RoleOptions
+from .options import (
+    ClassifierOptions,
+    KindOptions,
+    QuestionGeneratorOptions,
+    RequestedPrecision,
+    RoleOptions,
+    TokenClassifierOptions,
+)
 
 SPACY_PIPELINE = "en_core_web_sm"
 """The spaCy pipeline with which the Q² authors find spans."""
@@ -47,8 +54,7 @@ def override(
     source: str | None = None,
     revision: str | None = None,
     precision: RequestedPrecision | None = None,
-    labels: tuple[str, ...] | None = None,
-    template: Template | None = None,
+    kind: KindOptions | None = None,
     max_tokens: int | None = None,
 ) -> dict[str, RoleOptions]:
     """Return a set of roles with one of them changed; arguments that are None change nothing.
@@ -56,11 +62,11 @@ def override(
     Args:
         roles: The options by role.
         role: Name of the role to change, or of a new role.
-        source: Another checkpoint. The role's labels, prefix and revision, which belonged to the former one, are reset.
+        source: Another checkpoint. The role's revision and the options of its kind, which belonged to the former one,
+            are reset, but for the template.
         revision: Revision of the checkpoint on the hub.
         precision: Precision of the graphs.
-        labels: Labels of a classifier, in the order of its outputs.
-        template: Template of a question generator's prompt.
+        kind: Options of the role's kind of model: ``ClassifierOptions(labels=…)``.
         max_tokens: Tokens of a window, at most.
 
     Returns:
@@ -73,16 +79,21 @@ def override(
         raise ExportError(f"The set has no role {role!r} to change; it has {', '.join(roles)}. Give its source.")
     options = roles.get(role) or RoleOptions(source or "")
     if source is not None and source != options.source:
-        options = RoleOptions(source, precision=options.precision, template=options.template)
+        options = RoleOptions(source, _keep_template(options.kind), precision=options.precision)
     options = replace(
         options,
         revision=revision or options.revision,
         precision=precision or options.precision,
-        labels=labels or options.labels,
-        template=template or options.template,
+        kind=kind or options.kind,
         max_tokens=max_tokens or options.max_tokens,
     )
     return {**roles, role: options}
+
+
+def _keep_template(kind: KindOptions | None) -> KindOptions | None:
+    if isinstance(kind, ClassifierOptions | TokenClassifierOptions | QuestionGeneratorOptions):
+        return type(kind)(template=kind.template)
+    return None
 
 
 def _paper_q2() -> dict[str, RoleOptions]:
@@ -92,10 +103,13 @@ def _paper_q2() -> dict[str, RoleOptions]:
     takes a public three-way RoBERTa-large that saw SNLI, MNLI, FEVER and ANLI, with its own label order.
     """
     return {
-        "qg": RoleOptions("mrm8488/t5-base-finetuned-question-generation-ap", strip_prefix="question: "),
+        "qg": RoleOptions(
+            "mrm8488/t5-base-finetuned-question-generation-ap", QuestionGeneratorOptions(strip_prefix="question: ")
+        ),
         "qa": RoleOptions("ktrapeznikov/albert-xlarge-v2-squad-v2"),
         "nli": RoleOptions(
-            "ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli", labels=("entailment", "neutral", "contradiction")
+            "ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli",
+            ClassifierOptions(labels=("entailment", "neutral", "contradiction")),
         ),
         "spans": RoleOptions(_find_pipeline()),
     }
@@ -107,9 +121,14 @@ def _paper_q2_small() -> dict[str, RoleOptions]:
     For machines where the paper's sizes are too slow; its scores are not the paper's.
     """
     return {
-        "qg": RoleOptions("valhalla/t5-small-qg-prepend", template=Template("answer: {answer} context: {context}")),
+        "qg": RoleOptions(
+            "valhalla/t5-small-qg-prepend",
+            QuestionGeneratorOptions(template=Template("answer: {answer} context: {context}")),
+        ),
         "qa": RoleOptions("twmkn9/albert-base-v2-squad2"),
-        "nli": RoleOptions("cross-encoder/nli-roberta-base", labels=("contradiction", "entailment", "neutral")),
+        "nli": RoleOptions(
+            "cross-encoder/nli-roberta-base", ClassifierOptions(labels=("contradiction", "entailment", "neutral"))
+        ),
         "spans": RoleOptions(_find_pipeline()),
     }
 
@@ -125,9 +144,9 @@ def _paper_detectors() -> dict[str, RoleOptions]:
         "detector.vitaminc-fever": RoleOptions("tals/albert-base-vitaminc-fever"),
         "detector.mnli": RoleOptions("tals/albert-base-mnli"),
         "detector.vitaminc-mnli": RoleOptions("tals/albert-base-vitaminc-mnli"),
-        "detector.factcc": RoleOptions("manueldeprada/FactCC", labels=("CORRECT", "INCORRECT")),
+        "detector.factcc": RoleOptions("manueldeprada/FactCC", ClassifierOptions(labels=("CORRECT", "INCORRECT"))),
         "detector.faithcritic": RoleOptions(
-            "McGill-NLP/roberta-large-faithcritic", labels=("faithful", "hallucinated")
+            "McGill-NLP/roberta-large-faithcritic", ClassifierOptions(labels=("faithful", "hallucinated"))
         ),
     }
 
@@ -141,9 +160,11 @@ def _minicheck() -> dict[str, RoleOptions]:
     labels = ("unsupported", "supported")
     return {
         "detector.minicheck-roberta": RoleOptions(
-            "lytang/MiniCheck-RoBERTa-Large", labels=labels, unit="sentence", one_separator=True
+            "lytang/MiniCheck-RoBERTa-Large", ClassifierOptions(labels=labels, unit="sentence", one_separator=True)
         ),
-        "detector.minicheck-deberta": RoleOptions("lytang/MiniCheck-DeBERTa-v3-Large", labels=labels, unit="sentence"),
+        "detector.minicheck-deberta": RoleOptions(
+            "lytang/MiniCheck-DeBERTa-v3-Large", ClassifierOptions(labels=labels, unit="sentence")
+        ),
     }
 
 
@@ -157,15 +178,18 @@ def _lettucedetect() -> dict[str, RoleOptions]:
     return {
         "token_classifier": RoleOptions(
             "KRLabsOrg/lettucedect-base-modernbert-en-v1",
-            labels=("supported", "hallucinated"),
-            template=Template("Summarize the following text:\n{premise}\noutput:", "{hypothesis}"),
+            TokenClassifierOptions(
+                labels=("supported", "hallucinated"),
+                template=Template("Summarize the following text:\n{premise}\noutput:", "{hypothesis}"),
+            ),
         )
     }
 
 
 def _nli_deberta() -> dict[str, RoleOptions]:
     """Return a DeBERTa-v3 cross-encoder for the role nli, stronger than the papers' RoBERTa at a third of its size."""
-    return {"nli": RoleOptions("cross-encoder/nli-deberta-v3-base", labels=("contradiction", "entailment", "neutral"))}
+    labels = ("contradiction", "entailment", "neutral")
+    return {"nli": RoleOptions("cross-encoder/nli-deberta-v3-base", ClassifierOptions(labels=labels))}
 
 
 def _paper_pmi() -> dict[str, RoleOptions]:

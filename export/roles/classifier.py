@@ -8,7 +8,7 @@ from groundwire.runtime.bundles.manifest import ClassifierRole, Template
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..labels import find_supported_labels, read_labels
-from ..options import PAIR_TEMPLATE, RoleOptions
+from ..options import ClassifierOptions, RoleOptions
 from ..verify.encoder import EncoderReference
 from ..verify.examples import fill_batches
 from .encoder import build_encoder_graph
@@ -18,18 +18,19 @@ NAME = "classifier"
 
 
 def _load(options: RoleOptions) -> Checkpoint:
-    return load_pretrained(NAME, options, AutoModelForSequenceClassification)
+    one_separator = options.read(ClassifierOptions).one_separator
+    return load_pretrained(NAME, options, AutoModelForSequenceClassification, one_separator=one_separator)
 
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
-    file = f"{role}.onnx"
-    labels = read_labels(role, checkpoint.model.config.id2label, options.labels)
-    supported = () if role == "nli" else find_supported_labels(role, labels, options.supported)
-    template = options.template or PAIR_TEMPLATE
+    file, settings = f"{role}.onnx", options.read(ClassifierOptions)
+    labels = read_labels(role, checkpoint.model.config.id2label, settings.labels)
+    supported = () if role == "nli" else find_supported_labels(role, labels, settings.supported)
+    template = settings.template
 
     def record(common: CommonFields) -> ClassifierRole:
         return ClassifierRole(
-            **common, graph=file, labels=labels, template=template, supported=supported, unit=options.unit
+            **common, graph=file, labels=labels, template=template, supported=supported, unit=settings.unit
         )
 
     graph = build_encoder_graph(checkpoint.model, "text-classification")

@@ -16,7 +16,7 @@ from groundwire.runtime.bundles.manifest import EmbedderRole, Template
 from groundwire.runtime.errors import ExportError
 
 from ..checkpoint import Checkpoint, load_pretrained, load_tokenizer
-from ..options import RoleOptions
+from ..options import EmbedderOptions, RoleOptions
 from ..texts import EXAMPLES
 from ..verify.embedder import EmbedderReference
 from ..verify.examples import batch_texts
@@ -114,10 +114,11 @@ def _read_tokenizer(options: RoleOptions) -> Any:
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
     file = f"{role}.onnx"
     published = look_up_published(options.source)
-    layer = options.layer
+    settings = options.read(EmbedderOptions)
+    layer = settings.layer
     if layer is None:
         layer = published.layer if published else checkpoint.model.config.num_hidden_layers
-    baseline = options.baseline or (published.baseline if published and published.layer == layer else None)
+    baseline = settings.baseline or (published.baseline if published and published.layer == layer else None)
 
     def record(common: CommonFields) -> EmbedderRole:
         return EmbedderRole(**common, graph=file, layer=layer, baseline=baseline, stride=CONTEXT)

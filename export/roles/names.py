@@ -1,4 +1,7 @@
-"""The roles that a kind of model may fill, by name. Cheap to import, so that a command can check a name at once."""
+"""The roles that a kind of model may fill, and the options of a kind, by name.
+
+Cheap to import, so that a command can check a name at once.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,18 @@ from types import MappingProxyType
 
 from groundwire.runtime.bundles.manifest import TargetName
 from groundwire.runtime.errors import ExportError
+
+from ..options import (
+    ClassifierOptions,
+    EmbedderOptions,
+    KindOptions,
+    QuestionGeneratorOptions,
+    ReaderOptions,
+    ResponseGeneratorOptions,
+    RoleOptions,
+    SpansOptions,
+    TokenClassifierOptions,
+)
 
 ANY_NAME = "NAME"
 """A placeholder for any name at the end of a role: ``detector.NAME``."""
@@ -28,6 +43,18 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """By the name of the kind; ``detector.NAME`` is any role whose name begins with ``detector.``."""
 
+OPTIONS_OF_KINDS: Mapping[str, type[KindOptions]] = MappingProxyType(
+    {
+        "classifier": ClassifierOptions,
+        "token_classifier": TokenClassifierOptions,
+        "question_generator": QuestionGeneratorOptions,
+        "response_generator": ResponseGeneratorOptions,
+        "reader": ReaderOptions,
+        "embedder": EmbedderOptions,
+        "spans": SpansOptions,
+    }
+)
+"""By the name of the kind; other kinds have no options of their own."""
 _ENCODERS = ("extractive_qa", "classifier", "token_classifier")
 TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
     {"cuda": (*_ENCODERS, "question_generator"), "tensorrt": _ENCODERS}
@@ -51,6 +78,16 @@ def find_kind_name(role: str, *, presets: Iterable[str] = ()) -> str:
         + (f"Presets are {_join(list(presets))}. " if presets else "")
         + f"Roles are {_join(names)}."
     )
+
+
+def check_kind(role: str, options: RoleOptions) -> None:
+    """Raise ExportError if the options are of another kind of model than the kind that fills the role."""
+    name = find_kind_name(role)
+    own = OPTIONS_OF_KINDS.get(name)
+    if options.kind is None or (own is not None and isinstance(options.kind, own)):
+        return
+    advice = "has no options of its own; leave kind out" if own is None else f"takes {own.__name__}; pass these"
+    raise ExportError(f"RoleOptions.kind is {type(options.kind).__name__}, but {name}, the kind of {role!r}, {advice}.")
 
 
 def _matches(role: str, name: str) -> bool:

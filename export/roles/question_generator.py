@@ -14,7 +14,7 @@ from groundwire.runtime.bundles.manifest import QuestionGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
 
 from ..checkpoint import Checkpoint, load_pretrained
-from ..options import QUESTION_TEMPLATE, RoleOptions
+from ..options import QuestionGeneratorOptions, RoleOptions
 from ..passes import fold_transposes
 from ..passes.shortlist import shorten_head
 from ..store import RoleFiles
@@ -59,28 +59,30 @@ def _load(options: RoleOptions) -> Checkpoint:
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
     model, step_file, encoder_file = checkpoint.model, f"{role}.decoder.onnx", f"{role}.encoder.onnx"
     halves = split_model(model)
-    template = options.template or QUESTION_TEMPLATE
+    settings = options.read(QuestionGeneratorOptions)
 
     def record(common: CommonFields) -> QuestionGeneratorRole:
         return QuestionGeneratorRole(
             **common,
             encoder=encoder_file,
             decoder=step_file,
-            template=template,
+            template=settings.template,
             eos_ids=eos_ids(model),
             start_id=start_id(model),
             vocabulary=halves.step.vocabulary,
             layers=len(halves.step.layers),
             heads=halves.step.heads,
             head_dim=halves.step.head_dim,
-            strip_prefix=options.strip_prefix,
+            strip_prefix=settings.strip_prefix,
         )
 
     encoder, step = build_generation_graphs(halves)
     graphs = {encoder_file: encoder, step_file: step}
-    if options.shortlist:
-        return Conversion(graphs, template, record, partial(apply_shortlist, tokens=options.shortlist))
-    return Conversion(graphs, template, record, build_fused=lambda: (encoder.clone(), _fuse_step(role, halves)))
+    if settings.shortlist:
+        return Conversion(graphs, settings.template, record, partial(apply_shortlist, tokens=settings.shortlist))
+    return Conversion(
+        graphs, settings.template, record, build_fused=lambda: (encoder.clone(), _fuse_step(role, halves))
+    )
 
 
 def _fuse_step(role: str, halves: Halves) -> ir.Model:

@@ -1,7 +1,7 @@
 """Readers: labels of an answer, of its sentences and of its tokens by one graph.
 
 No library has such models, so the recipe that trains one gives the loaded model in a ``ReaderGraph``,
-``RoleOptions.checkpoint``. The model takes ``input_ids``, ``attention_mask`` and ``pooling`` [B, S, T], the weight of
+``ReaderOptions.checkpoint``. The model takes ``input_ids``, ``attention_mask`` and ``pooling`` [B, S, T], the weight of
 each token in each sentence, and returns the logits by head. The graph makes ``pooling`` of ``token_type_ids`` [B, T],
 which number the sentences: so all inputs have two axes, as other encoders' inputs have, and a sentence's logits are an
 output of each of its tokens, [B, T, L].
@@ -21,7 +21,7 @@ from groundwire.runtime.bundles.manifest import ReaderHead, ReaderRole, Template
 from groundwire.runtime.errors import ExportError
 
 from ..checkpoint import Checkpoint
-from ..options import RoleOptions
+from ..options import ReaderOptions, RoleOptions
 from ..texts import EXAMPLES
 from ..tokens import Batch, Batcher
 from ..trace import trace
@@ -53,12 +53,13 @@ class ReaderGraph(nn.Module):
 
 
 def _load(options: RoleOptions) -> Checkpoint:
-    if options.checkpoint is None or not isinstance(options.checkpoint.model, ReaderGraph):
+    checkpoint = options.read(ReaderOptions).checkpoint
+    if checkpoint is None or not isinstance(checkpoint.model, ReaderGraph):
         raise ExportError(
             f"{options.source!r}: a reader is exported by the recipe that trains it: python -m groundwire.recipes "
             "reader bundle --run RUN --out BUNDLE."
         )
-    return options.checkpoint
+    return checkpoint
 
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
@@ -68,7 +69,11 @@ def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Convers
     def record(common: CommonFields) -> ReaderRole:
         common["architecture"] = type(reader.model).__name__
         return ReaderRole(
-            **common, graph=file, heads=reader.heads, template=options.template or TEMPLATE, turn_end=options.turn_end
+            **common,
+            graph=file,
+            heads=reader.heads,
+            template=TEMPLATE,
+            turn_end=options.read(ReaderOptions).turn_end,
         )
 
     mask = torch.ones(2, 5, dtype=torch.int64)

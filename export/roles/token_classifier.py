@@ -8,7 +8,7 @@ from groundwire.runtime.bundles.manifest import Template, TokenClassifierRole
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..labels import find_supported_labels, read_labels
-from ..options import PAIR_TEMPLATE, RoleOptions
+from ..options import RoleOptions, TokenClassifierOptions
 from ..verify.encoder import EncoderReference
 from ..verify.examples import fill_batches
 from .encoder import build_encoder_graph
@@ -22,10 +22,10 @@ def _load(options: RoleOptions) -> Checkpoint:
 
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
-    file = f"{role}.onnx"
-    labels = read_labels(role, checkpoint.model.config.id2label, options.labels)
-    (supported,) = find_supported_labels(role, labels, options.supported)
-    template = options.template or PAIR_TEMPLATE
+    file, settings = f"{role}.onnx", options.read(TokenClassifierOptions)
+    labels = read_labels(role, checkpoint.model.config.id2label, settings.labels)
+    (supported,) = find_supported_labels(role, labels, settings.supported)
+    template = settings.template
 
     def record(common: CommonFields) -> TokenClassifierRole:
         return TokenClassifierRole(**common, graph=file, labels=labels, template=template, supported=supported)

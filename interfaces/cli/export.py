@@ -18,7 +18,7 @@ from groundwire.cli.groups import Setting, expand_groups
 from groundwire.export import require
 from groundwire.export.options import RoleOptions, check_precision, read_shortlist
 from groundwire.export.presets import PRESETS, override, preset
-from groundwire.export.roles.names import ROLES, TARGET_KINDS, find_kind_name
+from groundwire.export.roles.names import OPTIONS_OF_KINDS, ROLES, TARGET_KINDS, find_kind_name
 from groundwire.export.sources import check_hub
 from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
 from groundwire.runtime.bundles.manifest import Ranges, SpansRole, TargetName, TargetRole, Template
@@ -104,24 +104,40 @@ class RoleGroup:
 
     def list_given(self) -> list[str]:
         """The options that were given and belong to one role."""
-        names = ("source", "revision", "labels", "supported", "template", "prompt", "layer", "shortlist")
-        chosen = [name for name in names if getattr(self, name) is not None]
-        return [f"--{name}" if name in ("source", "labels") else f"--set {name}" for name in chosen]
+        given = [name for name in ("source", "revision") if getattr(self, name) is not None]
+        return [_write_option(name) for name in (*given, *(name for name, value in self._settings.items() if value))]
 
-    def make_options(self, source: str) -> RoleOptions:
-        """The record for the export of the role."""
-        return RoleOptions(
-            source,
-            self.revision,
-            labels=_split_list(self.labels),
-            supported=_split_list(self.supported),
-            unit="sentence" if self.by_sentence else "response",
-            template=_read_template(self.template, self.template_second),
-            prompt=tuple(self.prompt) if self.prompt else None,
-            strip_prefix=self.strip_prefix,
-            shortlist=() if self.shortlist is None else read_shortlist(self.shortlist),
-            layer=self.layer,
-        )
+    def make_options(self, role: str, source: str) -> RoleOptions:
+        """The record for the export of the role; ExportError for an option that its kind of model does not have."""
+        given, kind = {name: value for name, value in self._settings.items() if value}, find_kind_name(role)
+        options = OPTIONS_OF_KINDS.get(kind)
+        names = [] if options is None else [field.name for field in dataclasses.fields(options)]
+        for name in given:
+            if name not in names:
+                own = [_write_option(other) for other in names if other in self._settings]
+                allowed = f"its options are {', '.join(own)}" if own else "it has no options of its own"
+                raise ExportError(f"{_write_option(name)} is not for {role}, a {kind}: {allowed}.")
+        return RoleOptions(source, options(**given) if options and given else None, revision=self.revision)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The options of kinds of models, by the names of their fields; empty where one was not given."""
+        return {
+            "labels": _split_list(self.labels),
+            "supported": _split_list(self.supported),
+            "unit": "sentence" if self.by_sentence else None,
+            "template": _read_template(self.template, self.template_second),
+            "prompt": tuple(self.prompt or ()),
+            "strip_prefix": self.strip_prefix,
+            "shortlist": () if self.shortlist is None else read_shortlist(self.shortlist),
+            "layer": self.layer,
+        }
+
+
+def _write_option(name: str) -> str:
+    """The option of the command line that sets a field of a role's options."""
+    name = {"unit": "by_sentence"}.get(name, name)
+    return f"--{name}" if name in ("source", "labels") else f"--set {name}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,11 +261,7 @@ def _read_roles(
             raise ExportError(
                 f"{what} is a role: give its checkpoint with --source ID_OR_DIR; --replace is for presets only."
             )
-        if role.prompt and what != "generator":
-            raise ExportError(f"--set prompt belongs to the role generator; {what} takes --set template.")
-        if role.shortlist and what != "qg":
-            raise ExportError(f"--set shortlist belongs to the role qg; {what} does not generate questions.")
-        roles = {what: role.make_options(role.source)}
+        roles = {what: role.make_options(what, role.source)}
     return {
         name: dataclasses.replace(
             options,

@@ -2,7 +2,7 @@
 
 Cosines of contextual vectors are large for any two texts, between 0.8 and 0.9 for RoBERTa. For each checkpoint and
 layer the authors of BERTScore therefore publish the mean over random pairs of sentences; for any other embedder this
-measures it. Pass the result as ``RoleOptions.baseline`` when the role is exported again, or as
+measures it. Pass the result as ``EmbedderOptions.baseline`` when the role is exported again, or as
 ``BertScoreOptions.baseline``.
 """
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from groundwire.export import RoleOptions, Title, export_bundle
+from groundwire.export import (
+    ClassifierOptions,
+    EmbedderOptions,
+    QuestionGeneratorOptions,
+    RoleOptions,
+    SpansOptions,
+    Title,
+    export_bundle,
+)
 from groundwire.export.options import read_shortlist
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import Template
@@ -53,25 +61,19 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
     """
     weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
 
-    def options(*parts: str, template: Template | None = None, sentence: bool = False) -> RoleOptions:
-        return RoleOptions(
-            str(checkpoints.joinpath(*parts)),
-            precision=weights,
-            template=template,
-            max_tokens=WINDOW,
-            unit="sentence" if sentence else "response",
-        )
+    def options(*parts: str, kind: ClassifierOptions | QuestionGeneratorOptions | None = None) -> RoleOptions:
+        return RoleOptions(str(checkpoints.joinpath(*parts)), kind, precision=weights, max_tokens=WINDOW)
 
     candidates = {
-        "spans": RoleOptions(str(checkpoints / "spans"), half=weights == "int8"),
-        "qg": _add_shortlist(options("qg", template=Template("{answer}", "{context}"))),
+        "spans": RoleOptions(str(checkpoints / "spans"), SpansOptions(half=weights == "int8")),
+        "qg": options("qg", kind=_describe_questions(checkpoints / "qg", weights)),
         "qa": options("qa"),
         "nli": options("multitask_nli", "nli")
         if _is_finished(checkpoints / "multitask_nli" / "nli")
         else options("nli"),
         "detector.consistency": options("multitask_nli", "consistency"),
         "detector.verifiability": options(
-            "multitask_nli", "verifiability", template=Template("{hypothesis}"), sentence=True
+            "multitask_nli", "verifiability", kind=ClassifierOptions(template=Template("{hypothesis}"), unit="sentence")
         ),
         "token_classifier": options("multitask_nli", "token_classifier"),
         "lm": replace(options("lm"), max_tokens=LANGUAGE_MODEL_WINDOW),
@@ -82,16 +84,17 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
             f"{checkpoints} holds no finished checkpoint; run recipes with --out {checkpoints}/NAME, NAME one of "
             f"{CHECKPOINTS}."
         )
-    embedder = RoleOptions(str(backbone.PATH), precision=weights, max_tokens=WINDOW, layer=BERTSCORE_LAYER)
+    embedder = RoleOptions(
+        str(backbone.PATH), EmbedderOptions(layer=BERTSCORE_LAYER), precision=weights, max_tokens=WINDOW
+    )
     return {**finished, "embedder": embedder}
 
 
-def _add_shortlist(generator: RoleOptions) -> RoleOptions:
-    """``generator`` with the shortlist in its checkpoint, if there is one and the heads are int8."""
-    file = Path(generator.source) / shortlist.FILE
-    if generator.precision != "int8" or not file.is_file():
-        return generator
-    return replace(generator, shortlist=read_shortlist(file))
+def _describe_questions(checkpoint: Path, weights: str) -> QuestionGeneratorOptions:
+    """The options of the question generator, with the shortlist in its checkpoint if the heads are int8."""
+    file = checkpoint / shortlist.FILE
+    words = read_shortlist(file) if weights == "int8" and file.is_file() else ()
+    return QuestionGeneratorOptions(Template("{answer}", "{context}"), shortlist=words)
 
 
 def _is_finished(checkpoint: Path) -> bool:

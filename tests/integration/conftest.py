@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.export import RoleOptions, Title, export_bundle
+from groundwire.export import QuestionGeneratorOptions, RoleOptions, Title, export_bundle
 from tests.support import models
 from tests.support.shared import make_once, shared_root
 from tests.support.span_pipelines import train_tiny
@@ -37,7 +37,9 @@ def tiny_bundle(tiny_checkpoints: Path, tmp_path_factory: pytest.TempPathFactory
     def export(folder: Path) -> None:
         roles = {
             role: RoleOptions(
-                str(tiny_checkpoints / role), precision="fp32", strip_prefix="question: " if role == "qg" else ""
+                str(tiny_checkpoints / role),
+                QuestionGeneratorOptions(strip_prefix="question: ") if role == "qg" else None,
+                precision="fp32",
             )
             for role in ("qg", "qa", "nli", "spans")
         }

@@ -17,7 +17,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from groundwire.export import RoleOptions, export_role
+from groundwire.export import QuestionGeneratorOptions, RoleOptions, export_role
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.models.classifier import Classifier, TokenClassifier
@@ -94,8 +94,8 @@ class Zoo:
         """The checkpoint as a bundle of one role; random weights in int8 are not asked to pass the parity gate."""
         options = RoleOptions(
             str(self.checkpoint(role, family)),
+            QuestionGeneratorOptions(PAIRED) if role == "qg" and family.startswith("bert") else None,
             precision=precision,  # type: ignore[arg-type]
-            template=PAIRED if role == "qg" and family.startswith("bert") else None,
             allow_unverified=precision == "int8",
         )
         folder = self._root / f"{role}-{family}-{precision}"

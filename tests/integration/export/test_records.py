@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from groundwire.export import PRESETS, RoleOptions, labels, override, preset, tokens
+from groundwire.export import (
+    PRESETS,
+    ClassifierOptions,
+    EmbedderOptions,
+    QuestionGeneratorOptions,
+    RoleOptions,
+    SpansOptions,
+    export_role,
+    labels,
+    override,
+    preset,
+    tokens,
+)
 from groundwire.export.options import check_precision
 from groundwire.export.roles.names import ROLES
 from groundwire.export.roles.registry import find_kind
@@ -98,8 +113,9 @@ def test_templates_are_filled() -> None:
 def test_presets_name_every_role_of_q2(name: str) -> None:
     roles = preset(name)
     assert set(roles) == {"qg", "qa", "nli", "spans"}
-    assert roles["nli"].labels is not None
-    assert set(roles["nli"].labels) == {"entailment", "neutral", "contradiction"}
+    labels = roles["nli"].read(ClassifierOptions).labels
+    assert labels is not None
+    assert set(labels) == {"entailment", "neutral", "contradiction"}
     assert roles["qa"].precision == "int8"
 
 
@@ -111,14 +127,31 @@ def test_the_preset_of_pmi_knows_the_window() -> None:
 def test_overriding_a_role() -> None:
     roles = preset("paper-q2")
     half = override(roles, "qg", precision="fp16", max_tokens=256)
-    assert half["qg"].strip_prefix == "question: "
+    assert half["qg"].kind == QuestionGeneratorOptions(strip_prefix="question: ")
     assert (half["qg"].precision, half["qg"].max_tokens) == ("fp16", 256)
     assert roles["qg"].precision == "int8", "the preset itself is not changed"
     other = override(roles, "nli", source="my/nli")
-    assert other["nli"] == RoleOptions("my/nli"), "the labels were the former checkpoint's"
-    assert override(roles, "detector.x", source="d", labels=("a", "b"))["detector.x"].labels == ("a", "b")
+    assert other["nli"] == RoleOptions("my/nli", ClassifierOptions()), "the labels were the former checkpoint's"
+    kind = ClassifierOptions(labels=("a", "b"))
+    assert override(roles, "detector.x", source="d", kind=kind)["detector.x"].kind == kind
     with pytest.raises(ExportError, match=r"no role 'lm'"):
         override(roles, "lm", precision="fp16")
+
+
+@pytest.mark.parametrize(
+    ("role", "kind", "message"),
+    [
+        (
+            "nli",
+            EmbedderOptions(layer=2),
+            "is EmbedderOptions, but classifier, the kind of 'nli', takes ClassifierOptions;",
+        ),
+        ("qa", SpansOptions(), "but extractive_qa, the kind of 'qa', has no options of its own; leave kind out."),
+    ],
+)
+def test_options_of_another_kind_are_refused(role: str, kind: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=re.escape(message)):
+        export_role(role, RoleOptions("missing", kind), tmp_path / "b")
 
 
 @pytest.mark.parametrize("role", [role for roles in ROLES.values() for role in roles])

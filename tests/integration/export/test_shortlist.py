@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from groundwire.export import RoleOptions, export_role
+from groundwire.export import QuestionGeneratorOptions, RoleOptions, export_role
 from groundwire.export.options import read_shortlist
 from groundwire.export.passes import quantize
 from groundwire.export.passes.shortlist import shorten_head
@@ -127,7 +127,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     root = tmp_path_factory.mktemp("shortlist")
     source = str(models.encoder_decoder(root / "bert", "bert"))
     for name, words in (("whole", ()), ("short", WORDS)):
-        export_role("qg", RoleOptions(source, shortlist=words, allow_unverified=True), root / name)
+        export_role(
+            "qg", RoleOptions(source, QuestionGeneratorOptions(shortlist=words), allow_unverified=True), root / name
+        )
     return root / "whole", root / "short"
 
 

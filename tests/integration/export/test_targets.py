@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from groundwire.cli import export as commands
-from groundwire.export import RoleOptions, export_bundle, export_role, pipeline
+from groundwire.export import ClassifierOptions, RoleOptions, export_bundle, export_role, pipeline
 from groundwire.export.passes import add_quantization, to_half
 from groundwire.export.passes.operators import OPERATORS, adapt_operators, find_unsupported
 from groundwire.export.session import CpuSession
@@ -140,8 +140,11 @@ def test_roles_of_one_graph_keep_it_and_get_targets_of_their_own(
     checkpoint: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
     source = str(checkpoint("nli", "bert"))
-    roles = {"nli": RoleOptions(source, precision="fp32"),
-             "detector.facts": RoleOptions(source, precision="fp32", supported=("entailment",))}  # fmt: skip
+    facts = ClassifierOptions(supported=("entailment",))
+    roles = {
+        "nli": RoleOptions(source, precision="fp32"),
+        "detector.facts": RoleOptions(source, facts, precision="fp32"),
+    }
     export_bundle(roles, tmp_path / "b")
     export_role("nli", dataclasses.replace(roles["nli"], precision="fp16", target="tensorrt"), tmp_path / "b")
     bundle = Bundle.open(tmp_path / "b")
