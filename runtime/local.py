@@ -1,4 +1,4 @@
-"""A runtime over bundles on this machine; a model server may run their graphs."""
+"""A runtime over bundles that are read on this machine; a model server may run their graphs."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ translates the errors of ONNX Runtime."""
 
 
 class LocalRuntime:
-    """The models of one bundle, or of several that share no role, on this machine.
+    """The models of one bundle, or of several that share no role, which are read on this machine.
 
-    With a ``Server`` in the profile, it runs their graphs; texts are tokenized, batched and read here.
+    Texts are tokenized, batched and read here. Graphs run here (``load``) or on a model server (``load_with_server``).
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class LocalRuntime:
         return cls(bundles[0], profile, models, bundles[1:], verified=verify)
 
     @classmethod
-    def connect(
+    def load_with_server(
         cls,
         bundle: str | Path,
         endpoint: Endpoint,
@@ -132,7 +132,7 @@ class LocalRuntime:
         *,
         verify: bool = True,
     ) -> LocalRuntime:
-        """Open every role with its graphs on a model server; what is not a graph is read here, as ``load`` does.
+        """Open every role as ``load`` does, with its graphs on a model server; what is not a graph is read here.
 
         ``device`` is the kind whose graphs of the bundle the server has: ``auto`` is ``cpu``. With ``verify``, the
         files here are compared with their digests, and one small call of each role with the result that the bundle

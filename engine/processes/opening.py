@@ -43,7 +43,7 @@ def open_runtime(
     if endpoint := check_backend(
         options.backend, options.url, threads=threads, device_memory_mb=memory, strict=strict or None
     ):
-        return LocalRuntime.connect(bundle, endpoint, device, options.precision, extra, verify=options.verify)
+        return LocalRuntime.load_with_server(bundle, endpoint, device, options.precision, extra, verify=options.verify)
     return LocalRuntime.load(
         bundle,
         device,

@@ -1,9 +1,9 @@
 """The threshold of a verdict, and its promise: a bound on the false positive rate, by split conformal prediction.
 
-Positive is a response that is called inconsistent, so a false positive is a consistent one whose probability is below
-the threshold. Let the threshold be the k-th smallest probability of n consistent responses that the fusion had not
-seen, k = ⌊α·(n + 1)⌋. If a further consistent response is exchangeable with them, its probability is strictly below
-the threshold with a chance of at most k / (n + 1) ≤ α, whatever the distribution, ties included; the "+ 1" is the
+The false positive rate is the share of consistent responses called inconsistent: those whose probability is below the
+threshold. Let the threshold be the k-th smallest probability of n consistent responses that the fusion had not seen,
+k = ⌊α·(n + 1)⌋. If a further consistent response is exchangeable with them, its probability is strictly below the
+threshold with a chance of at most k / (n + 1) ≤ α, whatever the distribution, ties included; the "+ 1" is the
 finite-sample correction (Vovk, Gammerman and Shafer 2005, ch. 2; Angelopoulos and Bates 2023, §1 and appendix D). The
 chance is over the draw of the n responses, too.
 """

@@ -119,7 +119,7 @@ class MetricFigures(Record, frozen=True):
 
 
 class PartRates(Record, frozen=True):
-    """How often labels are wrong. Positive is a response that is called inconsistent."""
+    """How often labels are wrong; the false positive rate is the share of consistent responses called inconsistent."""
 
     consistent: int
     """Consistent examples with a verdict."""
@@ -145,7 +145,7 @@ class TradeOff(Record, frozen=True):
 
 
 class VerdictFigures(Record, frozen=True):
-    """The verdicts under one profile. Positive is a response that the verdict calls inconsistent."""
+    """The verdicts under one profile; the false positive rate is of consistent responses called inconsistent."""
 
     profile: str
     """Its name, or ``at most N %`` for a bound on the false positive rate."""
