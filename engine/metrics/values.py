@@ -15,8 +15,7 @@ from ..schema.explanations import PassageRange, StatedValue, UnsupportedSpan, Va
 from ..schema.options import Options
 from ..schema.results import MetricResult, Request
 from ..schema.steps import Steps
-from ..text.denial import may_deny
-from ..text.reading import ReadText
+from ..text.reading import ReadText, may_deny
 from ..text.words import check_words, within
 from ..values.comparing import normalize
 from ..values.knowledge import ValueText
