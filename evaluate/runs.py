@@ -153,11 +153,11 @@ def measure_set(
     max_false_positive_rate: float | None,
 ) -> MeasuredSet:
     """Measure a scored set, without the examples that the calibration was fitted to."""
-    unfitted, kept = select_unfitted(name, examples, scores, calibration)
+    unfitted, its_scores = select_unfitted(name, examples, scores, calibration)
     figures = analyse(
         name,
         unfitted,
-        kept,
+        its_scores,
         calibration=calibration,
         development=development,
         fitted=len(examples) - len(unfitted),
@@ -165,4 +165,4 @@ def measure_set(
         repeats=repeats,
         max_false_positive_rate=max_false_positive_rate,
     )
-    return MeasuredSet(figures, build_example_values(unfitted, kept, calibration))
+    return MeasuredSet(figures, build_example_values(unfitted, its_scores, calibration))

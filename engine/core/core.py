@@ -6,8 +6,6 @@ import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from math import isfinite
-from numbers import Real
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -30,6 +28,7 @@ from ..schema.statistics import EngineStatistics
 from ..schema.steps import Steps
 from ..text.words import words
 from ..verdict.score import build_score, build_sentence_score, locate_in_original
+from .outcomes import results_of
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
 
@@ -323,10 +322,10 @@ def fold_outcomes(
     its verdict ``unknown``, and the metrics keep their results. ``is_sentence``: the response was scored by itself and
     is a sentence of another. Metrics read the texts as they are shown; the score is about the texts as written.
     """
-    results = results_of(plan.metrics, outcomes)
+    read = ReadRequest.of(request)
+    results = results_of(plan.metrics, outcomes, read.response)
     try:
         build = build_sentence_score if is_sentence else build_score
-        read = ReadRequest.of(request)
         return locate_in_original(build(read, results, timings, plan.criteria, plan.signature), read)
     except Exception as error:
         return make_unscored("failed", explain_defect(FOLD, error).message, plan, results, timings)
@@ -343,24 +342,3 @@ def make_unscored(
     verdict = Verdict("unknown", profile=plan.criteria.basis.profile, message=message)
     by_name = {result.name: result for result in results}
     return Score(status, None, verdict, by_name, (), None, timings or Timings(0.0, {}), plan.signature, message)
-
-
-def results_of(metrics: Sequence[Metric], outcomes: Sequence[MetricResult | Failure]) -> tuple[MetricResult, ...]:
-    """Return one result per metric; a metric without one gets the status that says why, and its message."""
-    return tuple(_result_of(metric, outcome) for metric, outcome in zip(metrics, outcomes, strict=True))
-
-
-def _result_of(metric: Metric, outcome: object) -> MetricResult:
-    if isinstance(outcome, Failure):
-        return MetricResult(metric.name, outcome.status, message=outcome.message)
-    if not isinstance(outcome, MetricResult):
-        kind = type(outcome).__name__
-        return MetricResult(
-            metric.name, "failed", message=f"The metric gave {kind} where a MetricResult belongs: a defect of its code."
-        )
-    value: Any = outcome.value  # of a metric of the caller's, whatever its type says
-    if outcome.status == "scored" and (isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value)):
-        return MetricResult(
-            metric.name, "failed", message=f"The metric gave {value!r:.40} as its value: a defect of its code."
-        )
-    return outcome

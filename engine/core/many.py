@@ -17,7 +17,8 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Ranked, Request, Score
 from ..schema.validation import make_request
 from ..verdict.score import locate_in_original
-from .core import Core, make_unscored, results_of
+from .core import Core, make_unscored
+from .outcomes import result_of
 from .pending import Pending, Procedure
 from .plan import Plan
 
@@ -193,6 +194,10 @@ def _rank(
     core: Core, candidates: Sequence[str], requests: Sequence[ReadRequest], plan: Plan
 ) -> Procedure[tuple[Ranked, ...]]:
     job_result: JobResult[MetricResult] = yield core.start(requests, plan)
-    results = map(locate_in_original, results_of(plan.metrics * len(candidates), job_result.outcomes), requests)
+    (metric,) = plan.metrics
+    results = [
+        locate_in_original(result_of(metric, outcome, request.response), request)
+        for outcome, request in zip(job_result.outcomes, requests, strict=True)
+    ]
     ranked = [Ranked(*candidate) for candidate in zip(candidates, range(len(candidates)), results, strict=True)]
     return tuple(sorted(ranked, key=lambda item: (item.result.value is None, -(item.result.value or 0.0))))

@@ -126,7 +126,8 @@ class Verdict(Record, frozen=True):
     the responses of the calibration. None where the calibration promises none; where a metric that the fusion reads was
     not asked, or did not end well; and for a sentence of several: the bound is about responses."""
     fusion: str = ""
-    """Which of the calibration's fusions drew the verdict: ``full``, ``fast``."""
+    """Which of the calibration's fusions drew the verdict: ``reader``, the default where the bundle reader is loaded,
+    ``full``, ``fast``, or the name that ``groundwire calibrate --set fusion=NAME`` was given."""
     absent: tuple[str, ...] = ()
     """Features of the fusion without a value. In a probability each counts as its mean."""
 

@@ -3,7 +3,7 @@
 Agents' own answers are trusted, and every company has them; wrong answers have to be found and labelled. The bound on
 the false positive rate needs consistent responses alone: it is split conformal prediction on their probabilities
 (``groundwire.engine.verdict.operating_point``), and the fusion stays as it is. Nothing is known of real errors, so
-the rate of missed ones is estimated on false twins (``evaluate.twins``), and said to be of made errors.
+the rate of missed ones is estimated on made errors (``evaluate.twins``).
 """
 
 from __future__ import annotations

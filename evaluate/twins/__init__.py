@@ -1,1 +1,1 @@
-"""False twins of right answers: small edits that make a consistent response inconsistent, and say where."""
+"""Made errors: small edits that make a consistent response inconsistent, and say where."""

@@ -1,4 +1,4 @@
-"""False twins of a consistent response: the same answer with one thing in it made wrong.
+"""Made errors of a consistent response: twins, the same answer with one thing in it made wrong.
 
 They say what a threshold would miss where no wrong answer is labelled, of errors that are made: real ones may be
 easier or harder to see. An exchanged value or name is another one of the knowledge, so it is in the knowledge and
@@ -48,7 +48,7 @@ class Twin(NamedTuple):
 
 
 def make_twins(response: str, knowledge: Sequence[str], others: Sequence[str] = (), seed: int = 13) -> list[Twin]:
-    """Make false twins of a response that its knowledge supports.
+    """Make errors in a response that its knowledge supports, each in a twin of the response.
 
     >>> [(twin.kind, twin.response) for twin in make_twins("It opens at 9:00.", ["Open 9:00 to 17:00."])]
     [('value', 'It opens at 17:00.')]

@@ -67,7 +67,9 @@ def calibrate(
     data: Annotated[
         list[Path],
         typer.Argument(
-            help="Labelled sets, as for `groundwire evaluate`. Every set has the same weight.", metavar="DEV"
+            help="Labelled sets, as for `groundwire evaluate`; every set has the same weight. With --trusted: right "
+            "answers, whose labels may be left out.",
+            metavar="DEV",
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="Write the calibration to this file.", dir_okay=False)] = None,
@@ -98,7 +100,8 @@ def calibrate(
     With --trusted all rows are right answers, such as those that agents wrote, and need no label. What the threshold
     misses is then estimated on errors that are made from them.
 
-    `explain`, `generate` and `evaluate` take it too; in Python, `LoadOptions(calibration=…)`.
+    Every command that draws verdicts takes it by --set calibration=FILE, serve and proxy by GROUNDWIRE_CALIBRATION; in
+    Python, `LoadOptions(calibration=…)`.
     """
     common.require_extra()
     from groundwire.evaluate.calibration.features import collect_features

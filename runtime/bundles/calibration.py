@@ -189,7 +189,7 @@ class Fusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """One probability of "consistent" from a set of metrics, and the thresholds for it."""
 
     name: str
-    """``full``, ``fast`` or what ``groundwire calibrate --set fusion=NAME`` was given."""
+    """``reader``, ``full``, ``fast`` or what ``groundwire calibrate --set fusion=NAME`` was given."""
     metrics: tuple[str, ...]
     """Those that it reads, and verifiability where that is checked."""
     intercept: float

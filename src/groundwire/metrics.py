@@ -9,9 +9,10 @@ from groundwire.engine import Engine, MetricResult, Options, Request, Unsupporte
 from groundwire.engine.metrics import GROUPS, METRICS, Metric, bind_results, check_names, find, register
 from groundwire.engine.metrics.base import Details, MetricNumber, RoleInfos, WordEvidence, without_calls
 from groundwire.engine.metrics.detector import is_detector
-from groundwire.engine.metrics.requests import ReadRequest
+from groundwire.engine.metrics.requests import ReadKnowledge, ReadRequest
 from groundwire.engine.schema.steps import Steps
 from groundwire.engine.text.sentences import Sentence, sentences
+from groundwire.engine.text.words import Word
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.calls import (
     Answer,
@@ -66,6 +67,7 @@ __all__ = [
     "MetricResult",
     "Options",
     "Read",
+    "ReadKnowledge",
     "ReadRequest",
     "Request",
     "RoleInfo",
@@ -78,6 +80,7 @@ __all__ = [
     "TextSpan",
     "TokenCounts",
     "UnsupportedSpan",
+    "Word",
     "WordEvidence",
     "bind_results",
     "check_names",

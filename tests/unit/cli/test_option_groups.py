@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -201,6 +202,18 @@ def test_a_command_has_few_parameters(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in COMMANDS if " " in name])
 def test_the_help_of_a_command_has_an_example(name: str) -> None:
     assert f"    {name}" in inspect.cleandoc(f"\n    {COMMANDS[name].help}") or f"\n{name}" in COMMANDS[name].help
+
+
+def test_the_guide_lists_every_command_that_reads_a_calibration() -> None:
+    guide = (ROOT / "docs" / "guides" / "calibration.md").read_text(encoding="utf-8")
+    (line,) = (line for line in guide.splitlines() if "read the file with `--set calibration=mine.json`" in line)
+    listed = re.findall(r"`(?:groundwire )?(\w+)`", line.partition(" read the file with")[0])
+    reading = [
+        name.removeprefix("groundwire ")
+        for name, command in COMMANDS.items()
+        if any("- `calibration`:" in (getattr(option, "help", "") or "") for option in command.params)
+    ]
+    assert sorted(listed) == sorted(reading)
 
 
 WITHOUT = """

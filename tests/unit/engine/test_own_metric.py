@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -101,19 +102,62 @@ def test_the_metric_is_not_available_without_its_roles(registered: Metric) -> No
         engine.score("a", "b", metrics=["shouting"])
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", True])
-def test_a_value_that_is_no_number_is_a_defect_of_the_metric(engine: Engine, value: object) -> None:
+def mark(start: Any, end: Any, reason: Any = "contradiction") -> MetricResult:
+    return MetricResult("giving", "scored", 0.5, unsupported=(UnsupportedSpan("it", start, end, reason),))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (0.5, "gave float; return a MetricResult"),
+        (MetricResult("giving", "scored", float("nan")), "gave nan as its value; give a finite number"),
+        (MetricResult("giving", "scored", float("inf")), "gave inf as its value"),
+        (MetricResult("giving", "scored", "1"), "gave '1' as its value"),  # type: ignore[arg-type]
+        (MetricResult("giving", "scored", True), "gave True as its value"),
+        (MetricResult("giving", "scored", 3.2), "gave the value 3.2; its Metric.bounds are 0 to 1"),
+        (MetricResult("giving", "scored", -0.1), "gave the value -0.1; its Metric.bounds are 0 to 1"),
+        (MetricResult("giving", "done"), "gave the status 'done'; allowed are scored, "),  # type: ignore[arg-type]
+        (MetricResult("taking", "scored", 0.5), "gave a result with the name 'taking'; name it 'giving'"),
+        (mark(3, 10), "gave the characters 3 to 10 as unsupported; the response as it reads it has 9"),
+        (mark(-1, 2), "gave the characters -1 to 2"),
+        (mark(2, 2), "gave the characters 2 to 2"),
+        (mark(0.0, 2.0), "gave the characters 0.0 to 2.0"),
+        (mark(0, 2, "wrong"), "gave the reason 'wrong'; allowed are no_answer, "),
+        (MetricResult("giving", "scored", 0.5, unsupported=((0, 2),)), "gave tuple as unsupported"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_a_metric_may_not_give_is_named_with_what_is_allowed(engine: Engine, given: Any, message: str) -> None:
+    """The metric failed, and the other metrics and the score are as without it."""
+
     def give(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
         yield []
-        return MetricResult("giving", "scored", value)  # type: ignore[arg-type]
+        return given  # type: ignore[no-any-return]
 
-    register(dataclasses.replace(METRIC, name="giving", compute=give, details=None))
+    register(dataclasses.replace(METRIC, name="giving", compute=give))
     try:
-        result = engine.score("So it is.", "So it is.", metrics=["giving"]).metrics["giving"]
+        score = engine.score("Honey is.", "Honey is.", metrics=["overlap", "giving"])
+        (ranked,) = engine.rank(["Honey is."], "Honey is.", metric="giving")
     finally:
         del METRICS["giving"]
-    assert (result.status, result.value) == ("failed", None)
-    assert "a defect of its code" in result.message
+    result = score.metrics["giving"]
+    assert ranked.result == result
+    assert (result.name, result.status, result.value, result.unsupported) == ("giving", "failed", None, ())
+    assert result.message.startswith(f"The metric giving {message}")
+    assert result.message.endswith(" This is a defect of its code.")
+    assert (score.status, score.value) == ("scored", 1.0)
+
+
+@pytest.mark.parametrize("value", [0, 1, 1 + 1e-7])
+def test_a_value_may_be_beyond_a_bound_by_rounding(engine: Engine, value: float) -> None:
+    def give(request: Request, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+        yield []
+        return MetricResult("giving", "scored", value)
+
+    register(dataclasses.replace(METRIC, name="giving", compute=give))
+    try:
+        assert engine.score("So it is.", "So it is.", metrics=["giving"]).value == value
+    finally:
+        del METRICS["giving"]
 
 
 def test_every_metric_has_a_title_and_a_description() -> None:

@@ -98,9 +98,9 @@ def test_rows_without_a_probability_are_counted_and_do_not_count() -> None:
     [
         ([{"response": "It is.", "knowledge": "It is."}] * 19, 0.05, "There are 19 trusted rows; .* Give 1 more"),
         (
-            [{"id": "a", "response": "It is.", "knowledge": "It is.", "label": "hallucinated"}] * 40,
+            [{"response": "It is.", "knowledge": "It is.", "label": "hallucinated"}] * 40,
             0.05,
-            "40 of the 40 trusted rows are labelled inconsistent, the first is 'a'",
+            "40 of the 40 trusted rows are labelled inconsistent, the first is '1'",
         ),
         ([{"response": "It is."}] * 20, 0.05, "Row 0 cannot be used: no knowledge"),
         ([{"response": "Elvis came.", "knowledge": "Elvis came."}] * 20, 0.01, "calibrate with at least 99"),
