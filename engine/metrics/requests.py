@@ -89,8 +89,9 @@ class ReadRequest(Request, frozen=True, dict=True):
         history = tuple(render_text(turn).text for turn in request.history)
         answer = state_answer(response.text, history[-1]) if history else None
         if answer is not None and answer.statement:
+            if not response.text[answer.end :].strip():
+                history = history[:-1]  # its words would support the statement
             response.edit([Edit(*answer)])
-            history = history[:-1]  # read with the question, its words would support the statement
         rendered = cls(response.text, tuple(passage.text for passage in passages), history, request.triples)
         rendered.__dict__.update(original=request, rendered_response=response, rendered_knowledge=passages)
         if answer is not None:

@@ -222,7 +222,8 @@ _OPENERS = frozenset({
     *("till", "during", "after", "before", "between", "than", "as", "like", "near", "into", "onto", "through", "per"),
     *("not", "still", "only", "also", "always", "ever", "never", "already", "just", "really", "currently", "usually"),
     *("more", "less", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
-    *("twelve", "twenty", "thirty", "forty", "fifty", "hundred", "thousand", "today", "tomorrow", "tonight", "now", "soon"),
+    *("twelve", "twenty", "thirty", "forty", "fifty", "hundred", "thousand", "today", "tomorrow", "tonight", "now"),
+    "soon",
 })  # fmt: skip
 """Words that follow a verb rather than a noun."""
 _PREDICATE = re.compile(

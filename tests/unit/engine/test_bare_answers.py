@@ -47,7 +47,8 @@ def test_bare_answers(sentence: str, expected: bool | None) -> None:
     ("question", "yes", "no"),
     [
         ("Is the warranty 36 months?", "the warranty is 36 months", "the warranty is not 36 months"),
-        ("So does the warranty last 36 months?", "the warranty does last 36 months", "the warranty does not last 36 months"),
+        ("So does it last 36 months?", "it does last 36 months", "it does not last 36 months"),
+        ("Does the warranty last 36 months?", "the warranty does last 36 months", None),
         ("Do you deliver on Sundays?", "we deliver on Sundays", "we do not deliver on Sundays"),
         ("Can I bring my dog?", "you can bring your dog", "you can not bring your dog"),
         ("Are pets allowed?", "pets are allowed", "pets are not allowed"),
@@ -97,9 +98,11 @@ def test_answers_of_responses(response: str, turn: str, statement: str | None) -
         assert read_answer(response[answer.start : answer.end]) is not None
 
 
-def test_metrics_read_the_statement_without_the_question() -> None:
+def test_metrics_read_the_statement_and_not_the_question_alone() -> None:
     read = ReadRequest.of(Request("<b>Yes!</b> Do come.", (KNOWLEDGE,), ("Hi.", "Is it free?")))
-    assert (read.response, read.history, read.bare_answer) == ("It is free. Do come.", ("Hi.",), (0, 11))
+    assert (read.response, read.history, read.bare_answer) == ("It is free. Do come.", ("Hi.", "Is it free?"), (0, 11))
+    alone = ReadRequest.of(Request("Yes!", (KNOWLEDGE,), ("Hi.", "Is it free?")))
+    assert (alone.response, alone.history) == ("It is free.", ("Hi.",))
     assert read.rendered_response.locate(0, 11) == (3, 7)
     unread = ReadRequest.of(Request("Yes!", (KNOWLEDGE,), ("Is it free or not free?",)))
     assert unread.bare_answer is not None
