@@ -20,6 +20,7 @@ from .metrics.overlap import split_words
 from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Failure, Job, JobResult
 from .schema.validation import list_passages, make_history, make_passages, make_request, make_response, make_triples
+from .text.answers import answers_turn
 from .text.normalization import FUNCTION_WORDS, UNSHOWABLE, fold_word, shown
 from .text.retrieval import PassageSentence, count_shared_in, rank_by_overlap, read_passages
 from .text.sentences import SentenceReader, find_code
@@ -42,6 +43,7 @@ __all__ = [
     "Range",
     "SentenceReader",
     "Triples",
+    "answers_turn",
     "count_shared_in",
     "count_tokens",
     "estimate_tokens",

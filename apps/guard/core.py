@@ -26,6 +26,7 @@ from groundwire.engine.extend import (
     JobResult,
     Procedure,
     SentenceReader,
+    answers_turn,
     find_code,
     fold_outcomes,
     make_response,
@@ -340,9 +341,8 @@ class StreamCore:
 
     def _start_check(self, waiting: WaitingSentence) -> WaitingSentence:
         if waiting.pending is None:
-            # An empty turn: only the first sentence answers the last turn of the history.
-            answers = not self.text[: waiting.sentence.start].strip()
-            history = None if answers else (*self._request.original.history, "")
+            answers = answers_turn(waiting.sentence.text, self.text[: waiting.sentence.start])
+            history = None if answers else (*self._request.original.history, "")  # an empty turn, which asks nothing
             request = self._request.ask(waiting.sentence.text, history)
             waiting.pending = self._start_request(request, self._fed[0][1])
         return waiting

@@ -12,6 +12,7 @@ from itertools import chain
 from ..schema.explanations import PassageRange
 from ..schema.results import Request
 from ..schema.steps import Steps
+from ..text.answers import state_answer
 from ..text.normalization import spell_out
 from ..text.reading import (
     WINDOW_SIZE,
@@ -22,7 +23,7 @@ from ..text.reading import (
     join_readings,
     read_sentences_of,
 )
-from ..text.rendering import RenderedText, render_text
+from ..text.rendering import Edit, RenderedText, render_text
 from ..text.retrieval import FAR, NEAR, KnowledgeIndex, Reach
 from ..text.sentences import Sentence, sentences
 from ..text.words import SHORT, Word, read_words, words
@@ -60,8 +61,9 @@ class ReadKnowledge:
 
 
 class ReadRequest(Request, frozen=True, dict=True):
-    """A request whose texts are as people see them (``render_text``), and what was read of them; it ends with the
-    request.
+    """A request whose texts are as people understand them, and what was read of them; it ends with the request.
+
+    Texts are as they are shown (``render_text``), and "Yes." after a question is what it states (``state_answer``).
 
     A copy with another response (``ask``) shares what was read of the knowledge.
     """
@@ -85,9 +87,24 @@ class ReadRequest(Request, frozen=True, dict=True):
     def _render(cls, request: Request, passages: tuple[RenderedText, ...]) -> ReadRequest:
         response = render_text(request.response)
         history = tuple(render_text(turn).text for turn in request.history)
+        answer = state_answer(response.text, history[-1]) if history else None
+        if answer is not None and answer.statement:
+            if not response.text[answer.end :].strip():
+                history = history[:-1]  # its words would support the statement
+            response.edit([Edit(*answer)])
         rendered = cls(response.text, tuple(passage.text for passage in passages), history, request.triples)
         rendered.__dict__.update(original=request, rendered_response=response, rendered_knowledge=passages)
+        if answer is not None:
+            rendered.__dict__["bare_answer"] = answer.start, answer.start + len(answer.statement or "?")
         return rendered
+
+    @cached_property
+    def bare_answer(self) -> tuple[int, int] | None:
+        """The characters of a yes or no that answers a question which states something; None without one.
+
+        They are the statement that it makes, where the question's words make one.
+        """
+        return None
 
     @cached_property
     def original(self) -> Request:

@@ -21,6 +21,7 @@ from ..metrics.requests import ReadRequest
 from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import SentenceVerdict, Verdict
+from ..text.denial import may_deny
 from ..text.rendering import find_unread_numbers
 from ..text.terms import abstains, admits_ignorance, asserts, states_claim, states_terms
 from ..text.words import RangeIndex, Word
@@ -31,6 +32,7 @@ from .fusion import Rule, logit, sigmoid
 NO_KNOWLEDGE = "No knowledge was given, so nothing supports it."
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
 UNREAD = "People take {!r} for a number, and nothing here reads it; write numbers in plain digits."
+UNSTATED = "It says yes or no to a question that states something, and nothing says whether that is so."
 REFUTING: Mapping[str, float] = {VALUES.name_number("disproved"): 0.2, VALUES.name_number("replaced"): 0.11}
 """Numbers that are proof where they are above 0, with the highest probability that a sentence with one is consistent.
 
@@ -172,28 +174,30 @@ def refute_values(verdict: Verdict, context: VerdictContext) -> Verdict:
     return _move(verdict, context, refuted_by, verdict.probability * REFUTING[refuted_by])
 
 
-def doubt_unread_numbers(verdict: Verdict, context: VerdictContext) -> Verdict:
-    """Call a text unknown that has a number for the eye which nothing here reads, and which the knowledge lacks."""
+def doubt_unread(verdict: Verdict, context: VerdictContext) -> Verdict:
+    """Call a text unknown where people read more of it than the metrics do.
+
+    It has a number for the eye which nothing here reads and which the knowledge lacks; or it says yes or no to a
+    question that states something, and has no other verdict than that it states nothing.
+    """
     if verdict.label in ("unknown", "inconsistent"):
         return verdict
-    knowledge = context.request.knowledge
-    unread = next(
-        (
-            word
-            for word in find_unread_numbers(context.text)
-            if word and not any(word in passage for passage in knowledge)
-        ),
-        None,
+    message = ""
+    answer = context.request.bare_answer
+    if verdict.label == "unverifiable" and answer is not None and answer[0] < context.end and context.start < answer[1]:
+        message = UNSTATED
+    for word in find_unread_numbers(context.text):
+        if not any(word in passage for passage in context.request.knowledge):
+            message = UNREAD.format(word)
+    return (
+        replace(verdict, label="unknown", probability=None, contributions=None, message=message) if message else verdict
     )
-    if unread is None:
-        return verdict
-    return replace(verdict, label="unknown", probability=None, contributions=None, message=UNREAD.format(unread))
 
 
 def doubt_unread_sentence(verdict: Verdict, context: VerdictContext) -> Verdict:
-    """``doubt_unread_numbers`` of a sentence, or of a response that is one: the others have sentences to doubt."""
+    """``doubt_unread`` of a sentence, or of a response that is one: of several, each is doubted first."""
     is_sentence = context.is_sentence or len(context.request.sentences) == 1
-    return doubt_unread_numbers(verdict, context) if is_sentence else verdict
+    return doubt_unread(verdict, context) if is_sentence else verdict
 
 
 def let_silent_sentences_decide(verdict: Verdict, context: VerdictContext) -> Verdict:
@@ -250,7 +254,7 @@ ADJUSTMENTS: tuple[Adjustment, ...] = (
 OF_RESPONSES: tuple[Adjustment, ...] = (
     let_silent_sentences_decide,
     let_worst_sentence_decide,
-    doubt_unread_numbers,
+    doubt_unread,
 )
 """Of a response, by its sentences."""
 OF_SENTENCES: tuple[Adjustment, ...] = (follow_response,)
@@ -296,7 +300,8 @@ def find_refutation(numbers: Mapping[str, float], weighed: Collection[str] = ())
 def find_confirmation(context: VerdictContext) -> float:
     """Return what a text's supported values add to its logit; 0 where there are none, or another word is doubted.
 
-    A negation turns words that the knowledge has into what it denies, so nothing speaks for it.
+    A negation, or a word that calls something false, turns words that the knowledge has into what the text denies, so
+    nothing speaks for it.
 
     Doubts are about words (``Metric.words``). The fusion has the number of a metric that doubts whole sentences.
     """
@@ -306,7 +311,7 @@ def find_confirmation(context: VerdictContext) -> float:
     evidence = context.evidence
     if evidence is None or evidence.supported is None or not evidence.doubting:
         return 0.0
-    if any(token.lower in NEGATIONS for token in iterate_tokens(context.text)):
+    if may_deny(context.text) or any(token.lower in NEGATIONS for token in iterate_tokens(context.text)):
         return 0.0
     confirmed = RangeIndex(evidence.supported.find_from(start, end))
     is_disputed = False

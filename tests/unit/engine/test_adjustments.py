@@ -24,7 +24,7 @@ from groundwire.engine.verdict.adjustments import (
     VerdictContext,
     adjust,
     confirm_values,
-    doubt_unread_numbers,
+    doubt_unread,
     doubt_unread_sentence,
     find_refutation,
     follow_response,
@@ -82,7 +82,7 @@ def split(*verdicts: Verdict) -> tuple[SentenceVerdict, ...]:
 
 def test_the_order_is_written_once() -> None:
     assert (state_nothing, support_nothing, confirm_values, refute_values, doubt_unread_sentence) == ADJUSTMENTS
-    assert (let_silent_sentences_decide, let_worst_sentence_decide, doubt_unread_numbers) == OF_RESPONSES
+    assert (let_silent_sentences_decide, let_worst_sentence_decide, doubt_unread) == OF_RESPONSES
     assert (follow_response,) == OF_SENTENCES
 
 
