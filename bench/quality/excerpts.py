@@ -78,8 +78,14 @@ def _ask(
             continue
         for index, (right, other) in enumerate(pairs):
             if right.text != other.text and value in right.text:
-                yield "right", Question(passages, cut_window([r.text for r, _ in pairs], index), (holders[0],), answer.history)
-                yield "wrong", Question(passages, cut_window([w.text for _, w in pairs], index), (holders[0],), answer.history)
+                yield (
+                    "right",
+                    Question(passages, cut_window([r.text for r, _ in pairs], index), (holders[0],), answer.history),
+                )
+                yield (
+                    "wrong",
+                    Question(passages, cut_window([w.text for _, w in pairs], index), (holders[0],), answer.history),
+                )
 
 
 def list_claims(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
@@ -151,7 +157,9 @@ def has_gold(question: Question) -> bool:
 
 
 def main(
-    data: Annotated[Path | None, typer.Option(help="Folder of the training sets; without it, written documents.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the training sets; without it, written documents.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="The file of results.")] = FOLDER / "excerpts.json",
     show: Annotated[int, typer.Option(help="Misses of each kind to print.", min=0)] = 0,
 ) -> None:
@@ -160,7 +168,10 @@ def main(
     for size in SIZES:
         sources = {"written": list_written(size, random.Random(7))}
         if data is not None:
-            sources |= {"claims": list_claims(data, size, random.Random(7)), "tools": list_tools(data, size, random.Random(7))}
+            sources |= {
+                "claims": list_claims(data, size, random.Random(7)),
+                "tools": list_tools(data, size, random.Random(7)),
+            }
         for name, questions in sources.items():
             found = defaultdict(list)
             misses = 0
