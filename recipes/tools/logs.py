@@ -17,25 +17,25 @@ THINNED = 0.5
 def list_needed(turn: ToolTurn) -> set[tuple[int, int]]:
     """The records that a response needs: its own, or any that has a value."""
     needed = set()
-    own = turn.record
+    spoken_of = turn.record
     for value in turn.values:
         if value.source != "result" or value.act == COUNT:
             continue
-        places = find_places(turn.calls, value)
-        if places:
-            needed.add(own if own in places else places[-1])
-    if turn.calls and (not needed or own is not None):
-        i, j = own if own is not None else (len(turn.calls) - 1, 0)
+        holders = find_records(turn.calls, value)
+        if holders:
+            needed.add(spoken_of if spoken_of in holders else holders[-1])
+    if turn.calls and (not needed or spoken_of is not None):
+        i, j = spoken_of if spoken_of is not None else (len(turn.calls) - 1, 0)
         if i < len(turn.calls) and j < len(turn.calls[i].records):
             needed.add((i, j))
     return needed
 
 
-def find_places(calls: Sequence[ToolCall], value: ToolValue) -> list[tuple[int, int]]:
+def find_records(calls: Sequence[ToolCall], value: ToolValue) -> list[tuple[int, int]]:
     """The records that have a value in its slot, or in any where none has it there."""
     every = [(i, j, record) for i, call in enumerate(calls) for j, record in enumerate(call.records)]
-    places = [(i, j) for i, j, record in every if swaps.agree(str(record.get(value.slot, "")), value.value)]
-    return places or [
+    holders = [(i, j) for i, j, record in every if swaps.agree(str(record.get(value.slot, "")), value.value)]
+    return holders or [
         (i, j) for i, j, record in every if any(swaps.agree(str(v), value.value) for v in record.values())
     ]
 
@@ -72,9 +72,9 @@ def show_log(
         beside: Other turns whose values must stay.
         only_needed: Whether to show no other record.
     """
-    chosen, told = set(needed), (turn, *beside)
-    slots = {value.slot for of in told for value in of.values}.union(*(of.unmarked for of in told), {"date", "time"})
-    words = {word for of in told for word in re.findall(r"\w+", of.response.casefold())}
+    chosen, turns = set(needed), (turn, *beside)
+    slots = {value.slot for of in turns for value in of.values}.union(*(of.unmarked for of in turns), {"date", "time"})
+    words = {word for of in turns for word in re.findall(r"\w+", of.response.casefold())}
     thin = rng.random() < THINNED and turn.calls[-1:] != () and turn.calls[-1].tool != RESTAURANT
     dropped = {
         slot
@@ -86,16 +86,16 @@ def show_log(
     others = [] if only_needed else [(i, j) for i, of_call in enumerate(reduced) for j in range(len(of_call))]
     rng.shuffle(others)
     newest = max((i for i, _ in chosen), default=0)
-    others.sort(key=lambda place: place[0] != newest)
-    for place in others[: rng.choice((0, 1, 2, 4, 8))]:
-        size = _measure(reduced[place[0]][place[1]])
-        if place not in chosen and size <= left:
-            chosen.add(place)
+    others.sort(key=lambda index: index[0] != newest)
+    for i, j in others[: rng.choice((0, 1, 2, 4, 8))]:
+        size = _measure(reduced[i][j])
+        if (i, j) not in chosen and size <= left:
+            chosen.add((i, j))
             left -= size
     shown = []
     for i, call in enumerate(turn.calls):
         records = tuple(reduced[i][j] for j in range(len(call.records)) if (i, j) in chosen)
-        counted = any(value.act == COUNT for of in told for value in of.values) and i == newest
+        counted = any(value.act == COUNT for of in turns for value in of.values) and i == newest
         if records or (not call.records and not only_needed and rng.random() < 0.5) or counted:
             shown.append(ToolCall(call.tool, records, call.total if counted or rng.random() < 0.5 else len(records)))
     return tuple(shown)
@@ -107,8 +107,8 @@ def _shares(value: object, words: set[str]) -> bool:
 
 
 def _drop(record: Record, slots: set[str]) -> Record:
-    kept = {slot: value for slot, value in record.items() if slot not in slots}
-    return kept or record
+    remaining = {slot: value for slot, value in record.items() if slot not in slots}
+    return remaining or record
 
 
 def _measure(record: Record) -> int:

@@ -14,10 +14,10 @@ from groundwire.engine.text.sentences import sentences
 
 from ..worlds.rows import WorldPair, WorldRow, WorldSpan
 from . import swaps
-from .drafts import TURNS, Draft, Side, draft_turn, make_row, mark_turn, name_value_reason, render_pair
-from .logs import find_places, is_named, list_needed, show_log
+from .logs import find_records, is_named, list_needed, show_log
+from .parts import TURNS, PairSide, ResponsePart, make_row, mark_turn, name_value_reason, part_of_turn, render_pair
 from .rendering import render_call
-from .swaps import CONFIRM, COUNT, INFORM, Swap, ValueForms
+from .swaps import CONFIRM, COUNT, INFORM, ValueForms, ValueSwap
 from .turns import RESTAURANT, Record, ToolCall, ToolTurn, ToolValue, read_turns
 
 CHARACTERS = 2.9
@@ -56,7 +56,7 @@ CLAIMS = {
         "I have added it to your calendar.",
         "I've saved this for you.",
         "You will get a text message, which I have just sent.",
-        "I have told them that you are coming.",
+        "I have let them know that you are coming.",
         "I've already paid for it with your card on file.",
         "I have cancelled the earlier one.",
         "I've put a reminder in your calendar.",
@@ -109,7 +109,7 @@ class ToolPairs:
         self._forms = ValueForms(turns)
         self._follow = list(_list_following(turns))
         self._all = _Pool(turns)
-        self._offers = _Pool([turn for turn in turns if _stands_alone(turn)])
+        self._offers = _Pool([turn for turn in turns if _is_complete(turn)])
         self._requests = _Pool([turn for turn in turns if self._is_requested(turn)])
         self._successes = [turn for turn in turns if "NOTIFY_SUCCESS" in turn.acts and DO.search(turn.method)]
         self._restaurants = [turn for turn in turns if turn.calls and turn.calls[0].tool == RESTAURANT]
@@ -173,13 +173,13 @@ class ToolPairs:
         swap = self._choose_swap(turns[index], rng)
         if swap is None:
             return None
-        drafts = [draft_turn(turn) for turn in turns]
-        needed = {place for turn in turns for place in list_needed(turn)}
+        parts = [part_of_turn(turn) for turn in turns]
+        needed = {record for turn in turns for record in list_needed(turn)}
         left = room - sum(len(turn.response) for turn in turns)
         sides = self._make_sides(turns[index], swap, (), left, rng, frozenset(needed), turns)
         if sides is None:
             return None
-        around = [replace(side, drafts=(*drafts[:index], *side.drafts, *drafts[index + 1 :])) for side in sides]
+        around = [replace(side, parts=(*parts[:index], *side.parts, *parts[index + 1 :])) for side in sides]
         return render_pair((around[0], around[1]), {}, (), turns[0].service, "joined", rng)
 
     def _draw_mixed(self, room: int, rng: random.Random) -> WorldPair | None:
@@ -196,14 +196,15 @@ class ToolPairs:
         if sides is None:
             return None
         others = [
-            (show_log(turn, list_needed(turn), each - len(turn.response), rng), draft_turn(turn)) for turn in turns[1:]
+            (show_log(turn, list_needed(turn), each - len(turn.response), rng), part_of_turn(turn))
+            for turn in turns[1:]
         ]
-        place = rng.randint(0, len(others))
+        index = rng.randint(0, len(others))
 
-        def mix(side: Side) -> Side:
-            parts = [*others[:place], (side.calls, side.drafts[0]), *others[place:]]
+        def mix(side: PairSide) -> PairSide:
+            parts = [*others[:index], (side.calls, side.parts[0]), *others[index:]]
             calls = tuple(call for of_turn, _ in parts for call in of_turn)
-            return Side(calls, tuple(draft for _, draft in parts))
+            return PairSide(calls, tuple(part for _, part in parts))
 
         first, second = mix(sides[0]), mix(sides[1])
         return render_pair((first, second), {}, (), turns[0].service, "mixed", rng)
@@ -216,7 +217,7 @@ class ToolPairs:
         done = len(turn.calls) - 1
         before = turn.calls[:done]
         values = [value for value in turn.values if value.source == "result"]
-        if not turn.calls or any(not find_places(before, value) for value in values):
+        if not turn.calls or any(not find_records(before, value) for value in values):
             return None
         if any(DO.search(call.tool) for call in before):
             return None  # it might be what an earlier call did
@@ -237,15 +238,15 @@ class ToolPairs:
         ):
             return None
         claim = parts[0]
-        needed = {places[-1] for value in values if (places := find_places(before, value))}
+        needed = {holders[-1] for value in values if (holders := find_records(before, value))}
         shown = show_log(replace(turn, calls=before), needed, room - len(response) - 200, rng) if before else ()
         result = replace(turn.calls[done], records=turn.calls[done].records[:1], total=1)
         error = (rng.choice(FAILURES),) if rng.random() < 0.4 else ()
         failed = [replace(result, records=error, total=len(error))] if not shown or rng.random() < 0.5 else []
         stop = claim.start + len(claim.text.rstrip(".! "))
-        right = Draft(response, (*marks, (claim.start, stop)))
-        wrong = Draft(response, marks, (WorldSpan(claim.start, stop, "addition"),))
-        sides = Side((*shown, result), (right,)), Side((*shown, *failed), (wrong,))
+        right = ResponsePart(response, (*marks, (claim.start, stop)))
+        wrong = ResponsePart(response, marks, (WorldSpan(claim.start, stop, "addition"),))
+        sides = PairSide((*shown, result), (right,)), PairSide((*shown, *failed), (wrong,))
         return render_pair(sides, {}, turn.history[-TURNS:], turn.service, "claim", rng)
 
     def _draw_added(self, room: int, rng: random.Random) -> WorldPair | None:
@@ -259,14 +260,14 @@ class ToolPairs:
             else "other"
         )
         text = rng.choice(CLAIMS[kind])
-        claim = Draft(text, (), (WorldSpan(0, len(text.rstrip(".")), "addition"),))
+        claim = ResponsePart(text, (), (WorldSpan(0, len(text.rstrip(".")), "addition"),))
         shown = show_log(turn, list_needed(turn), room - len(turn.response) - 60, rng)
-        main, first = draft_turn(turn), rng.random() < 0.2
-        asides = [Draft(rng.choice(ASIDES))] if rng.random() < 0.5 else []
+        main, first = part_of_turn(turn), rng.random() < 0.2
+        asides = [ResponsePart(rng.choice(ASIDES))] if rng.random() < 0.5 else []
         right = (main, *asides)
         wrong = (claim, main) if first else (main, claim)
         return render_pair(
-            (Side(shown, right), Side(shown, wrong)), {}, turn.history[-TURNS:], turn.service, "added", rng
+            (PairSide(shown, right), PairSide(shown, wrong)), {}, turn.history[-TURNS:], turn.service, "added", rng
         )
 
     def _draw_call(self, room: int, rng: random.Random) -> WorldPair | None:
@@ -276,7 +277,7 @@ class ToolPairs:
         arguments = self._list_said(turn)
         name = rng.choice(list(arguments))
         value = ToolValue(0, 0, name, arguments[name], "result", CONFIRM)
-        possible = [*swaps.list_near(turn, value), *self._forms.list_values(turn.service, name)]
+        possible = [*swaps.list_log_values(turn, value), *self._forms.list_values(turn.service, name)]
         others = [
             other
             for other in dict.fromkeys(possible)
@@ -291,11 +292,11 @@ class ToolPairs:
         rows = []
         for wrong in (False, True):
             chosen = {**arguments, name: other} if wrong else arguments
-            text, places = render_call(turn.method, chosen, random.Random(seed))
-            start, end = places[name]
+            text, ranges = render_call(turn.method, chosen, random.Random(seed))
+            start, end = ranges[name]
             spans = (WorldSpan(start, end, name_value_reason(value.value, other)),) if wrong else ()
-            ranges = tuple(place for key, place in places.items() if not wrong or key != name)
-            rows.append(make_row(dialogue, (), Draft(text, ranges, spans), turn.service, "call"))
+            others_said = tuple(said for key, said in ranges.items() if not wrong or key != name)
+            rows.append(make_row(dialogue, (), ResponsePart(text, others_said, spans), turn.service, "call"))
         return WorldPair(rows[0], rows[1])
 
     def _add_rivals(self, turn: ToolTurn, rng: random.Random) -> ToolTurn:
@@ -316,32 +317,32 @@ class ToolPairs:
     def _make_sides(
         self,
         turn: ToolTurn,
-        swap: Swap,
+        swap: ValueSwap,
         context: Sequence[str],
         room: int,
         rng: random.Random,
         needed: frozenset[tuple[int, int]] = frozenset(),
         beside: Sequence[ToolTurn] = (),
-    ) -> tuple[Side, Side] | None:
+    ) -> tuple[PairSide, PairSide] | None:
         """The right and the wrong side of a swap: in the response, in the log, or a right one of another log."""
         value = turn.values[swap.index]
-        places = {*list_needed(turn), *needed}
+        records = {*list_needed(turn), *needed}
         before = " ".join([*context[-TURNS:], turn.response, *(other.response for other in beside)])
         hidden = value.act == INFORM and not is_named(turn, before)
         if swap.near and not hidden:
-            holders = find_places(turn.calls, replace(value, value=swap.value))
-            places |= {rng.choice(holders)} if holders and not places & set(holders) else set()
-        shown = show_log(turn, places, room, rng, beside=beside, only_needed=hidden)
-        right, wrong = draft_turn(turn), draft_turn(turn, swap)
+            holders = find_records(turn.calls, replace(value, value=swap.value))
+            records |= {rng.choice(holders)} if holders and not records & set(holders) else set()
+        shown = show_log(turn, records, room, rng, beside=beside, only_needed=hidden)
+        right, wrong = part_of_turn(turn), part_of_turn(turn, swap)
         way = rng.random()
         if way > 0.55 and self._can_edit(turn, value, swap):
             edited = swaps.replace_value(shown, value.slot, value.value, swap.value)
             if way > 0.75:
-                return Side(edited, (wrong.accept(),)), Side(edited, (mark_turn(turn, swap),))
-            return Side(shown, (right,)), Side(edited, (mark_turn(turn, swap),))
-        return Side(shown, (right,)), Side(shown, (wrong,))
+                return PairSide(edited, (wrong.accept(),)), PairSide(edited, (mark_turn(turn, swap),))
+            return PairSide(shown, (right,)), PairSide(edited, (mark_turn(turn, swap),))
+        return PairSide(shown, (right,)), PairSide(shown, (wrong,))
 
-    def _can_edit(self, turn: ToolTurn, value: ToolValue, swap: Swap) -> bool:
+    def _can_edit(self, turn: ToolTurn, value: ToolValue, swap: ValueSwap) -> bool:
         """Whether the log may have the other value: then nothing else may still say the old one."""
         if value.source != "result" or value.act == COUNT or value.opposite or not swap.value:
             return False
@@ -353,21 +354,21 @@ class ToolPairs:
         kin = swap.value not in {str(r.get(value.slot)) for call in turn.calls for r in call.records}
         return not alike and not (swap.near and kin) and not (swaps.has_value(edited, value.value) and not short)
 
-    def _choose_swap(self, turn: ToolTurn, rng: random.Random, *, count: bool = True) -> Swap | None:
+    def _choose_swap(self, turn: ToolTurn, rng: random.Random, *, count: bool = True) -> ValueSwap | None:
         """Draw a value and what makes it wrong; None for a turn without such a value."""
         ways = (True, False) if rng.random() < NEAR else (False, True)
         for near in ways:
             for index in rng.sample(range(len(turn.values)), len(turn.values)):
                 if turn.values[index].act == COUNT and not count:
                     continue
-                found = swaps.list_swaps(turn, index, self._forms, rng, near=near)
-                rng.shuffle(found)
-                for swap in found:
+                possible = swaps.list_swaps(turn, index, self._forms, rng, near=near)
+                rng.shuffle(possible)
+                for swap in possible:
                     if self._is_unsaid(turn, swap):
                         return swap
         return None
 
-    def _is_unsaid(self, turn: ToolTurn, swap: Swap) -> bool:
+    def _is_unsaid(self, turn: ToolTurn, swap: ValueSwap) -> bool:
         """Whether a confirmation is wrong: the user said the value and not the other one."""
         value = turn.values[swap.index]
         dialogue = " ".join(turn.history)
@@ -399,13 +400,13 @@ class ToolPairs:
         return len(said) > 1 and all(self._forms.find(slot, value, dialogue) for slot, value in said.items())
 
 
-def swap_kind(turn: ToolTurn, swap: Swap) -> str:
+def swap_kind(turn: ToolTurn, swap: ValueSwap) -> str:
     """What is wrong, for counting: the act, and whether the log has the other value."""
     value = turn.values[swap.index]
     return f"{(value.act or 'statement').lower()}_{'near' if swap.near else 'far'}"
 
 
-def _stands_alone(turn: ToolTurn) -> bool:
+def _is_complete(turn: ToolTurn) -> bool:
     """Whether a response says itself what it speaks of."""
     said = [value for value in turn.values if value.source == "result" and value.act != COUNT]
     offers = "OFFER" in turn.acts and turn.acts <= {"OFFER", COUNT}

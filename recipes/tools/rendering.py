@@ -35,7 +35,7 @@ def render_bullets(call: ToolCall, arguments: Mapping[str, str]) -> str:
     return "\n".join([_write_heading(call, arguments), *lines])
 
 
-def render_table(call: ToolCall, arguments: Mapping[str, str]) -> str:
+def render_rows(call: ToolCall, arguments: Mapping[str, str]) -> str:
     """A heading and a table in Markdown."""
     slots = list(dict.fromkeys(slot for record in call.records for slot in record))
     heading = _write_heading(call, arguments)
@@ -51,7 +51,7 @@ def render_prose(call: ToolCall, arguments: Mapping[str, str]) -> str:
     return " ".join([_write_heading(call, arguments, "."), *(_write_sentence(record) for record in call.records)])
 
 
-FORMS: Sequence[Render] = (render_json, render_indented, render_lines, render_bullets, render_table, render_prose)
+FORMS: Sequence[Render] = (render_json, render_indented, render_lines, render_bullets, render_rows, render_prose)
 WEIGHTS = (0.3, 0.1, 0.2, 0.15, 0.13, 0.12)
 
 
@@ -68,7 +68,7 @@ def render_log(calls: Sequence[ToolCall], arguments: Mapping[str, str], rng: ran
 def render_call(
     method: str, arguments: Mapping[str, str], rng: random.Random
 ) -> tuple[str, dict[str, tuple[int, int]]]:
-    """A call as an agent writes it, and where the value of each argument stands."""
+    """A call as an agent writes it, and where the value of each argument is."""
     form = rng.randrange(4)
     if form == 0:
         text, before, between, after = f'{{"name": "{method}", "arguments": {{', '"{0}": "', '", ', '"}}'
@@ -78,12 +78,12 @@ def render_call(
         text, before, between, after = f"I am calling {spell_tool(method)} with ", "{1} ", ", ", "."
     else:
         text, before, between, after = f"{spell_tool(method).capitalize()}\n", "{1}: ", "\n", ""
-    places = {}
+    ranges = {}
     for number, (name, value) in enumerate(arguments.items()):
         text += (between if number else "") + before.format(name, spell_slot(name))
-        places[name] = (len(text), len(text) + len(value))
+        ranges[name] = (len(text), len(text) + len(value))
         text += value
-    return text + after, places
+    return text + after, ranges
 
 
 def spell_slot(slot: str) -> str:

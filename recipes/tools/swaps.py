@@ -1,4 +1,4 @@
-"""Finds values that make a response wrong where they stand in the place of a right one.
+"""Finds values that make a response wrong in the place of a right one.
 
 A value of another record is wrong only if no record makes it true: an offer ("There is Sino in San Jose") is true of
 every record that has all its values, other statements speak of one record.
@@ -36,7 +36,7 @@ _NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", 
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
+class ValueSwap:
     """A value of a turn and what makes the turn wrong in its place."""
 
     index: int
@@ -48,7 +48,7 @@ class Swap:
     """Whether another record of the log has the value."""
 
     def apply(self, turn: ToolTurn) -> tuple[str, int, int]:
-        """The response with the other value, and where that stands."""
+        """The response with the other value, and where that is."""
         old = turn.values[self.index]
         text = self.text
         if old.start == 0 and turn.response[:1].isupper():
@@ -94,7 +94,7 @@ class ValueForms:
         return next(iter(alike), value if like.casefold() == old.casefold() else next(iter(texts), None))
 
 
-def list_swaps(turn: ToolTurn, index: int, forms: ValueForms, rng: random.Random, *, near: bool) -> list[Swap]:
+def list_swaps(turn: ToolTurn, index: int, forms: ValueForms, rng: random.Random, *, near: bool) -> list[ValueSwap]:
     """The swaps of a value that make a turn wrong.
 
     Args:
@@ -107,10 +107,10 @@ def list_swaps(turn: ToolTurn, index: int, forms: ValueForms, rng: random.Random
     value = turn.values[index]
     old = turn.response[value.start : value.end]
     if value.opposite:
-        return [] if near else [Swap(index, "", value.opposite, near=False)]
+        return [] if near else [ValueSwap(index, "", value.opposite, near=False)]
     if len(old.split()) > MOST_WORDS:
         return []
-    found = []
+    possible = []
     for other in _list_others(turn, value, forms, rng, near):
         if value.act == COUNT:
             text = _write_count(other, old)
@@ -119,8 +119,8 @@ def list_swaps(turn: ToolTurn, index: int, forms: ValueForms, rng: random.Random
         else:
             text = forms.write(value.slot, other, old, value.value)
         if text is not None and _fits(turn.response[: value.start], old, text):
-            found.append(Swap(index, other, text, near))
-    return found
+            possible.append(ValueSwap(index, other, text, near))
+    return possible
 
 
 def _list_others(turn: ToolTurn, value: ToolValue, forms: ValueForms, rng: random.Random, near: bool) -> Iterable[str]:
@@ -129,27 +129,27 @@ def _list_others(turn: ToolTurn, value: ToolValue, forms: ValueForms, rng: rando
             [] if near or value.value == "1" else [str(n) for n in rng.sample(COUNTS, OTHERS) if str(n) != value.value]
         )
     if near:
-        return list_near(turn, value)
+        return list_log_values(turn, value)
     possible = forms.list_values(turn.service, value.slot)
     drawn = rng.sample(possible, min(OTHERS, len(possible)))
     log = str([call.records for call in turn.calls]).casefold()
     return [other for other in drawn if other.casefold() not in log]
 
 
-def list_near(turn: ToolTurn, value: ToolValue) -> list[str]:
+def list_log_values(turn: ToolTurn, value: ToolValue) -> list[str]:
     """Values of the slot in the log, and of the slots of the value's own record that are of its kind, in their order.
 
     Slots are of a kind if their last words are equal: a station of departure and one of arrival.
     """
-    found: dict[str, None] = {}
+    values: dict[str, None] = {}
     for call in turn.calls:
         for record in call.records:
-            own = str(record.get(value.slot)) == value.value
+            is_own = str(record.get(value.slot)) == value.value
             for slot, other in record.items():
-                kin = own and slot != value.slot and _name_kind(slot) == _name_kind(value.slot) != "name"
+                kin = is_own and slot != value.slot and _name_kind(slot) == _name_kind(value.slot) != "name"
                 if (slot == value.slot or kin) and not isinstance(other, bool):
-                    found[str(other)] = None
-    return list(found)
+                    values[str(other)] = None
+    return list(values)
 
 
 def is_wrong(turn: ToolTurn, index: int, other: str) -> bool:
@@ -235,7 +235,7 @@ def _spell(value: str) -> tuple[str, ...]:
 
 
 def _fits(before: str, old: str, new: str) -> bool:
-    """Whether a text can stand where the old one does: after the same article, singular where that was singular."""
+    """Whether a text fits where the old one was: after the same article, singular where that was singular."""
     if new.casefold() == old.casefold() or not new.strip():
         return False
     article = _ARTICLE.search(before)
@@ -247,8 +247,8 @@ def _fits(before: str, old: str, new: str) -> bool:
 
 def _share_words(first: str, second: str) -> bool:
     """Whether the words of one are all words of the other: "American" may mean "American Airlines"."""
-    one, other = set(re.findall(r"\w+", first.casefold())), set(re.findall(r"\w+", second.casefold()))
-    return one <= other or other <= one
+    words, others = set(re.findall(r"\w+", first.casefold())), set(re.findall(r"\w+", second.casefold()))
+    return words <= others or others <= words
 
 
 def _name_kind(slot: str) -> str:

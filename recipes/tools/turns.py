@@ -103,7 +103,7 @@ def make_turn(row: Mapping[str, Any]) -> ToolTurn | None:
     if not all(_is_plain(record) for call in calls for record in call.records):
         return None
     call = row.get("call") or {}
-    known = (_make_value(span) for span in row["spans"] if not span.get("bad"))
+    values = (_make_value(span) for span in row["spans"] if not span.get("bad"))
     return ToolTurn(
         row["id"],
         row["service"],
@@ -112,7 +112,7 @@ def make_turn(row: Mapping[str, Any]) -> ToolTurn | None:
         {name: _ARGUMENT.sub(r"\1", str(value)) for name, value in call.get("arguments", {}).items()},
         tuple(row["history"]),
         row["response"],
-        tuple(sorted(known, key=lambda value: value.start)),
+        tuple(sorted(values, key=lambda value: value.start)),
         frozenset(row.get("acts") or ()),
         frozenset(slot for slot, _ in row.get("unmarked") or ()),
         (row["record"][0], row["record"][1]) if isinstance(row.get("record"), list) else None,

@@ -149,8 +149,8 @@ def test_an_article_goes_with_the_new_word(response: str, texts: set[str]) -> No
     row = _make_row(0, response, "INFORM", {}, spans=[span | {"act": "INFORM", "in": "result"}])
     turn = make_turn(row | {"knowledge": json.dumps([{"tool": "Find", "result": records}])})
     assert turn is not None
-    found = list_swaps(turn, 0, ValueForms([turn]), random.Random(1), near=True)
-    assert {swap.text for swap in found} == texts
+    possible = list_swaps(turn, 0, ValueForms([turn]), random.Random(1), near=True)
+    assert {swap.text for swap in possible} == texts
 
 
 def test_a_number_stays_a_number_in_an_edited_log() -> None:
@@ -174,14 +174,14 @@ def test_a_call_says_where_its_values_stand() -> None:
     arguments = {"city": "San Jose", "stars": "4"}
     texts = set()
     for seed in range(20):
-        text, places = render_call("FindRestaurants", arguments, random.Random(seed))
+        text, ranges = render_call("FindRestaurants", arguments, random.Random(seed))
         texts.add(text)
-        assert {name: text[start:end] for name, (start, end) in places.items()} == arguments
+        assert {name: text[start:end] for name, (start, end) in ranges.items()} == arguments
     assert len(texts) == 4
 
 
 def test_labels_of_swaps_are_those_of_the_log(pairs: ToolPairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Judge every pair again: an offer is right if a line of the log has all of it."""
+    """Decide every label again: an offer is right if a line of the log has all of it."""
     monkeypatch.setattr(rendering, "FORMS", (rendering.render_bullets,))
     monkeypatch.setattr(rendering, "WEIGHTS", (1.0,))
     wrong_logs = 0
@@ -204,9 +204,9 @@ def test_labels_of_swaps_are_those_of_the_log(pairs: ToolPairs, monkeypatch: pyt
 def _is_true(response: str, lines: list[str]) -> bool:
     offer = re.fullmatch(r"There is (.+) in (.+)\. It is (\w+)\.", response)
     if offer is None:
-        told = re.fullmatch(r"(.+) has (\d+) stars\.", response)
-        assert told is not None, response
-        return any(f"name {told[1]};" in f"{line};" and f"stars {told[2]};" in f"{line};" for line in lines)
+        answer = re.fullmatch(r"(.+) has (\d+) stars\.", response)
+        assert answer is not None, response
+        return any(f"name {answer[1]};" in f"{line};" and f"stars {answer[2]};" in f"{line};" for line in lines)
     name, city, cuisine = offer.groups()
     values = (f"name {name};", f"city {city};", f"cuisine {cuisine};")
     return any(all(value in f"{line};" for value in values) for line in lines)

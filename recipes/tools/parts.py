@@ -11,7 +11,7 @@ from groundwire.engine.text.sentences import sentences
 from ..worlds.rows import WorldPair, WorldRow, WorldSentence, WorldSpan
 from ..written.pairs import name_reason
 from .rendering import render_log
-from .swaps import Swap
+from .swaps import ValueSwap
 from .turns import ToolCall, ToolTurn
 
 TURNS = 2
@@ -19,16 +19,16 @@ TURNS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ResponsePart:
     """A part of a response, where its values stand, and its unsupported characters."""
 
     text: str
     values: tuple[tuple[int, int], ...] = ()
     wrong: tuple[WorldSpan, ...] = ()
 
-    def accept(self) -> Draft:
+    def accept(self) -> ResponsePart:
         """The part beside a log that supports all of it."""
-        return Draft(self.text, (*self.values, *((span.start, span.end) for span in self.wrong)))
+        return ResponsePart(self.text, (*self.values, *((span.start, span.end) for span in self.wrong)))
 
     def shift(self, by: int) -> tuple[tuple[tuple[int, int], ...], tuple[WorldSpan, ...]]:
         """The values and the unsupported characters, moved."""
@@ -37,30 +37,30 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PairSide:
     """One answer of a pair before it is rendered."""
 
     calls: tuple[ToolCall, ...]
-    drafts: tuple[Draft, ...]
+    parts: tuple[ResponsePart, ...]
 
 
-def draft_turn(turn: ToolTurn, swap: Swap | None = None) -> Draft:
+def part_of_turn(turn: ToolTurn, swap: ValueSwap | None = None) -> ResponsePart:
     """A turn's response, with a swap or without."""
     ranges = [(value.start, value.end) for value in turn.values]
     if swap is None:
-        return Draft(turn.response, tuple(ranges))
+        return ResponsePart(turn.response, tuple(ranges))
     text, start, end = swap.apply(turn)
     value = turn.values[swap.index]
     reason = (
         "negation" if value.opposite else name_value_reason(turn.response[value.start : value.end], text[start:end])
     )
     moved = end - value.end
-    kept = tuple(
+    other_ranges = tuple(
         (a + moved, b + moved) if a >= value.end else (a, b)
         for index, (a, b) in enumerate(ranges)
         if index != swap.index
     )
-    return Draft(text, kept, (WorldSpan(start, end, reason),))
+    return ResponsePart(text, other_ranges, (WorldSpan(start, end, reason),))
 
 
 def name_value_reason(old: str, new: str) -> str:
@@ -69,16 +69,16 @@ def name_value_reason(old: str, new: str) -> str:
     return "entity" if reason == "negation" else reason
 
 
-def mark_turn(turn: ToolTurn, swap: Swap) -> Draft:
-    """A turn's response whose value is wrong as it stands, because the log has another."""
+def mark_turn(turn: ToolTurn, swap: ValueSwap) -> ResponsePart:
+    """A turn's response whose value is wrong where it is, because the log has another."""
     value = turn.values[swap.index]
     reason = name_value_reason(swap.text, turn.response[value.start : value.end])
-    kept = tuple((v.start, v.end) for index, v in enumerate(turn.values) if index != swap.index)
-    return Draft(turn.response, kept, (WorldSpan(value.start, value.end, reason),))
+    others = tuple((v.start, v.end) for index, v in enumerate(turn.values) if index != swap.index)
+    return ResponsePart(turn.response, others, (WorldSpan(value.start, value.end, reason),))
 
 
 def render_pair(
-    sides: tuple[Side, Side],
+    sides: tuple[PairSide, PairSide],
     arguments: Mapping[str, str],
     dialogue: Sequence[str],
     service: str,
@@ -91,43 +91,43 @@ def render_pair(
     for side in sides:
         log = render_log(side.calls, arguments, random.Random(seed))
         knowledge = "\n".join([*dialogue[:-TURNS], log])
-        rows.append(make_row(knowledge, tuple(dialogue[-TURNS:]), _join(side.drafts, space), service, kind))
+        rows.append(make_row(knowledge, tuple(dialogue[-TURNS:]), _join(side.parts, space), service, kind))
     return WorldPair(rows[0], rows[1])
 
 
-def _join(drafts: Sequence[Draft], space: str) -> Draft:
-    if len(drafts) == 1:
-        return drafts[0]
+def _join(parts: Sequence[ResponsePart], space: str) -> ResponsePart:
+    if len(parts) == 1:
+        return parts[0]
     text = ""
     values: list[tuple[int, int]] = []
     wrong: list[WorldSpan] = []
-    for draft in drafts:
+    for part in parts:
         text += space if text else space.lstrip("\n") if space.strip() else ""
-        of_draft, of_wrong = draft.shift(len(text))
-        values += of_draft
+        moved_values, of_wrong = part.shift(len(text))
+        values += moved_values
         wrong += of_wrong
-        text += draft.text if draft.text.rstrip()[-1] in ".!?" else f"{draft.text.rstrip()}."
-    return Draft(text, tuple(values), tuple(wrong))
+        text += part.text if part.text.rstrip()[-1] in ".!?" else f"{part.text.rstrip()}."
+    return ResponsePart(text, tuple(values), tuple(wrong))
 
 
-def make_row(knowledge: str, history: tuple[str, ...], draft: Draft, service: str, kind: str) -> WorldRow:
+def make_row(knowledge: str, history: tuple[str, ...], part: ResponsePart, service: str, kind: str) -> WorldRow:
     """The row of a response; ``kind`` says what is wrong, if something is."""
-    labelled = list(_label_sentences(draft))
+    labelled = list(_label_sentences(part))
     turns = tuple(turn.partition(": ")[2] or turn for turn in history)
-    change = kind if draft.wrong else ""
+    change = kind if part.wrong else ""
     return WorldRow(
-        (knowledge,), turns, draft.text, int(not draft.wrong), tuple(labelled), draft.wrong, f"tool:{service}", change
+        (knowledge,), turns, part.text, int(not part.wrong), tuple(labelled), part.wrong, f"tool:{service}", change
     )
 
 
-def _label_sentences(draft: Draft) -> Iterator[WorldSentence]:
+def _label_sentences(part: ResponsePart) -> Iterator[WorldSentence]:
     """A sentence with a wrong value is unsupported, one with values supported, and a question without states nothing;
     the others, praise or courtesy, have no label unless they are alone."""
-    parts = sentences(draft.text)
-    for part in parts:
-        if any(span.start < part.end and part.start < span.end for span in draft.wrong):
-            yield WorldSentence(part.start, part.end, 0)
-        elif any(start < part.end and part.start < end for start, end in draft.values) or len(parts) == 1:
-            yield WorldSentence(part.start, part.end, 1)
-        elif part.text.rstrip().endswith("?"):
-            yield WorldSentence(part.start, part.end, None)
+    listed = sentences(part.text)
+    for sentence in listed:
+        if any(span.start < sentence.end and sentence.start < span.end for span in part.wrong):
+            yield WorldSentence(sentence.start, sentence.end, 0)
+        elif any(start < sentence.end and sentence.start < end for start, end in part.values) or len(listed) == 1:
+            yield WorldSentence(sentence.start, sentence.end, 1)
+        elif sentence.text.rstrip().endswith("?"):
+            yield WorldSentence(sentence.start, sentence.end, None)
