@@ -32,7 +32,7 @@ test-device: .venv/ready
 rehearse-gpu: .venv/ready
 	.venv/bin/python -m tests.support.gpu_host
 
-# The property tests with other examples in each run, ten times as many.
+# The property tests with other examples in each run, thirty times as many.
 fuzz: .venv/ready
 	.venv/bin/python -m pytest -q -p no:cacheprovider -n auto --dist loadfile --timeout 0 -m hypothesis --hypothesis-profile fuzz tests/unit
 

@@ -17,9 +17,11 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-# A busy machine is no failure. The same examples are tried in each run, so that a change fails that causes the failure;
-# others are tried by `make fuzz`, which prints what finds a failing one again.
-settings.register_profile("groundwire", deadline=None, database=None, print_blob=True, derandomize=True)
+# A busy machine is no failure. The same few examples are tried in each run, so that a change fails that causes the
+# failure; others, and many, are tried by `make fuzz`, which prints what finds a failing one again.
+settings.register_profile(
+    "groundwire", deadline=None, database=None, print_blob=True, derandomize=True, max_examples=30
+)
 settings.register_profile("fuzz", settings.get_profile("groundwire"), derandomize=False, max_examples=1_000)
 settings.load_profile("groundwire")
 

@@ -53,6 +53,9 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
+    # The tests start hundreds of Python processes. Where none keeps what it compiled, as in most containers, each
+    # compiles all modules again, half a second, and each worker of pytest rewrites the assertions of all tests.
+    "PYTHONDONTWRITEBYTECODE": "",
     # Material for MkDocs prints an announcement at every build.
     "NO_MKDOCS_2_WARNING": "1",
 }

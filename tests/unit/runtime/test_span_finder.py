@@ -38,7 +38,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(params=list(SCHEMES))
 def finder(request: pytest.FixtureRequest, tiny: dict[str, Path]) -> SpanFinder:
-    return SpanFinder.load(tiny[request.param])
+    return _load_once(tiny[request.param])
+
+
+_load_once = cache(SpanFinder.load)
 
 
 @pytest.fixture
@@ -63,10 +66,8 @@ def test_spaces_are_no_nouns_and_begin_no_chunk() -> None:
     assert [chunk.text for chunk in universal_noun_chunks(doc)] == ["big dogs"]
 
 
-def test_runs_without_spaces_are_read_in_pieces() -> None:
-    nlp = train_tiny("ud")
-    finder = SpanFinder(nlp)
-    assert max(len(token) for token in nlp.make_doc("a" * 200)) == LONGEST_CHUNK
+def test_runs_without_spaces_are_read_in_pieces(finder: SpanFinder) -> None:
+    assert max(len(token) for token in finder._nlp.make_doc("a" * 200)) == LONGEST_CHUNK
     text = "(" * 200 + "Bob Ross was born." + "!" * 200
     assert all(text[span.start : span.end] == span.text for span in finder.find(text))
     assert finder.find(text)
@@ -158,9 +159,6 @@ def test_a_question_without_speaker_words_is_not_parsed(finder: SpanFinder, monk
     assert finder.is_personal("who was the creator of The Joy of Painting?") is False
     with pytest.raises(AssertionError, match="parsed"):
         finder.is_personal("who is your friend?")
-
-
-_load_once = cache(SpanFinder.load)
 
 
 CHUNKS = (
