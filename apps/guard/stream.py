@@ -215,13 +215,13 @@ class ResponseStream:
     def _run(self, work: Procedure[None]) -> None:
         with self._use(work):
             try:
-                self._engine.drive(work, on_threads=False).result()
+                self._engine.drive(work).result()
             except NeedsAsyncio as error:
                 raise InvalidRequest("The policy's callback is a coroutine function; use afeed and afinish.") from error
 
     async def _arun(self, work: Procedure[None]) -> None:
         with self._use(work):
-            await self._engine.drive(work, on_threads=False)
+            await self._engine.drive(work)
 
 
 async def _take(iterator: AsyncIterator[str]) -> str | None:

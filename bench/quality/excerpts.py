@@ -52,7 +52,7 @@ class Question(NamedTuple):
 def list_written(size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
     """Yield the sentences of written answers beside the passages of other documents of the same kind."""
     documents = WrittenPairs.read("dev").documents
-    kinds = defaultdict(list)
+    kinds: defaultdict[str, list[str]] = defaultdict(list)
     for document in documents:
         kinds[document.title.partition(":")[0]] += document.passages
     every = [passage for document in documents for passage in document.passages]
@@ -68,7 +68,7 @@ def _ask(
     answer: WrittenAnswer, own: Sequence[str], passages: tuple[str, ...], rng: random.Random
 ) -> Iterator[tuple[str, Question]]:
     chosen = draw_slots(answer, rng)
-    wrong, spans = falsify(answer, chosen, rng)
+    wrong, _ = falsify(answer, chosen, rng)
     pairs = list(zip(sentences(answer.supported), sentences(wrong), strict=False))
     values = [value for index in chosen for value in _VALUE.findall(f" {answer.slots[index].supported}")]
     known = [sentence.text for passage in own for sentence in read_sentences(passage)]
@@ -103,7 +103,7 @@ def list_claims(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str
 
 
 def list_tools(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
-    """Yield responses for tools beside several logs of theirs; the values that a sentence says must be in the excerpt."""
+    """Yield responses for tools beside several logs of theirs; a sentence needs its values in the excerpt."""
     turns = [turn for turn in read_turns(data, "dev") if turn.record is not None]
     forms = ValueForms(turns)
     for turn in rng.sample(turns, 400):

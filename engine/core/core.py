@@ -6,6 +6,8 @@ import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -26,6 +28,7 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Status, Timings, Verdict
 from ..schema.statistics import EngineStatistics
 from ..schema.steps import Steps
+from ..schema.time_limit import OutOfTime, limit_time
 from ..text.words import words
 from ..verdict.score import build_score, build_sentence_score, locate_in_original
 from .outcomes import results_of
@@ -36,6 +39,10 @@ T = TypeVar("T")
 Key: TypeAlias = tuple[Any, ...]
 FOLD = "the verdict"
 """What draws a score from results, as logs and messages name it."""
+FOLDING_THREADS = 2
+"""Threads that resume procedures under asyncio: with more, the event loop would wait longer for its turn."""
+FOLD_SECONDS = 0.25
+"""Time after the deadline of a request in which a score is drawn from what there is."""
 MAX_PLANS = 256
 """Plans that are kept, the last ones used."""
 
@@ -51,6 +58,7 @@ class Core:
         self._calibration_digest = "" if calibration is None else calibration.digest()
         self._plans: OrderedDict[Key, tuple[Plan, list[Metric]]] = OrderedDict()
         self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(FOLDING_THREADS, "groundwire-fold")
 
     @property
     def is_open(self) -> bool:
@@ -186,9 +194,9 @@ class Core:
             is_bounded=is_bounded,
         )
 
-    def drive(self, procedure: Procedure[T], *, on_threads: bool = True) -> Pending[T]:
-        """Start a procedure and return the handle to wait for it; ``Pending`` describes the arguments."""
-        return Pending(procedure, self.scheduler.cancel, on_threads=on_threads)
+    def drive(self, procedure: Procedure[T]) -> Pending[T]:
+        """Start a procedure and return the handle to wait for it."""
+        return Pending(procedure, self.scheduler.cancel, self._threads)
 
     def score(
         self,
@@ -204,17 +212,38 @@ class Core:
             call = self.runtime.make_call(get_original(request), plan.names, plan.options, whole=True)
             size, tasks = count_tokens([request], plan), [_take_result(call, 0)]
             whole = self.run(tasks, plan.options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
-            return self.drive(_take_score(request, plan, whole), on_threads=False)
+            return self.drive(_take_score(request, plan, whole))
         request = ReadRequest.of(request)
         job = self.start([request], plan, deadline_ms, is_bulk=is_bulk, is_bounded=is_bounded)
-        return self.drive(_fold(request, plan, job), on_threads=False)
+        return self.drive(self._fold(request, plan, job))
 
     def score_together(
         self, requests: Sequence[Request], plan: Plan, deadline_ms: float | None = None
     ) -> Pending[tuple[Score, ...]]:
         """Start several requests as one job, which is accepted or refused as a whole; the result is their scores."""
         read = read_together(requests)
-        return self.drive(_fold_all(read, plan, self.start(read, plan, deadline_ms)), on_threads=False)
+        return self.drive(self._fold_all(read, plan, self.start(read, plan, deadline_ms)))
+
+    def _fold(self, request: Request, plan: Plan, job: Job[MetricResult]) -> Procedure[Score]:
+        job_result: JobResult[MetricResult] = yield job
+        with self._limit_time(job):
+            return fold_outcomes(request, job_result.outcomes, job_result.timings, plan)
+
+    def _fold_all(
+        self, requests: Sequence[Request], plan: Plan, job: Job[MetricResult]
+    ) -> Procedure[tuple[Score, ...]]:
+        job_result: JobResult[MetricResult] = yield job
+        outcomes, size = job_result.outcomes, len(plan.metrics)
+        with self._limit_time(job):
+            return tuple(
+                fold_outcomes(request, outcomes[index * size : (index + 1) * size], job_result.timings, plan)
+                for index, request in enumerate(requests)
+            )
+
+    def _limit_time(self, job: Job[Any]) -> AbstractContextManager[None]:
+        """The time in which the results of a job are to be folded."""
+        left = self.scheduler.seconds_left(job)
+        return limit_time(None if left is None else left + FOLD_SECONDS)
 
     def observe_batches(self, observe: ObserveBatch | None) -> None:
         """Call a function after every batch, on the scheduler's thread; it has to return at once.
@@ -239,11 +268,6 @@ class Core:
         gc.collect()
 
 
-def _fold(request: Request, plan: Plan, job: Job[MetricResult]) -> Procedure[Score]:
-    job_result: JobResult[MetricResult] = yield job
-    return fold_outcomes(request, job_result.outcomes, job_result.timings, plan)
-
-
 def _take_score(request: Request, plan: Plan, job: Job[Score]) -> Procedure[Score]:
     """The score of a worker process with the times of this one; without it, every metric has the same reason."""
     job_result: JobResult[Score] = yield job
@@ -251,15 +275,6 @@ def _take_score(request: Request, plan: Plan, job: Job[Score]) -> Procedure[Scor
     if isinstance(outcome, Failure):
         return fold_outcomes(request, [outcome] * len(plan.metrics), job_result.timings, plan)
     return msgspec.structs.replace(outcome, timings=job_result.timings)
-
-
-def _fold_all(requests: Sequence[Request], plan: Plan, job: Job[MetricResult]) -> Procedure[tuple[Score, ...]]:
-    job_result: JobResult[MetricResult] = yield job
-    outcomes, size = job_result.outcomes, len(plan.metrics)
-    return tuple(
-        fold_outcomes(request, outcomes[index * size : (index + 1) * size], job_result.timings, plan)
-        for index, request in enumerate(requests)
-    )
 
 
 def _make_key(metrics: Any, options: Any) -> Key | None:
@@ -319,14 +334,17 @@ def fold_outcomes(
     """Return the score of ``request`` from one outcome per metric of the plan.
 
     A defect of the fold, or of a metric's record that it reads, ends no batch, file or stream: the score is ``failed``,
-    its verdict ``unknown``, and the metrics keep their results. ``is_sentence``: the response was scored by itself and
-    is a sentence of another. Metrics read the texts as they are shown; the score is about the texts as written.
+    its verdict ``unknown``, and the metrics keep their results; ``deadline`` at the end of the time of ``limit_time``.
+    ``is_sentence``: the response was scored by itself and is a sentence of another. Metrics read the texts as they are
+    shown; the score is about the texts as written.
     """
     read = ReadRequest.of(request)
     results = results_of(plan.metrics, outcomes, read.response)
     try:
         build = build_sentence_score if is_sentence else build_score
         return locate_in_original(build(read, results, timings, plan.criteria, plan.signature), read)
+    except OutOfTime as error:
+        return make_unscored("deadline", str(error), plan, results, timings)
     except Exception as error:
         return make_unscored("failed", explain_defect(FOLD, error).message, plan, results, timings)
 

@@ -187,7 +187,7 @@ def start_ranking(
     )
     if len(plan.metrics) > 1:
         raise InvalidRequest(f"metric={metric!r} is a group; rank by one of {', '.join(plan.names)}.")
-    return core.drive(_rank(core, candidates, requests, plan), on_threads=False)
+    return core.drive(_rank(core, candidates, requests, plan))
 
 
 def _rank(

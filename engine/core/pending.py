@@ -12,6 +12,7 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Generator
+from concurrent.futures import Executor
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from groundwire.runtime.errors import InvalidRequest
@@ -37,17 +38,17 @@ class Pending(Generic[T]):
     >>> score = pending.result(timeout=1.0)                                                    # doctest: +SKIP
     """
 
-    def __init__(self, procedure: Procedure[T], cancel: Callable[[Job[Any]], None], *, on_threads: bool = True) -> None:
+    def __init__(self, procedure: Procedure[T], cancel: Callable[[Job[Any]], None], threads: Executor) -> None:
         """Start a procedure.
 
         Args:
             procedure: A generator of waits that returns the result.
             cancel: Gives up a job; ``Scheduler.cancel``.
-            on_threads: Whether ``await`` resumes the procedure on another thread, so that the event loop goes on.
+            threads: Where ``await`` resumes the procedure, so that the event loop goes on.
         """
         self._procedure = procedure
         self._cancel = cancel
-        self._on_threads = on_threads
+        self._threads = threads
         self._lock = threading.Lock()
         self._wait: Wait | None = None
         self._value: T
@@ -100,10 +101,7 @@ class Pending(Generic[T]):
                 else:
                     value = await asyncio.to_thread(wait)
                     value = await value if inspect.isawaitable(value) else value
-                if self._on_threads:
-                    await asyncio.to_thread(self._advance, value)
-                else:
-                    self._advance(value)
+                await asyncio.get_running_loop().run_in_executor(self._threads, self._advance, value)
         return self._get()
 
     def _use(self) -> _Use:

@@ -1,13 +1,14 @@
 """BLEU, ROUGE-L and METEOR of response and knowledge, computed by the packages that define them.
 
 The packages are not a part of the base installation (``pip install 'groundwire[metrics]'``), and some take seconds to
-import: a metric imports its own when it is first asked for, on the caller's thread. Several passages are joined by a
-space into the one reference that these metrics take.
+import: a metric imports its own when it is first computed, and the caller, perhaps an event loop, goes on. Several
+passages are joined by a space into the one reference that these metrics take.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 from functools import cache, lru_cache, partial
 from types import SimpleNamespace
@@ -42,9 +43,10 @@ def bleu(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[
     Q² and of PMI-Faith). A response that sacrebleu finds no token in has nothing to verify; texts beyond
     ``MAX_BLEU_WORDS`` are ``truncated``.
     """
-    sacrebleu = _import("bleu", "sacrebleu")
+    _check_package("bleu", "sacrebleu")
 
     def result() -> MetricResult:
+        sacrebleu = _import("bleu", "sacrebleu")
         check_words((request.response, *request.knowledge), MAX_BLEU_WORDS, "BLEU")
         bleu_score = sacrebleu.corpus_bleu([request.response], [[reference(request).lower()]])
         return MetricResult("bleu", "scored", bleu_score.score) if bleu_score.sys_len else _nothing("bleu")
@@ -58,10 +60,11 @@ def rouge_l(request: ReadRequest, options: Options, role_info: RoleInfos) -> Ste
     Words are runs of the letters a to z and digits, lower-cased and, with ``LexicalOptions.rouge_stemmer``, stemmed. A
     response without any has nothing to verify; texts beyond ``MAX_CELLS`` are ``truncated``.
     """
-    scorers, tokens = _import("rouge_l", "rouge_score.rouge_scorer"), _import("rouge_l", "rouge_score.tokenize")
-    stemmer = _load_stemmer() if options.lexical.rouge_stemmer else None
+    _check_package("rouge_l", "rouge_score")
 
     def result() -> MetricResult:
+        scorers, tokens = _import("rouge_l", "rouge_score.rouge_scorer"), _import("rouge_l", "rouge_score.tokenize")
+        stemmer = _load_stemmer() if options.lexical.rouge_stemmer else None
         ours, theirs = count_rouge_words(request.response), count_rouge_words(reference(request))
         if not ours:
             return _nothing("rouge_l")
@@ -89,10 +92,11 @@ def meteor(request: ReadRequest, options: Options, role_info: RoleInfos) -> Step
     are a little lower than published ones. Texts beyond ``MAX_WORDS`` are ``truncated``. InvalidRequest when
     synonyms are asked for and nltk's WordNet data is not installed.
     """
-    score = _import("meteor", "nltk.translate.meteor_score").meteor_score
-    stemmer, wordnet = _load_stemmer(), _synonyms(options.lexical.meteor_synonyms)
+    _check_package("meteor", "nltk")
+    wordnet = _synonyms(options.lexical.meteor_synonyms)
 
     def result() -> MetricResult:
+        score, stemmer = _import("meteor", "nltk.translate.meteor_score").meteor_score, _load_stemmer()
         check_words((request.response, *request.knowledge), MAX_WORDS, "METEOR")
         ours = [word.text for word in request.words]
         if not ours:
@@ -148,14 +152,23 @@ def _synonyms(source: Literal["none", "wordnet"]) -> Any:
     return wordnet
 
 
+def _check_package(metric: str, package: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise _make_missing(metric, package, "it is not installed")
+
+
 def _import(metric: str, module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InvalidRequest(
-            f"Metric {metric!r} needs {module.partition('.')[0]}, which cannot be imported ({error}); "
-            "run: pip install 'groundwire[metrics]'."
-        ) from error
+        raise _make_missing(metric, module.partition(".")[0], error) from error
+
+
+def _make_missing(metric: str, package: str, reason: object) -> InvalidRequest:
+    return InvalidRequest(
+        f"Metric {metric!r} needs {package}, which cannot be imported ({reason}); "
+        "run: pip install 'groundwire[metrics]'."
+    )
 
 
 def _nothing(name: str) -> MetricResult:

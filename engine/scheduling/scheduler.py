@@ -175,6 +175,10 @@ class Scheduler:
         if self._closed:
             raise EngineClosed(self._dead or "The engine is closed; load another one.")
 
+    def seconds_left(self, job: Job[Any]) -> float | None:
+        """Seconds until the deadline of a job, negative after it; None without a deadline."""
+        return None if job.deadline is None else job.deadline - self._now()
+
     def cancel(self, job: Job[Any]) -> None:
         """Give a job up; its unfinished tasks end with status ``cancelled``."""
         if not self.is_forked:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from groundwire.runtime.arguments import check_sequence, suggest
 from groundwire.runtime.bundles.calibration import ProfileName
@@ -16,6 +17,7 @@ from .base import Record, digest_fields
 from .explanations import Explanation, PassageRange
 from .explanations import UnsupportedSpan as UnsupportedSpan
 
+T = TypeVar("T")
 Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"]
 """``scored``: the value counts. ``nothing_to_verify``: the metric found nothing that it can check. ``truncated``: the
 texts exceed what may be read, or too much of them is unknown to the model's tokenizer. ``deadline``, ``cancelled``:
@@ -188,11 +190,41 @@ class Score(Record, frozen=True):
     ``citations``. A sentence that is ``unverifiable`` has none."""
     warnings: tuple[str, ...] = ()
     """What makes the values doubtful although they were computed: a text that does not look like English, say."""
+    left_out: dict[str, int] = msgspec.field(default_factory=dict)
+    """Entries that ``shorten`` has left out, by the path of their list, as ``metrics.reader.explanation.tokens``."""
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain dictionaries and lists."""
         built: dict[str, Any] = msgspec.to_builtins(self)
         return built
+
+    def shorten(self, max_entries: int) -> Score:
+        """Return the score with the first entries of each list: of sentences, and of what metrics explain.
+
+        Args:
+            max_entries: Entries that a list keeps; 0 or more.
+
+        Returns:
+            The score; ``left_out`` counts the other entries. ``unsupported`` and ``citations`` are whole.
+        """
+        left_out: dict[str, int] = {}
+
+        def cut(path: str, entries: tuple[T, ...]) -> tuple[T, ...]:
+            if len(entries) > max_entries:
+                left_out[path] = len(entries) - max_entries
+            return entries[:max_entries]
+
+        metrics = dict[str, MetricResult]()
+        for name, result in self.metrics.items():
+            explanation: Any = result.explanation
+            for field in () if explanation is None else explanation.__struct_fields__:
+                if isinstance(entries := getattr(explanation, field), tuple):
+                    path = f"metrics.{name}.explanation.{field}"
+                    explanation = replace(explanation, **{field: cut(path, entries)})
+            unsupported = cut(f"metrics.{name}.unsupported", result.unsupported)
+            metrics[name] = replace(result, explanation=explanation, unsupported=unsupported)
+        sentences = cut("sentences", self.sentences)
+        return replace(self, metrics=metrics, sentences=sentences, left_out=left_out) if left_out else self
 
     def select(self, fields: Sequence[str] | None = None, *, explanations: bool = True) -> dict[str, Any]:
         """Return some of the fields as plain dictionaries and lists, for an answer that is small as JSON.
@@ -203,7 +235,7 @@ class Score(Record, frozen=True):
                 ``unsupported``, and verdicts their ``contributions``. The score's own ``unsupported`` stays.
 
         Returns:
-            The fields by name, in the order of the record.
+            The fields by name, in the order of the record, and ``left_out`` where that is not empty.
 
         Raises:
             InvalidRequest: A name is not a field of this record.
@@ -215,6 +247,8 @@ class Score(Record, frozen=True):
         selected: dict[str, Any] = msgspec.to_builtins(
             {name: getattr(score, name) for name in score.__struct_fields__ if name in names}
         )
+        if self.left_out:
+            selected["left_out"] = self.left_out
         return selected
 
 
@@ -239,15 +273,10 @@ def number_evidence(citations: Iterable[Citation]) -> dict[PassageRange, int]:
 
 
 def _drop_explanations(score: Score) -> Score:
-    verdict = msgspec.structs.replace(score.verdict, contributions=None)
-    metrics = {
-        name: msgspec.structs.replace(result, explanation=None, unsupported=())
-        for name, result in score.metrics.items()
-    }
+    verdict = replace(score.verdict, contributions=None)
+    metrics = {name: replace(result, explanation=None, unsupported=()) for name, result in score.metrics.items()}
     sentences = tuple(
-        msgspec.structs.replace(
-            sentence, verdict=msgspec.structs.replace(sentence.verdict, contributions=None), unsupported=()
-        )
+        replace(sentence, verdict=replace(sentence.verdict, contributions=None), unsupported=())
         for sentence in score.sentences
     )
-    return msgspec.structs.replace(score, verdict=verdict, metrics=metrics, sentences=sentences)
+    return replace(score, verdict=verdict, metrics=metrics, sentences=sentences)

@@ -300,11 +300,13 @@ _KNOWN = re.compile(
 )
 """What introduces a claim, whatever comes before it: "I don't know who he is, but I do know that …"."""
 _PARTNERS = re.compile(r"\b(?:i|me|my|we|us|you|your)\b")
-_NO_SOURCE = re.compile(
-    r"\b(?:context|documents?|information|knowledge|materials?|passages?|sources?|texts?)\b.*(?:\bnot?\b|n't\b|\bnothing\b)"
-    r"|(?:\bnot?\b|n't\b|\bnothing\b|\black\w*\b).*\b(?:context|documents?|information|knowledge|materials?|passages?|sources?)\b"
+_SOURCE = r"\b(?:context|documents?|information|knowledge|materials?|passages?|sources?{})\b"
+_DENIED = r"\bnot?\b|n't\b|\bnothing\b"
+_NO_SOURCE = (
+    (re.compile(_SOURCE.format("|texts?")), re.compile(_DENIED)),
+    (re.compile(rf"{_DENIED}|\black\w*\b"), re.compile(_SOURCE.format(""))),
 )
-"""What a source does not say is not what the world is like."""
+"""What a source does not say is not what the world is like: the second follows the first in a line."""
 _LEADING_HEDGE = re.compile(
     r"^(?:(?:well|yes|yeah|yep|no|nope|oh|wow|actually|honestly|hmm|sure|also|then|just|and|but|so|really|i think"
     r"|i believe|i guess|i suppose|i'd say|i'm (?:\w+ )?(?:sure|certain)|if i remember right(?:ly)?|maybe|perhaps)"
@@ -364,7 +366,16 @@ def admits_ignorance(text: str) -> bool:
     Args:
         text: A response, or a sentence of one.
     """
-    return abstains(text) or _NO_SOURCE.search(text.lower().replace("’", "'")) is not None
+    return abstains(text) or any(map(_has_no_source, text.lower().replace("’", "'").split("\n")))
+
+
+def _has_no_source(line: str) -> bool:
+    """Whether a line says what a source does not. Each expression reads it once: joined by ``.*`` they would read it
+    again after each "no"."""
+    return any(
+        (begin := first.search(line)) is not None and second.search(line, begin.end()) is not None
+        for first, second in _NO_SOURCE
+    )
 
 
 def states_claim(sentence: str) -> bool:
@@ -392,7 +403,7 @@ def _is_claim(clause: str) -> bool:
     clause = _LEADING_HEDGE.sub("", clause)
     if len(_WORD.findall(clause)) < _SHORT_CLAIM or abstains(clause) or is_small_talk(clause):
         return False
-    if any(pattern.search(clause) for pattern in (_ADVICE, _OPINION, _NO_SOURCE)):
+    if _ADVICE.search(clause) or _OPINION.search(clause) or _has_no_source(clause):
         return False
     if _NAMED.search(clause):
         return _LIKING.search(clause) is None and _DOING.search(clause) is not None

@@ -21,7 +21,7 @@ from ..metrics.requests import ReadRequest
 from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import SentenceVerdict, Verdict
-from ..text.denial import may_deny
+from ..text.reading import may_deny
 from ..text.rendering import find_unread_numbers
 from ..text.terms import abstains, admits_ignorance, asserts, states_claim, states_terms
 from ..text.words import RangeIndex, Word

@@ -30,7 +30,7 @@ from .records import (
     TensorMetadata,
 )
 from .request import ServiceRequest, check_size, check_turn
-from .scoring import note_score, refuse_stopped_score
+from .scoring import MAX_ENTRIES, note_score, refuse_stopped_score
 
 MODEL = "groundwire"
 BODY = msgspec.json.Decoder(InferBody)
@@ -43,7 +43,7 @@ INPUTS = (
 OUTPUTS: dict[str, tuple[str, Callable[[Score], Any]]] = {
     "label": ("BYTES", lambda score: score.verdict.label),
     "status": ("BYTES", lambda score: score.status),
-    "score": ("BYTES", lambda score: score.to_json()),
+    "score": ("BYTES", lambda score: score.shorten(MAX_ENTRIES).to_json()),
     "value": ("FP64", lambda score: score.value),
     "probability": ("FP64", lambda score: score.verdict.probability),
 }
@@ -102,7 +102,7 @@ async def infer(request: ServiceRequest) -> Response:
         check_turn(service.settings, (row.response,), row.knowledge, row.history)
     texts = [make_request(row.response, row.knowledge, row.history, plan.options) for row in rows]
     request.context.log_fields["tokens"] = count_tokens(texts, plan)
-    scores = await request.wait_for(service.engine.core.score_together(texts, plan, request.deadline.left_ms()))
+    scores = await request.wait_in_time(service.engine.core.score_together(texts, plan, request.deadline.left_ms()))
     for score in scores:
         note_score(request, score)
     for score in scores:

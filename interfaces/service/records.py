@@ -58,8 +58,9 @@ class ScoreBody(ResponseBody, frozen=True, kw_only=True):
 
     fields: tuple[str, ...] | None = None
     """Names of the fields of the score to answer with; null: all of them."""
-    explanations: bool = True
-    """false: answer without the explanation of each metric, which is most of an answer."""
+    explanations: bool | Literal["all"] = True
+    """false: answer without the explanation of each metric, which is most of an answer. true: each list has 500 entries
+    at most, and `left_out` counts the others; all: each list is whole."""
 
 
 class EvidenceBody(ResponseBody, frozen=True, kw_only=True):
@@ -77,8 +78,8 @@ class ScoreLine(Turn, frozen=True, kw_only=True):
     """Comes back with the score."""
     fields: tuple[str, ...] | None = None
     """Names of the fields of the score to answer with; null: all of them."""
-    explanations: bool = True
-    """false: answer without the explanation of each metric."""
+    explanations: bool | Literal["all"] = True
+    """As of /score: false, true or all."""
 
 
 class ScoredLine(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -26,6 +26,8 @@ from .state import Service
 T = TypeVar("T")
 MAX_MEMBERS = 50_000
 """Members of lists and objects of a body: more than what the limits on passages, turns and triples let through."""
+GRACE_SECONDS = 0.4
+"""Time after a deadline in which the engine says what there is of a result."""
 LOOK_SECONDS = 0.5
 """Between two looks at the worker processes while a request waits."""
 CLIENT_LEFT = "The client has closed the connection."
@@ -101,6 +103,14 @@ class ServiceRequest:
         return replace(
             bound_options(options, self.service.settings, self.context.tenant), deadline_ms=self.deadline.left_ms()
         )
+
+    async def wait_in_time(self, work: Awaitable[T]) -> T:
+        """``wait_for``, and Refusal ``deadline`` if there is no result ``GRACE_SECONDS`` after the deadline."""
+        try:
+            async with asyncio.timeout(self.deadline.left_ms() / 1000 + GRACE_SECONDS):
+                return await self.wait_for(work)
+        except TimeoutError as error:
+            raise Refusal("deadline", f"The request was not finished within {self.deadline.ms:g} ms.") from error
 
     async def wait_for(self, work: Awaitable[T]) -> T:
         """The result of ``work``, which is cancelled if the client leaves; then Refusal ``client_closed``.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from groundwire.engine import Plan, Request, Score
@@ -18,6 +19,8 @@ from .problems import make_json, refuse_stopped
 from .records import CorrectBody, EvidenceBody, GenerateBody, RankBody, Ranking, RefineBody, ResponseBody, ScoreBody
 from .request import ServiceRequest, check_size, check_turn
 
+MAX_ENTRIES = 500
+"""Entries of each list of an answer, but unsupported words and citations: those of 2,000 characters."""
 SCORE = msgspec.json.Decoder(ScoreBody)
 EVIDENCE = msgspec.json.Decoder(EvidenceBody)
 RANK = msgspec.json.Decoder(RankBody)
@@ -38,9 +41,13 @@ async def score(request: ServiceRequest) -> Response:
     return make_json(select(result, body.fields, explanations=body.explanations))
 
 
-def select(score: Score, fields: tuple[str, ...] | None, *, explanations: bool) -> Score | dict[str, Any]:
-    """The score, or the requested fields of it."""
-    return score if fields is None and explanations else score.select(fields, explanations=explanations)
+def select(
+    score: Score, fields: tuple[str, ...] | None, *, explanations: bool | Literal["all"]
+) -> Score | dict[str, Any]:
+    """The score, or the requested fields of it; without "all" its lists have at most ``MAX_ENTRIES``."""
+    if explanations is True:
+        score = score.shorten(MAX_ENTRIES)
+    return score if fields is None and explanations else score.select(fields, explanations=bool(explanations))
 
 
 async def evidence(request: ServiceRequest) -> Response:
@@ -62,7 +69,7 @@ async def score_body(request: ServiceRequest, body: ResponseBody) -> tuple[Reque
     plan = request.plan(body.metrics, body.options)
     texts = make_request(body.response, body.knowledge, body.history, plan.options, body.triples)
     request.context.log_fields["tokens"] = count_tokens([texts], plan)
-    result = await request.wait_for(service.engine.core.score(texts, plan, request.deadline.left_ms()))
+    result = await request.wait_in_time(service.engine.core.score(texts, plan, request.deadline.left_ms()))
     note_score(request, result)
     refuse_stopped_score(result)
     return texts, plan, result
@@ -101,7 +108,7 @@ async def rank(request: ServiceRequest) -> Response:
     check_size("candidates", len(body.candidates), service.settings.max_candidates, "candidates")
     check_turn(service.settings, body.candidates, body.knowledge, body.history, body.triples)
     options = request.bound_options(body.options)
-    ranked = await request.wait_for(
+    ranked = await request.wait_in_time(
         service.engine.arank(
             body.candidates,
             body.knowledge,
@@ -130,7 +137,7 @@ async def correct(request: ServiceRequest) -> Response:
     service = request.service
     check_turn(service.settings, (body.response,), body.knowledge, body.history)
     options = request.bound_options(body.options)
-    correction: Correction = await request.wait_for(
+    correction: Correction = await request.wait_in_time(
         Corrector(service.engine).acorrect(
             body.response,
             body.knowledge,
@@ -144,7 +151,8 @@ async def correct(request: ServiceRequest) -> Response:
     request.context.log_fields["correct_status"] = correction.status
     statuses = [result.status for result in correction.before.metrics.values()]
     refuse_stopped(correction.status, statuses, correction.message, correction)
-    return make_json(correction)
+    before, after = (score and score.shorten(MAX_ENTRIES) for score in (correction.before, correction.after))
+    return make_json(replace(correction, before=before, after=after))
 
 
 async def refine(request: ServiceRequest) -> Response:
@@ -156,7 +164,7 @@ async def refine(request: ServiceRequest) -> Response:
     service = request.service
     check_turn(service.settings, (body.response,), (), body.history, body.triples)
     options = request.bound_options(body.options)
-    refinement: Refinement = await request.wait_for(
+    refinement: Refinement = await request.wait_in_time(
         Refiner(service.engine).arefine(
             body.response,
             body.triples,
@@ -180,7 +188,7 @@ async def generate(request: ServiceRequest) -> Response:
     service = request.service
     check_turn(service.settings, (), body.knowledge, body.history)
     options = request.bound_options(body.options)
-    generation: Generation = await request.wait_for(
+    generation: Generation = await request.wait_in_time(
         Generator(service.engine).agenerate(
             body.knowledge, body.history, body.generation, metrics=body.metrics, scoring=options
         )

@@ -8,6 +8,7 @@ from contextlib import aclosing, closing, contextmanager
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -24,6 +25,7 @@ from .openapi import EVENTS
 from .problems import Refusal, refuse_error
 from .records import Delta, StreamBody, StreamError
 from .request import CLIENT_LEFT, ServiceRequest, check_media_type, check_turn, decode, run_both, wait_until_gone
+from .scoring import MAX_ENTRIES
 from .state import Service
 
 FIRST = msgspec.json.Decoder(StreamBody)
@@ -121,6 +123,8 @@ async def send_events(
     async with aclosing(watch(opened, pieces, request.context.id)) as events:
         try:
             async for event in events:
+                if isinstance(event, FinalEvent):
+                    event = replace(event, score=event.score.shorten(MAX_ENTRIES))
                 await send(event)
                 if isinstance(event, FinalEvent):
                     request.service.monitoring.add_score(event.score)

@@ -1,4 +1,4 @@
-"""Upstreams that mean harm, or are broken, behind ``groundwire proxy`` in a process of its own."""
+"""Upstreams that mean harm, or are broken, and ``groundwire proxy`` in a process of its own."""
 
 from __future__ import annotations
 

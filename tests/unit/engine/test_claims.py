@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bench.quality.statements import CLAIMS, Line, read_lines
-from groundwire.engine.text.terms import states_claim
+from groundwire.engine.text.terms import _has_no_source, states_claim
 
 
 @pytest.mark.parametrize("line", read_lines(), ids=lambda line: line.response)
@@ -32,3 +36,30 @@ def test_a_clause_decides(sentence: str, claims: bool) -> None:
 
 def test_a_long_clause_is_no_chat() -> None:
     assert states_claim("very nice " * 3_000)
+
+
+SOURCE = r"\b(?:context|documents?|information|knowledge|materials?|passages?|sources?{})\b"
+DENIAL = r"\bnot?\b|n't\b|\bnothing\b"
+JOINED = re.compile(
+    rf"{SOURCE.format('|texts?')}.*(?:{DENIAL})|(?:{DENIAL}|\black\w*\b).*{SOURCE.format('')}",
+)
+"""The same in one expression, which reads a text again after each "no"."""
+WORDS = (
+    "the sources",
+    "texts",
+    "lacks",
+    "no",
+    "it isn't",
+    "nothing",
+    "said",
+    "\n",
+    "not",
+    "knowledge",
+    "don't",
+    "passage",
+)
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join))
+def test_what_a_source_does_not_say_is_in_one_line(text: str) -> None:
+    assert any(map(_has_no_source, text.split("\n"))) == (JOINED.search(text) is not None)

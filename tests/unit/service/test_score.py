@@ -19,7 +19,7 @@ from groundwire.runtime.protocol import Outcome
 from groundwire.service.front import Front
 from tests.support.broken_folds import MESSAGE, break_folds
 from tests.support.service import HONEY, JSON, Connection, connect, count_requests, count_tokens, run, serve, wait_until
-from tests.support.streams import classify, world
+from tests.support.streams import METRICS, classify, world
 
 
 class Held:
@@ -329,3 +329,19 @@ async def test_it_can_be_mounted() -> None:
         assert (answer.status_code, answer.json()["path"]) == (422, "$.response")
         assert (await client.get("/check/nothing")).json()["code"] == "not_found"
         assert (await client.get("/check/healthz")).status_code == 200
+
+
+def test_a_long_answer_has_the_first_entries_of_each_list_and_counts_the_others() -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> None:
+        body = {"response": "It is. " * 1_000, "knowledge": HONEY["knowledge"], "metrics": METRICS}
+        short, whole, few = [
+            (await client.post("/score", json=body | extra)).json()
+            for extra in ({}, {"explanations": "all"}, {"fields": ["sentences"]})
+        ]
+        assert (len(short["sentences"]), short["left_out"]["sentences"]) == (500, 500)
+        assert short["left_out"]["metrics.verifiability.explanation.sentences"] == 500
+        assert (len(whole["sentences"]), whole["left_out"]) == (1_000, {})
+        assert few["left_out"] == short["left_out"]
+        assert short["verdict"] == whole["verdict"]
+
+    run(test)
