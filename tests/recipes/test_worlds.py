@@ -34,7 +34,7 @@ def drawn() -> list[WorldPair]:
 @pytest.fixture(scope="module")
 def held_out() -> list[WorldPair]:
     worlds = Worlds("held_out")
-    return [worlds.draw(MAX_WORDS, random.Random(seed)) for seed in range(600)]
+    return [worlds.draw(MAX_WORDS, random.Random(seed)) for seed in range(1_500)]
 
 
 def _texts(row: WorldRow) -> list[str]:
