@@ -27,7 +27,7 @@ import typer
 from numpy.typing import NDArray
 
 from groundwire.engine import Engine, LoadOptions
-from groundwire.engine.metrics import GROUPS
+from groundwire.metrics import GROUPS
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.calls import Call
 from groundwire.runtime.decoding.search import DecoderStep, DecodingRun, StepHistory, TokenCandidates

@@ -21,7 +21,7 @@ import msgspec
 import typer
 
 from groundwire.engine import Engine, LoadOptions, Options, Pending, Score
-from groundwire.engine.schema.validation import make_request
+from groundwire.engine.extend import make_request
 
 from .support import common
 from .support.common import PerformanceTarget, check

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groundwire.engine import Engine, Request
-from groundwire.engine.core.core import fold_outcomes
+from groundwire.engine.extend import fold_outcomes
 from groundwire.engine.schema.results import MetricResult, Timings
 from groundwire.evaluate.statistics.estimates import roc_auc
 

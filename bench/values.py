@@ -20,10 +20,9 @@ import msgspec
 import typer
 
 from groundwire.engine import MetricResult, Options, Request
-from groundwire.engine.metrics import METRICS
-from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.explanations import ValuesExplanation
 from groundwire.evaluate.datasets import read_dataset
+from groundwire.metrics import METRICS, ReadRequest
 from groundwire.recipes.written.pairs import WrittenPairs
 from groundwire.recipes.written.rows import iterate_rows
 from groundwire.runtime.errors import TooLong

@@ -4,8 +4,8 @@ It has what starts and drives requests, and what reads texts. Own metrics, and w
 ``groundwire.metrics``. Records are in ``groundwire.engine.schema``, whose modules ``results``, ``explanations`` and
 ``options`` the reference describes. Three narrow doors have a few users each, which an import contract names:
 ``groundwire.engine.values`` (numbers, dates and names of texts: corrections and twins), ``groundwire.engine.verdict``
-(features, fusions and thresholds: the evaluation and corrections) and ``groundwire.engine.metrics.critic`` (the critic
-of Neural Path Hunter). Names of these doors may change between minor versions; everything else is private.
+(features, fusions and thresholds: evaluation, streams, corrections), and ``groundwire.engine.metrics.critic`` (the
+critic of Neural Path Hunter). Names of these doors may change between minor versions; everything else is private.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ sys.path.insert(0, str(ROOT))
 
 from bench.quality.pairs import Pair, make_parser, read_pairs  # noqa: E402
 from groundwire.engine import Engine  # noqa: E402
-from groundwire.engine.text.words import WORD  # noqa: E402
-from groundwire.engine.values.tokens import NEGATIONS  # noqa: E402
+from groundwire.engine.extend import WORD  # noqa: E402
+from groundwire.engine.values import NEGATIONS  # noqa: E402
 from groundwire.recipes.written.pairs import WrittenPairs  # noqa: E402
 from groundwire.recipes.written.rows import iterate_rows  # noqa: E402
 from groundwire.repair import Correction, Corrector  # noqa: E402

@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT))
 from bench.quality.pairs import Label, LabelledPair, make_parser, read_pairs, score_pairs  # noqa: E402
 from bench.quality.pairs import Outcome as PairOutcome  # noqa: E402
 from groundwire.engine import Engine  # noqa: E402
-from groundwire.engine.text.words import WORD  # noqa: E402
+from groundwire.engine.extend import WORD  # noqa: E402
 from groundwire.evaluate.statistics.estimates import roc_auc  # noqa: E402
 
 LENGTHS = {"1–25 words": 25, "26–60": 60, "61–120": 120, "over 120": sys.maxsize}

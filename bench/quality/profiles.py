@@ -26,7 +26,7 @@ from bench.quality.pairs import read_pairs, score_pairs  # noqa: E402
 # The folder of the pairs has the same name as the module, and mypy finds the folder.
 from bench.quality.production import FOLDER, Row  # type: ignore[attr-defined]  # noqa: E402
 from groundwire.engine import Engine, Score  # noqa: E402
-from groundwire.engine.verdict.decision import decide_again  # noqa: E402
+from groundwire.engine.verdict import decide_again  # noqa: E402
 from groundwire.runtime.bundles.calibration import Calibration, ProfileName  # noqa: E402
 
 DEFAULT = "default"

@@ -23,8 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from groundwire.cli.evaluation import show_scoring
 from groundwire.engine import Score
-from groundwire.engine.text.sentences import sentences
-from groundwire.engine.verdict.decision import decide_again
+from groundwire.engine.verdict import decide_again
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.features import collect_features
 from groundwire.evaluate.calibration.fusion import LabelledFeatures
@@ -35,6 +34,7 @@ from groundwire.evaluate.scores.metric_values import DEFAULT_PROFILE, VALUES, bu
 from groundwire.evaluate.scores.scoring import Scored, ScoringSettings, score_sets
 from groundwire.evaluate.statistics.analysis import Development, analyse
 from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
+from groundwire.metrics import sentences
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.cores import usable_cores
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.quality import pairs  # noqa: E402
 from groundwire.engine import Engine  # noqa: E402
-from groundwire.engine.text.words import WORD  # noqa: E402
+from groundwire.engine.extend import WORD  # noqa: E402
 
 
 class Pair(pairs.LabelledPair, frozen=True, kw_only=True):

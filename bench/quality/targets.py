@@ -13,12 +13,11 @@ import msgspec
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from groundwire.engine.metrics import bind_results, find
 from groundwire.engine.schema.results import Score
-from groundwire.engine.verdict.decision import decide_again
-from groundwire.engine.verdict.fusion import features, reads_in_response
+from groundwire.engine.verdict import decide_again, features, reads_in_response
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.results import MetricFigures, SetFigures
+from groundwire.metrics import bind_results, find
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.bundles.calibration import Calibration
 

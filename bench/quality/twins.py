@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.quality.pairs import make_parser  # noqa: E402
 from groundwire.engine import Engine, Score  # noqa: E402
-from groundwire.engine.text.sentences import sentences  # noqa: E402
+from groundwire.metrics import sentences  # noqa: E402
 
 LENGTHS = {"1 sentence": 1, "2–3": 3, "4–7": 7, "8 and more": sys.maxsize}
 DRAWS = 500

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import msgspec
 
 from groundwire.engine.scheduling.scheduler import Scheduler
-from groundwire.engine.schema.steps import Steps
+from groundwire.metrics import Steps
 from groundwire.runtime.calls import Answer, Answered, Call, Classified, Classify, GenerateQuestions, role_of
 from groundwire.runtime.protocol import Runtime
 

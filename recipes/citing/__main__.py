@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from groundwire.engine.api import Engine
+from groundwire.engine import Engine
 from groundwire.engine.schema.options import CitationOptions, Options
 from groundwire.engine.schema.results import Score
 from groundwire.evaluate.datasets.examples import Example, sample_examples

@@ -13,9 +13,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from groundwire.engine.text.words import WORD
-from groundwire.engine.values.numbers import ONES
+from groundwire.engine.extend import WORD
 from groundwire.runtime.errors import InvalidRequest
+
+from ..synthesis.rewordings import SMALL_NUMBERS
 
 Outcome: TypeAlias = Literal["restored", "improved", "shortened", "no better", "harmed", "unchanged"]
 """``restored``: the words of the true response. ``improved``: nearer to them, and none of them lost. ``shortened``:
@@ -84,7 +85,7 @@ def rate(true: str, response: str, corrected: str) -> Outcome:
 def list_words(text: str) -> list[str]:
     """The words of a text without case, small numbers in digits."""
     words = [word.casefold() for word in WORD.findall(text)]
-    return [str(ONES[word]) if word in ONES else word for word in words]
+    return [str(SMALL_NUMBERS.index(word)) if word in SMALL_NUMBERS else word for word in words]
 
 
 def count_common(first: Sequence[str], second: Sequence[str]) -> int:

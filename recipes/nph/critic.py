@@ -20,8 +20,8 @@ import msgspec
 import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer, BertForTokenClassification, PreTrainedModel
 
+from groundwire.engine.metrics.critic import flag_tokens
 from groundwire.engine.schema.explanations import FlaggedToken
-from groundwire.engine.text.words import flag_tokens
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.triples import SEPARATOR, linearise

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from groundwire.engine.metrics.detector import is_detector
+from groundwire.metrics import is_detector
 
 from .runs import Measured, ScoredExample, ScoredRun, ScoredSet
 

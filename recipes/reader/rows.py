@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from transformers import PreTrainedTokenizerFast
 
-from groundwire.engine.text.sentences import Sentence, sentences
+from groundwire.metrics import Sentence, sentences
 
 from ..common import backbone
 from ..common.loop import Row

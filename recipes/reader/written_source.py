@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import re
 
-from groundwire.engine.text.sentences import Sentence, sentences
 from groundwire.evaluate.twins.edits import EditedSpan
+from groundwire.metrics import Sentence, sentences
 
 from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS, IGNORED

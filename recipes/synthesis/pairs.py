@@ -22,8 +22,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from groundwire.engine.text.sentences import sentences
 from groundwire.evaluate.twins.negation import negate
+from groundwire.metrics import sentences
 
 from ..common.corpus import Question, Squad, read_rows, read_topical_chat, word_coverage, word_set
 from . import perturbations

@@ -12,18 +12,16 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from groundwire.engine.values.tokens import read_table
-
 from .typed_names import NameTypes
 
 Rewording: TypeAlias = Callable[[str, "RewordingContext", random.Random], str | None]
 """Rewords a claim; None where it does not apply."""
-_SMALL = read_table("""
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen
-""")
-_TENS = read_table("twenty thirty forty fifty sixty seventy eighty ninety")
-_SMALL_WORD = re.compile(rf"\b(?:{'|'.join(_SMALL[2:])})\b(?!-)")
+SMALL_NUMBERS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SMALL_WORD = re.compile(rf"\b(?:{'|'.join(SMALL_NUMBERS[2:])})\b(?!-)")
 _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan\.|Feb\.|Aug\.|Sept\.|"
     r"Oct\.|Nov\.|Dec\.)"
@@ -232,7 +230,7 @@ def spell_number(claim: str, _: RewordingContext, rng: random.Random) -> str | N
     if not words:
         return None
     word = rng.choice(words)
-    return _replace(claim, word, str(_SMALL.index(word[0])))
+    return _replace(claim, word, str(SMALL_NUMBERS.index(word[0])))
 
 
 def round_number(claim: str, _: RewordingContext, rng: random.Random) -> str | None:
@@ -353,10 +351,10 @@ def spell(number: int) -> str:
             count, rest = divmod(number, scale)
             joint = " and " if 0 < rest < 100 else " " if rest else ""
             return f"{spell(count)} {word}{joint}{spell(rest) if rest else ''}"
-    if number < len(_SMALL):
-        return _SMALL[number]
+    if number < len(SMALL_NUMBERS):
+        return SMALL_NUMBERS[number]
     tens = _TENS[number // 10 - 2]
-    return tens if number % 10 == 0 else f"{tens}-{_SMALL[number % 10]}"
+    return tens if number % 10 == 0 else f"{tens}-{SMALL_NUMBERS[number % 10]}"
 
 
 def _read_synonyms() -> dict[str, list[str]]:

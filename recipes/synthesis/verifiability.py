@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from groundwire.engine.text.sentences import sentences
+from groundwire.metrics import sentences
 
 from ..common.corpus import Squad, read_rows, read_topical_chat
 from ..common.treebanks import read_treebank

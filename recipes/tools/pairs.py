@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from groundwire.engine.text.sentences import sentences
+from groundwire.metrics import sentences
 
 from ..worlds.rows import WorldPair, WorldRow, WorldSpan
 from . import swaps

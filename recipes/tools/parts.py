@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from groundwire.engine.text.sentences import sentences
+from groundwire.metrics import sentences
 
 from ..worlds.rows import WorldPair, WorldRow, WorldSentence, WorldSpan
 from ..written.pairs import name_reason
