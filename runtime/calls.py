@@ -296,6 +296,8 @@ class Compute(msgspec.Struct, frozen=True):
     options: bytes
     whole: bool = False
     """Whether the result is the score, with its verdict, instead of the metrics."""
+    max_entries: int | None = None
+    """Entries of each list of that score, as ``Score.shorten`` has it; None for all."""
 
 
 class GeneratedQuestion(msgspec.Struct, frozen=True):

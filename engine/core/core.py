@@ -206,16 +206,22 @@ class Core:
         *,
         is_bulk: bool = False,
         is_bounded: bool = True,
+        max_entries: int | None = None,
     ) -> Pending[Score]:
-        """Start one request; the handle's result is its score. ``start`` describes the arguments."""
+        """Start one request; the handle's result is its score. ``start`` describes the arguments.
+
+        ``max_entries`` shortens the score where it is made: what is left out costs no process and no event loop.
+        """
         if isinstance(self.runtime, ProcessRuntime) and all(map(self.runtime.computes, plan.names)):
-            call = self.runtime.make_call(get_original(request), plan.names, plan.options, whole=True)
+            call = self.runtime.make_call(
+                get_original(request), plan.names, plan.options, whole=True, max_entries=max_entries
+            )
             size, tasks = count_tokens([request], plan), [_take_result(call, 0)]
             whole = self.run(tasks, plan.options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
             return self.drive(_take_score(request, plan, whole))
         request = ReadRequest.of(request)
         job = self.start([request], plan, deadline_ms, is_bulk=is_bulk, is_bounded=is_bounded)
-        return self.drive(self._fold(request, plan, job))
+        return self.drive(self._fold(request, plan, job, max_entries))
 
     def score_together(
         self, requests: Sequence[Request], plan: Plan, deadline_ms: float | None = None
@@ -224,10 +230,10 @@ class Core:
         read = read_together(requests)
         return self.drive(self._fold_all(read, plan, self.start(read, plan, deadline_ms)))
 
-    def _fold(self, request: Request, plan: Plan, job: Job[MetricResult]) -> Procedure[Score]:
+    def _fold(self, request: Request, plan: Plan, job: Job[MetricResult], max_entries: int | None) -> Procedure[Score]:
         job_result: JobResult[MetricResult] = yield job
         with self._limit_time(job):
-            return fold_outcomes(request, job_result.outcomes, job_result.timings, plan)
+            return fold_outcomes(request, job_result.outcomes, job_result.timings, plan).shorten(max_entries)
 
     def _fold_all(
         self, requests: Sequence[Request], plan: Plan, job: Job[MetricResult]
@@ -273,7 +279,8 @@ def _take_score(request: Request, plan: Plan, job: Job[Score]) -> Procedure[Scor
     job_result: JobResult[Score] = yield job
     (outcome,) = job_result.outcomes
     if isinstance(outcome, Failure):
-        return fold_outcomes(request, [outcome] * len(plan.metrics), job_result.timings, plan)
+        results = results_of(plan.metrics, [outcome] * len(plan.metrics))
+        return make_unscored(outcome.status, outcome.message, plan, results, job_result.timings)
     return msgspec.structs.replace(outcome, timings=job_result.timings)
 
 

@@ -119,7 +119,7 @@ class _Worker:
                 request = _REQUEST.decode(call.request)
                 plan = core.plan(call.metrics, _OPTIONS.decode(call.options))
                 job: Job[Any] = core.start([request], plan, is_bounded=False)
-                make = partial(_fold, request, plan) if call.whole else _list_outcomes
+                make = partial(_fold, request, plan, call.max_entries) if call.whole else _list_outcomes
                 self._answer_when_done(number, job, make)
             case RunCalls():
                 options = Options(max_windows=content.max_windows)
@@ -186,8 +186,9 @@ def _ask(call: Call) -> Steps[Outcome]:
     return result
 
 
-def _fold(request: Request, plan: Plan, job_result: JobResult[MetricResult]) -> list[Computed]:
-    return [Computed((fold_outcomes(request, job_result.outcomes, job_result.timings, plan),))]
+def _fold(request: Request, plan: Plan, max_entries: int | None, job_result: JobResult[MetricResult]) -> list[Computed]:
+    score = fold_outcomes(request, job_result.outcomes, job_result.timings, plan)
+    return [Computed((score.shorten(max_entries),))]
 
 
 def _list_outcomes(job_result: JobResult[MetricResult]) -> list[Computed]:

@@ -31,9 +31,10 @@ def open_runtime(
 ) -> Runtime:
     """Return the runtime that ``Engine.load`` describes, in as many processes as it says; raises as that."""
     memory, strict = options.device_memory_mb, options.strict
-    if check_integer("processes", processes, 1, MAX_PROCESSES) > 1:
+    if check_integer("processes", processes, 1, MAX_PROCESSES) > 1 or options.separate:
         each = dataclasses.replace(
             options,
+            separate=False,
             cache_bytes=options.cache_bytes // processes,
             device_memory_mb=memory and max(1, memory // processes),
         )

@@ -163,7 +163,15 @@ class ProcessRuntime:
         """Whether the processes know a metric; what the caller has registered here, they do not."""
         return metric in self._loaded.metrics
 
-    def make_call(self, request: Request, metrics: Sequence[str], options: Options, *, whole: bool = False) -> Compute:
+    def make_call(
+        self,
+        request: Request,
+        metrics: Sequence[str],
+        options: Options,
+        *,
+        whole: bool = False,
+        max_entries: int | None = None,
+    ) -> Compute:
         """Return the call that computes metrics of a request in a process.
 
         Args:
@@ -171,9 +179,11 @@ class ProcessRuntime:
             metrics: Names of metrics that ``computes`` holds for.
             options: Options of the request. Its deadline, priority and tenant count here and not in the process.
             whole: Whether the result is the score; then ``metrics`` has all metrics of its plan.
+            max_entries: Entries of each list of the score; None for all.
         """
         without = msgspec.structs.replace(options, deadline_ms=None, priority=0, tenant="")
-        return Compute(msgspec.msgpack.encode(request), tuple(metrics), msgspec.msgpack.encode(without), whole)
+        texts, chosen = msgspec.msgpack.encode(request), msgspec.msgpack.encode(without)
+        return Compute(texts, tuple(metrics), chosen, whole, max_entries)
 
     def complete(self, statistics: EngineStatistics) -> EngineStatistics:
         """Return the statistics with the batches and captures of all processes in place of the messages to them."""

@@ -45,6 +45,9 @@ class LoadOptions:
     url: str | Endpoint | None = None
     """Address of the model server for ``backend="kserve"``; a ``groundwire.runtime.Endpoint`` also has headers and
     timeouts."""
+    separate: bool = False
+    """Whether a single process that computes is a worker process too, beside this one, as several are: its Python, its
+    memory and its end are not this program's."""
 
     def __post_init__(self) -> None:
         """Check the values that need no bundle; InvalidRequest names the field and what is allowed."""

@@ -198,15 +198,17 @@ class Score(Record, frozen=True):
         built: dict[str, Any] = msgspec.to_builtins(self)
         return built
 
-    def shorten(self, max_entries: int) -> Score:
+    def shorten(self, max_entries: int | None) -> Score:
         """Return the score with the first entries of each list: of sentences, and of what metrics explain.
 
         Args:
-            max_entries: Entries that a list keeps; 0 or more.
+            max_entries: Entries that a list keeps; 0 or more. None keeps all.
 
         Returns:
             The score; ``left_out`` counts the other entries. ``unsupported`` and ``citations`` are whole.
         """
+        if max_entries is None:
+            return self
         left_out: dict[str, int] = {}
 
         def cut(path: str, entries: tuple[T, ...]) -> tuple[T, ...]:
@@ -247,8 +249,8 @@ class Score(Record, frozen=True):
         selected: dict[str, Any] = msgspec.to_builtins(
             {name: getattr(score, name) for name in score.__struct_fields__ if name in names}
         )
-        if self.left_out:
-            selected["left_out"] = self.left_out
+        if score.left_out:
+            selected["left_out"] = score.left_out
         return selected
 
 
@@ -279,4 +281,5 @@ def _drop_explanations(score: Score) -> Score:
         replace(sentence, verdict=replace(sentence.verdict, contributions=None), unsupported=())
         for sentence in score.sentences
     )
-    return replace(score, verdict=verdict, metrics=metrics, sentences=sentences)
+    left_out = {path: count for path, count in score.left_out.items() if not path.startswith("metrics.")}
+    return replace(score, verdict=verdict, metrics=metrics, sentences=sentences, left_out=left_out)

@@ -26,7 +26,7 @@ PARSED_AT_ONCE = 1 << 14
 """Bytes that are parsed before the budget is looked at again."""
 SOCKET_CHECK_SECONDS = 0.1
 """Time after which a WebSocket has a new budget: many small ones, as all that it sends is parsed on the event loop."""
-FRAMES_PER_CHECK = 100
+FRAMES_PER_CHECK = 50
 """Frames of a WebSocket, pings and parts of messages among them, in this time. More wait for the next one."""
 SOCKET_BYTES_PER_CHECK = 1 << 20
 """Bytes of a WebSocket in this time. More wait for the next one."""

@@ -29,7 +29,7 @@ from .request import (
     run_both,
     wait_until_gone,
 )
-from .scoring import select
+from .scoring import limit_entries, select
 
 IN_FLIGHT = 64
 """Lines of one caller that are worked on, at most: while the oldest is not finished and sent, no more is read."""
@@ -142,7 +142,8 @@ class ScoredLines(Response):
         core = self._request.service.engine.core
         while True:
             try:
-                return core.score(texts, self._plan, self._deadline_ms, is_bulk=True)
+                entries = limit_entries(body.explanations)
+                return core.score(texts, self._plan, self._deadline_ms, is_bulk=True, max_entries=entries)
             except Overloaded:
                 await asyncio.sleep(RETRY_SECONDS)
 

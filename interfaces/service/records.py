@@ -19,6 +19,7 @@ JsonObject: TypeAlias = dict[str, Any]
 Knowledge: TypeAlias = str | JsonObject | tuple[str | JsonObject, ...]
 Triples: TypeAlias = tuple[Triple | tuple[str, str, str], ...]
 Metrics: TypeAlias = str | tuple[str, ...]
+Explanations: TypeAlias = bool | Literal["all"]
 Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -58,7 +59,7 @@ class ScoreBody(ResponseBody, frozen=True, kw_only=True):
 
     fields: tuple[str, ...] | None = None
     """Names of the fields of the score to answer with; null: all of them."""
-    explanations: bool | Literal["all"] = True
+    explanations: Explanations = True
     """false: answer without the explanation of each metric, which is most of an answer. true: each list has 500 entries
     at most, and `left_out` counts the others; all: each list is whole."""
 
@@ -78,7 +79,7 @@ class ScoreLine(Turn, frozen=True, kw_only=True):
     """Comes back with the score."""
     fields: tuple[str, ...] | None = None
     """Names of the fields of the score to answer with; null: all of them."""
-    explanations: bool | Literal["all"] = True
+    explanations: Explanations = True
     """As of /score: false, true or all."""
 
 

@@ -28,6 +28,8 @@ MAX_MEMBERS = 50_000
 """Members of lists and objects of a body: more than what the limits on passages, turns and triples let through."""
 GRACE_SECONDS = 0.4
 """Time after a deadline in which the engine says what there is of a result."""
+LARGE_BODY_BYTES = 1 << 15
+"""A longer body is decoded beside the event loop: some milliseconds, which other requests need not wait."""
 LOOK_SECONDS = 0.5
 """Between two looks at the worker processes while a request waits."""
 CLIENT_LEFT = "The client has closed the connection."
@@ -57,7 +59,10 @@ class ServiceRequest:
 
     async def read(self, decoder: msgspec.json.Decoder[T]) -> T:
         """The record in the body; Refusal says what is wrong with it."""
-        return decode(await self.read_json(), decoder)
+        body = await self.read_json()
+        if len(body) <= LARGE_BODY_BYTES:
+            return decode(body, decoder)
+        return await asyncio.get_running_loop().run_in_executor(self.service.threads, decode, body, decoder)
 
     async def read_json(self) -> bytes:
         """The body of a request that says it is JSON."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +16,17 @@ from groundwire.generation import Generation, Generator
 from groundwire.repair import Correction, CorrectOptions, Corrector, Refinement, RefineOptions, Refiner
 
 from .problems import make_json, refuse_stopped
-from .records import CorrectBody, EvidenceBody, GenerateBody, RankBody, Ranking, RefineBody, ResponseBody, ScoreBody
+from .records import (
+    CorrectBody,
+    EvidenceBody,
+    Explanations,
+    GenerateBody,
+    RankBody,
+    Ranking,
+    RefineBody,
+    ResponseBody,
+    ScoreBody,
+)
 from .request import ServiceRequest, check_size, check_turn
 
 MAX_ENTRIES = 500
@@ -37,16 +47,17 @@ async def score(request: ServiceRequest) -> Response:
     """
     body = await request.read(SCORE)
     check_fields(body.fields)
-    _, _, result = await score_body(request, body)
+    _, _, result = await score_body(request, body, limit_entries(body.explanations))
     return make_json(select(result, body.fields, explanations=body.explanations))
 
 
-def select(
-    score: Score, fields: tuple[str, ...] | None, *, explanations: bool | Literal["all"]
-) -> Score | dict[str, Any]:
-    """The score, or the requested fields of it; without "all" its lists have at most ``MAX_ENTRIES``."""
-    if explanations is True:
-        score = score.shorten(MAX_ENTRIES)
+def limit_entries(explanations: Explanations) -> int | None:
+    """The entries that each list of a score may have; None for all."""
+    return None if explanations == "all" else MAX_ENTRIES
+
+
+def select(score: Score, fields: tuple[str, ...] | None, *, explanations: Explanations) -> Score | dict[str, Any]:
+    """The score, or the requested fields of it."""
     return score if fields is None and explanations else score.select(fields, explanations=bool(explanations))
 
 
@@ -62,14 +73,17 @@ async def evidence(request: ServiceRequest) -> Response:
     return make_json(make_packet(result, texts, plan, identity, None, texts=body.texts))
 
 
-async def score_body(request: ServiceRequest, body: ResponseBody) -> tuple[Request, Plan, Score]:
+async def score_body(
+    request: ServiceRequest, body: ResponseBody, max_entries: int | None = None
+) -> tuple[Request, Plan, Score]:
     """The texts of a body, its plan and its score, counted and logged; Refusal if a metric was stopped."""
     service = request.service
     check_turn(service.settings, (body.response,), body.knowledge, body.history, body.triples)
     plan = request.plan(body.metrics, body.options)
     texts = make_request(body.response, body.knowledge, body.history, plan.options, body.triples)
     request.context.log_fields["tokens"] = count_tokens([texts], plan)
-    result = await request.wait_in_time(service.engine.core.score(texts, plan, request.deadline.left_ms()))
+    left_ms = request.deadline.left_ms()
+    result = await request.wait_in_time(service.engine.core.score(texts, plan, left_ms, max_entries=max_entries))
     note_score(request, result)
     refuse_stopped_score(result)
     return texts, plan, result

@@ -44,8 +44,8 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Address to listen at; 0.0.0.0 for all networks."""
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
     """Port to listen at; 0 chooses a free one."""
-    workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
-    """Processes that compute, each with models of its own, for one server. 1 computes in the server's process."""
+    workers: Annotated[int, msgspec.Meta(ge=0, le=256)] = 1
+    """Processes that compute, each with models of its own, beside the server's process. 0 computes in that one."""
     drain_delay_ms: Delay = 0.0
     """After SIGTERM: milliseconds in which the server is not ready but takes requests, so that a load balancer can
     turn to others."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from groundwire.engine import Engine, InvalidRequest
 
@@ -31,6 +32,8 @@ class Service:
         """Those of requests that name none; None if the bundle has none that could be computed."""
         self.readiness = Readiness(engine, self.metrics, now)
         self.open_streams = 0
+        self.threads = ThreadPoolExecutor(1, "groundwire-decode")
+        """For work on large bodies: one thread, as each holds the event loop up a little."""
 
     def _choose_metrics(self) -> tuple[str, ...] | None:
         if self.settings.metrics:

@@ -47,7 +47,7 @@ def test_the_help_has_every_setting() -> None:
         (["--port", "70000"], {}, "port of the options is 70000: Expected `int` <= 65535"),
         (["--config", "absent.toml"], {}, "absent.toml cannot be read"),
         ([], {"GROUNDWIRE_LOG_LEVEL": "loud"}, "log_level of the environment is 'loud'"),
-        ([], {"GROUNDWIRE_WORKERS": "0"}, "workers of the environment is '0'"),
+        ([], {"GROUNDWIRE_WORKERS": "-1"}, "workers of the environment is '-1'"),
         (["--check"], {"GROUNDWIRE_MAX_TURN": "5"}, "GROUNDWIRE_MAX_TURNS"),
     ],
 )

@@ -64,7 +64,7 @@ def test_weights_of_tenants_come_from_the_file_or_the_environment(tmp_path: Path
         ('port = "8000"', {}, "port of .*groundwire.toml is '8000': Expected `int`"),
         ("port = 70000", {}, "Expected `int` <= 65535"),
         ("port = ", {}, "is not TOML"),
-        ("workers = 0", {}, ">= 1"),
+        ("workers = -1", {}, ">= 0"),
         ("", {"GROUNDWIRE_TENANT_WEIGHTS": "a=0"}, "tenant_weights of the environment is {'a': '0'}"),
         ("", {"GROUNDWIRE_TENANT_WEIGHTS": "a"}, "tenant_weights of the environment is {'a': ''}"),
         ('tenant_tokens = "a=b"', {}, r"Write tenant_tokens = \{shop = \"TOKEN\""),
