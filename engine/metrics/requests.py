@@ -23,7 +23,7 @@ from ..text.reading import (
     join_readings,
     read_sentences_of,
 )
-from ..text.rendering import Edit, RenderedText, render_text
+from ..text.rendering import RenderedPart, RenderedText, render_text
 from ..text.retrieval import FAR, NEAR, KnowledgeIndex, Reach
 from ..text.sentences import Sentence, sentences
 from ..text.words import SHORT, Word, read_words, words
@@ -91,7 +91,7 @@ class ReadRequest(Request, frozen=True, dict=True):
         if answer is not None and answer.statement:
             if not response.text[answer.end :].strip():
                 history = history[:-1]  # its words would support the statement
-            response.edit([Edit(*answer)])
+            response.edit([RenderedPart(*answer)])
         rendered = cls(response.text, tuple(passage.text for passage in passages), history, request.triples)
         rendered.__dict__.update(original=request, rendered_response=response, rendered_knowledge=passages)
         if answer is not None:

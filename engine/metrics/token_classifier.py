@@ -14,7 +14,7 @@ from ..text.reading import ReadText
 from ..text.retrieval import NEAR
 from ..text.words import flag_tokens, within
 from .base import Metric, MetricNumber, RoleInfos, WordEvidence
-from .claims import cut_to_fit, join_claims, least_coverage
+from .claims import cut_to_fit, join_claims, least_coverage, nothing_to_verify
 from .requests import ReadRequest, open_knowledge
 
 ROLE = "token_classifier"
@@ -28,6 +28,8 @@ def token_classifier(request: ReadRequest, options: Options, role_info: RoleInfo
         [whole], lambda parts: [ClassifyTokens(ROLE, evidence.select(part), part.text) for part in parts]
     )
     flags = locate_tokens((part, flag) for part, answer in answers for flag in flag_tokens(answer, role_info(ROLE)))
+    if not flags:  # signs without a token, after the question that they are read with
+        return nothing_to_verify("token_classifier")
     threshold = options.token_classifier.threshold
     ranges = join_ranges((flag.start, flag.end) for flag in flags if flag.probability >= threshold)
     return MetricResult(

@@ -190,8 +190,8 @@ def declare_question(question: str, *, is_yes: bool = True) -> str | None:
         return ""
     inverted = _INVERTED.fullmatch(text)
     if inverted is None:
-        tagged = _TAG.fullmatch(text)
-        stated = tagged["stated"].rstrip(",") if tagged else text
+        with_tag = _TAG.fullmatch(text)
+        stated = with_tag["stated"].rstrip(",") if with_tag else text
         return _turn((stated if is_yes else _deny(stated)).split()) if _FINITE.search(stated) else ""
     verb = (inverted["verb"] or _POSITIVE[inverted["negated"].lower()]).lower()
     words = inverted["rest"].split()

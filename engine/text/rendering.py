@@ -20,7 +20,7 @@ from typing import NamedTuple
 from .sentences import find_code
 
 
-class Edit(NamedTuple):
+class RenderedPart(NamedTuple):
     """Characters ``start`` to ``end`` of a text, and what is shown in their place."""
 
     start: int
@@ -31,7 +31,7 @@ class Edit(NamedTuple):
 class _Pass:
     """The edits that make one text of another, in order and disjoint, as positions in both."""
 
-    def __init__(self, edits: Sequence[Edit]) -> None:
+    def __init__(self, edits: Sequence[RenderedPart]) -> None:
         self.edits = edits
         self._starts: list[int] = []
         """Where what each edit shows begins, in the text that it makes."""
@@ -68,7 +68,7 @@ class _Pass:
         return self._starts[number] + len(edit.shown) + index - edit.end
 
 
-def _begin(edit: Edit) -> int:
+def _begin(edit: RenderedPart) -> int:
     return edit.start
 
 
@@ -87,7 +87,7 @@ class RenderedText:
         """Whether the text is shown as it is."""
         return not self._passes
 
-    def edit(self, edits: Iterable[Edit]) -> None:
+    def edit(self, edits: Iterable[RenderedPart]) -> None:
         """Replace characters of the text; ``edits`` are in order and disjoint."""
         made = _Pass([edit for edit in edits if self.text[edit.start : edit.end] != edit.shown])
         if made.edits:
@@ -149,13 +149,13 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
-def _find_tags(text: str) -> Iterator[Edit]:
+def _find_tags(text: str) -> Iterator[RenderedPart]:
     """Remove the tags of a text, but for the tags that it speaks of: "the <b> tag"."""
     in_code = _find_code_range(text)
     raised = {}
     for match in _RAISED_TAG.finditer(text):
         table = _SUPERSCRIPTS if match["name"].lower() == "sup" else _SUBSCRIPTS
-        raised[match.start()] = Edit(*match.span(), match["digits"].translate(table))
+        raised[match.start()] = RenderedPart(*match.span(), match["digits"].translate(table))
     tags = [match for match in _TAG.finditer(text) if not in_code(match.start())]
     counts = Counter((match["name"] or "").lower() + (match["close"] or "") for match in tags)
     end, broken = 0, 0
@@ -174,7 +174,7 @@ def _find_tags(text: str) -> Iterator[Edit]:
             shown = shown.removeprefix("\n")  # a line begins here
         end = match.end()
         broken = end if "\n" in shown or broken == match.start() else broken
-        yield Edit(*match.span(), shown)
+        yield RenderedPart(*match.span(), shown)
 
 
 def _is_markup(text: str, match: re.Match[str], is_paired: bool) -> bool:
@@ -197,11 +197,11 @@ def _show_block(name: str, closes: str) -> str:
 _ENTITY = re.compile(r"&(?:#[xX][0-9a-fA-F]{1,6};?|#\d{1,7};?|(?P<name>[A-Za-z][A-Za-z0-9]{1,31};))")
 
 
-def _find_entities(text: str) -> Iterator[Edit]:
+def _find_entities(text: str) -> Iterator[RenderedPart]:
     in_code = _find_code_range(text)
     for match in _ENTITY.finditer(text):
         if (match["name"] is None or match["name"] in html5) and not in_code(match.start()):
-            yield Edit(*match.span(), html.unescape(match[0]).replace("\0", "\ufffd").replace("\xa0", " "))
+            yield RenderedPart(*match.span(), html.unescape(match[0]).replace("\0", "\ufffd").replace("\xa0", " "))
 
 
 def _find_code_range(text: str) -> Callable[[int], bool]:
@@ -228,9 +228,9 @@ _FORMS = (
     "\u2102-\u2115\u2119-\u2138\u2145-\u2149\u2160-\u217f\u3371-\u33df\ufb00-\ufb06\U0001d400-\U0001d7ff"
     "\U0001fbf0-\U0001fbf9"
 )
-"""Letters and digits of other forms, ligatures, Roman numerals, units in one sign."""
+"""Letters and digits of other forms, ligatures, Roman numerals, units in one character."""
 _CIRCLED = "\u249c-\u24e9\U0001f110-\U0001f129\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189"
-"""Letters in circles, squares and parentheses: a single one is a sign of its own, as the P of a car park."""
+"""Letters in circles, squares and parentheses: a single one is a character of its own, as the P of a car park."""
 _DIGIT = "0-9\uff10-\uff19\U0001d7ce-\U0001d7ff"
 _SIGNS = re.compile(
     rf"(?P<number>(?:[0-9]\ufe0f?[\u20dd-\u20e0\u20e2-\u20e4]|[{_ENCLOSED}]\ufe0f?)+)"
@@ -245,24 +245,26 @@ _MARKER = re.compile(r"[.)]?[ \t]+(?:[^\W\d_a-z]|[*_\"“\[])")
 _OPENINGS = "([{\"'“‘«-−–—~≈<>=≤≥$€£¥"
 
 
-def _find_signs(text: str) -> Iterator[Edit]:
+def _find_signs(text: str) -> Iterator[RenderedPart]:
     for match in _SIGNS.finditer(text):
         start, end = match.span()
         if match["number"]:
-            yield Edit(start, end, _show_number(text, match))
+            yield RenderedPart(start, end, _show_number(text, match))
         elif match["raised"]:
             if _is_amount(text, start, end):
-                yield Edit(start, end, "".join(str(unicodedata.digit(sign)) for sign in match[0]))
+                yield RenderedPart(start, end, "".join(str(unicodedata.digit(character)) for character in match[0]))
         elif match["hidden"]:
-            yield Edit(start, end, "")
+            yield RenderedPart(start, end, "")
         else:
-            yield Edit(start, end, "".join(map(_show_sign, match[0])))
+            yield RenderedPart(start, end, "".join(map(_show_sign, match[0])))
 
 
 def _show_number(text: str, match: re.Match[str]) -> str:
     """The digits of a run of enclosed numbers; with a full stop, if it is the number of an item."""
     numbers = [
-        _find_number(sign) for sign in match[0] if sign.isdecimal() or unicodedata.category(sign) in ("No", "So")
+        _find_number(character)
+        for character in match[0]
+        if character.isdecimal() or unicodedata.category(character) in ("No", "So")
     ]
     is_marker = len(numbers) == 1 and _MARKER.match(text, match.end()) and _is_line_start(text, match.start())
     return "".join(numbers) + ("." if is_marker and text[match.end()] not in ".)" else "")
@@ -273,8 +275,8 @@ def _is_line_start(text: str, start: int) -> bool:
     return not text[begin:start].strip(" \t")
 
 
-def _find_number(sign: str) -> str:
-    return "10" if sign == "🔟" else f"{unicodedata.numeric(sign):.0f}"
+def _find_number(character: str) -> str:
+    return "10" if character == "🔟" else f"{unicodedata.numeric(character):.0f}"
 
 
 def _is_amount(text: str, start: int, end: int) -> bool:
@@ -301,25 +303,25 @@ _NAMED = {"font", "wide", "narrow", "circle", "square", "compat"}
 
 
 @lru_cache(maxsize=4096)
-def _show_sign(sign: str) -> str:
-    """A letter or digit of another form in its plain form; another sign as it is."""
-    code = ord(sign)
-    if code >= 0x1F150 and unicodedata.category(sign) == "So":  # letters on discs and squares have no plain form
+def _show_sign(character: str) -> str:
+    """A letter or digit of another form in its plain form; another character as it is."""
+    code = ord(character)
+    if code >= 0x1F150 and unicodedata.category(character) == "So":  # letters on discs and squares have no plain form
         for first in (0x1F150, 0x1F170):
             if first <= code < first + 26:
                 return chr(ord("A") + code - first)
-    form, _, codes = unicodedata.decomposition(sign).partition(" ")
+    form, _, codes = unicodedata.decomposition(character).partition(" ")
     plain = "".join(chr(int(code, 16)) for code in codes.split())
-    if form.strip("<>") not in _NAMED or sign == "№":
-        return sign
-    return plain.strip("()") if unicodedata.name(sign).startswith("PARENTHESIZED") else plain
+    if form.strip("<>") not in _NAMED or character == "№":
+        return character
+    return plain.strip("()") if unicodedata.name(character).startswith("PARENTHESIZED") else plain
 
 
 _NUMERIC = re.compile(r"[^\x00-\x7f]+")
 
 
 def find_unread_numbers(text: str) -> Iterator[str]:
-    """Yield the words of a rendered text with a sign that is a number for the eye, and that nothing here reads.
+    """Yield the words of a rendered text with a character that is a number for the eye, and that nothing here reads.
 
     >>> list(find_unread_numbers("It lasts 3⁶ months, has 20 m², emits CO₂ and costs ½ €.¹"))
     ['3⁶']

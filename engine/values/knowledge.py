@@ -131,8 +131,49 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
         joined = compound or (_join_range(tokens, values[-1], value, index) if values else None)
         values[-1:] = joined or (*values[-1:], value)
         taken.update(number for number in range(max(index - 2, 0), end) if tokens[number].start >= value.start)
-    values = read_hours(tokens, values, taken)
+    values = read_hours(tokens, _complete_units(tokens, values), taken)
     return sorted([*values, *codes], key=lambda value: value.start) if codes else values, taken
+
+
+_CORRECTING = frozenset(load_table("correcting"))
+_CORRECTION_GAP = 6
+"""Words between a value and the number that corrects it, at most: "12 euros a day, sorry, 20"."""
+
+
+def _complete_units(tokens: Sequence[Token], values: Sequence[Value]) -> list[Value]:
+    """The values; a bare number in the place of the one before has its unit: "24 months; sorry, 36"."""
+    index_of = {token.start: index for index, token in enumerate(tokens)}
+    completed: list[Value] = []
+    for value in values:
+        last = completed[-1] if completed else None
+        if last is not None and _corrects(tokens, index_of, last, value):
+            assert isinstance(last.content, Measure)
+            assert isinstance(value.content, Measure)
+            factor = last.content.factor
+            content = last.content._replace(
+                amount=value.content.amount * factor, step=value.content.step * factor, hedge="exact", span=None
+            )
+            value = value._replace(kind=last.kind, content=content)
+        completed.append(value)
+    return completed
+
+
+def _corrects(tokens: Sequence[Token], index_of: Mapping[int, int], last: Value, value: Value) -> bool:
+    """Whether a bare number, which ends its clause, follows an amount after a word like "sorry"."""
+    amount, number = last.content, value.content
+    if not isinstance(amount, Measure) or not isinstance(number, Measure) or amount.measure == "rank":
+        return False
+    if number.measure != "count" or number.nouns or not (amount.nouns or amount.measure != "count"):
+        return False
+    first = index = index_of[value.start]
+    while index > 0 and (tokens[index - 1].lower in _CORRECTING or not tokens[index - 1].text[0].isalnum()):
+        index -= 1
+    if not any(token.lower in _CORRECTING or token.text == ";" for token in tokens[index:first]):
+        return False
+    between = [token for token in tokens[max(0, index - _CORRECTION_GAP - 1) : index] if token.start >= last.end]
+    following = next((token for token in tokens[first + 1 : first + 2]), None)
+    ends = following is None or not following.text[0].isalnum()
+    return ends and len(between) <= _CORRECTION_GAP and all(token.sentence == last.sentence for token in between)
 
 
 def _list_citations(tokens: Sequence[Token]) -> set[int]:

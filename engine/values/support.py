@@ -12,7 +12,7 @@ from .derived import Computation
 from .knowledge import Knowledge, ValueText
 from .names import split_by_case
 from .sides import CheckedValue, Sides, check_value
-from .tokens import NEGATIONS, Measure, Name, Token, Value
+from .tokens import NEGATIONS, Measure, Name, Token, Value, text_at
 
 MAX_COMPARISONS = 500_000
 """Values of the response times numbers, capitals and sentences of the knowledge: a second of plain Python."""
@@ -60,8 +60,11 @@ def check_in_steps(
             f"knowledge {size:,} numbers, capitals and sentences. Retrieve fewer passages, or leave this metric out."
         )
     negations: dict[int, list[int]] = {}
-    for token in tokens:
-        if token.lower in NEGATIONS:
+    for index, token in enumerate(tokens):
+        corrects = (
+            token.lower == "no" and text_at(tokens, index + 1) == "," and text_at(tokens, index + 2)[:1].isdecimal()
+        )
+        if token.lower in NEGATIONS and not corrects:  # "no, 36" says what is so
             negations.setdefault(token.sentence, []).append(token.start)
     computation = Computation(sides)
     checked: list[CheckedValue] = []
