@@ -279,7 +279,7 @@ def _take_score(request: Request, plan: Plan, job: Job[Score]) -> Procedure[Scor
     job_result: JobResult[Score] = yield job
     (outcome,) = job_result.outcomes
     if isinstance(outcome, Failure):
-        results = results_of(plan.metrics, [outcome] * len(plan.metrics))
+        results = results_of(plan.metrics, [outcome] * len(plan.metrics), "")
         return make_unscored(outcome.status, outcome.message, plan, results, job_result.timings)
     return msgspec.structs.replace(outcome, timings=job_result.timings)
 
