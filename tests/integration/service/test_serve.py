@@ -211,7 +211,7 @@ def stop(url):
     print(gc.get_freeze_count())
     os.kill(os.getpid(), signal.SIGTERM)
 
-run(Settings(bundle="compact", port=0, threads=1), stop)
+run(Settings(bundle="compact", port=0, threads=1, workers=0), stop)
 """
 
 
