@@ -16,7 +16,7 @@ from groundwire.runtime.texts.unread import looks_foreign
 
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
-from ..schema.explanations import CitationsExplanation, PassageRange
+from ..schema.explanations import CitationCandidate, CitationsExplanation, PassageRange
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import Criteria, decide_metrics
@@ -157,10 +157,6 @@ def warn_of_language(request: Request) -> tuple[str, ...]:
     return (FOREIGN.format(names),)
 
 
-_QUOTING = ("text", "knowledge_says", "knowledge_answer")
-"""Fields that quote the characters which their record names."""
-
-
 def locate_in_original(item: T, request: ReadRequest) -> T:
     """Return a record with the ranges and quotations of the original texts in the place of those that are shown.
 
@@ -183,18 +179,22 @@ def _locate(item: Any, request: ReadRequest) -> Any:
         return replace(item, start=first, end=last)
     changes = {name: _locate(getattr(item, name), request) for name in item.__struct_fields__}
     start, end = changes.get("start"), changes.get("end")
+    cites = isinstance(item, Citation | CitationCandidate)
     if isinstance(start, int) and isinstance(end, int):
         changes["start"], changes["end"] = request.rendered_response.locate(start, end)
-        _quote(changes, request.response[start:end], request.original.response[changes["start"] : changes["end"]])
+        shown, original = request.response[start:end], request.original.response[changes["start"] : changes["end"]]
+        _quote(changes, () if cites else ("text",), shown, original)
     evidence = getattr(item, "evidence", None)
     if isinstance(evidence, PassageRange):
         shown = request.knowledge[evidence.passage][evidence.start : evidence.end]
         located = changes["evidence"]
-        _quote(changes, shown, request.original.knowledge[located.passage][located.start : located.end])
+        original = request.original.knowledge[located.passage][located.start : located.end]
+        _quote(changes, ("text",) if cites else ("knowledge_says", "knowledge_answer"), shown, original)
     return replace(item, **changes)
 
 
-def _quote(changes: dict[str, Any], shown: str, original: str) -> None:
-    for name in _QUOTING:
+def _quote(changes: dict[str, Any], names: Sequence[str], shown: str, original: str) -> None:
+    """Replace what fields quote of a text that is shown by what it was written as."""
+    for name in names:
         if changes.get(name) == shown:
             changes[name] = original

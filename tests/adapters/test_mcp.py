@@ -12,6 +12,7 @@ import pytest
 from groundwire.engine import Engine
 from groundwire.runtime.bundles.bundle import embedded
 from tests.support.adapters import CONSISTENT, FAILURE, INCONSISTENT, KNOWLEDGE, PROBABILITY, fail, load, open_engine
+from tests.support.broken_folds import MESSAGE, break_folds
 
 load("mcp")
 from mcp import Client, StdioServerParameters  # noqa: E402
@@ -48,6 +49,16 @@ def test_what_cannot_be_checked_has_no_number() -> None:
     assert (answer["label"], answer["probability"]) == ("unknown", None)
     assert FAILURE in json.dumps(answer)
     assert answer["status"] != "scored"
+
+
+def test_a_defect_of_the_verdict_is_an_answer_without_a_verdict(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_folds(monkeypatch)
+    result = call(engine, "check", response=f"{CONSISTENT} It is broken.", knowledge=[KNOWLEDGE])
+    answer = json.loads(result.content[0].text)
+    assert (answer["label"], answer["probability"]) == ("unknown", None)
+    assert MESSAGE in json.dumps(answer)
 
 
 def test_what_the_engine_refuses_is_an_error(engine: Engine) -> None:

@@ -10,7 +10,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, Score
-from groundwire.engine.schema.explanations import PassageRange
+from groundwire.engine.schema.explanations import CitationCandidate, PassageRange, StatedValue
+from groundwire.engine.schema.results import Citation
 from groundwire.guard import Guard, Policy, SentenceEvent
 from groundwire.repair import Corrector
 from groundwire.runtime.texts.unread import is_blank
@@ -34,9 +35,14 @@ def check_ranges(item: Any, response: str, knowledge: tuple[str, ...]) -> None:
         assert 0 <= item.start <= item.end <= len(knowledge[item.passage])
     elif isinstance(item, msgspec.Struct):
         start, end = getattr(item, "start", None), getattr(item, "end", None)
+        evidence = getattr(item, "evidence", None)
+        if isinstance(item, Citation | CitationCandidate):
+            assert item.text == knowledge[item.evidence.passage][item.evidence.start : item.evidence.end]
+        elif isinstance(item, StatedValue) and evidence is not None:
+            assert item.knowledge_says == knowledge[evidence.passage][evidence.start : evidence.end]
         if start is not None and end is not None:
             assert 0 <= start <= end <= len(response)
-            if type(item).__name__ != "Citation" and hasattr(item, "text"):
+            if not isinstance(item, Citation) and hasattr(item, "text"):
                 assert item.text == response[start:end]
         for name in item.__struct_fields__:
             check_ranges(getattr(item, name), response, knowledge)
@@ -56,6 +62,7 @@ def check_score(score: Score, response: str, knowledge: tuple[str, ...]) -> None
 @given(ODD_TEXTS, st.lists(ODD_TEXTS, max_size=2).map(tuple), st.lists(ODD_TEXTS, max_size=1))
 @example(f"Parking is £9 {NAME} a day.", ("The hotel has free parking.",), [])
 @example("1. 1", ("1. 1",), ["1. 1?"])
+@example("no, 36", ("③⑥ No problem!",), [])
 @example("] ", ("A.",), ["Is it so?"])
 @example("<b>Yes</b>, of course!", ("It is &#51;6.",), ["Is it 3️⃣6️⃣?"])
 def test_any_text_has_a_score(response: str, knowledge: tuple[str, ...], history: list[str]) -> None:

@@ -19,6 +19,7 @@ from groundwire.runtime.fake import FakeRuntime
 from groundwire.runtime.protocol import Outcome
 from groundwire.service.proxy import make_proxy
 from groundwire.service.settings import ProxySettings
+from tests.support.broken_folds import break_folds
 from tests.support.chat_server import ERROR, ChatServer
 from tests.support.service import connect
 from tests.support.small_talk import ASSERTIONS, SMALL_TALK
@@ -299,6 +300,20 @@ def test_nothing_leaves_without_a_check(policy: str, stream: bool) -> None:
         (choice,) = answer.json()["choices"]
         assert (choice["message"]["content"], choice["finish_reason"]) == ("", "content_filter")
         assert choice["groundwire"]["unchanged"] is False
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_defect_of_the_verdict_is_a_blocked_answer(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_folds(monkeypatch)
+    answer = ask({"stream": stream}, text="Honey is sweet. Honey is broken.")
+    assert answer.status_code == 200
+    if stream:
+        chunks = read_stream(answer)
+        reasons = [choice["finish_reason"] for chunk in chunks if chunk for choice in chunk["choices"]]
+        assert (join(chunks).strip(), reasons[-1], chunks[-1]) == ("Honey is sweet.", "content_filter", None)
+    else:
+        (choice,) = answer.json()["choices"]
+        assert (choice["message"]["content"].strip(), choice["finish_reason"]) == ("Honey is sweet.", "content_filter")
 
 
 def test_a_request_that_is_not_usable_does_not_reach_the_upstream() -> None:
