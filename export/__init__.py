@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .options import (
-        ClassifierOptions,
-        EmbedderOptions,
+        ClassifierSettings,
+        EmbedderSettings,
         Gate,
-        QuestionGeneratorOptions,
-        ReaderOptions,
-        ResponseGeneratorOptions,
+        QuestionGeneratorSettings,
+        ReaderSettings,
+        ResponseGeneratorSettings,
         RoleOptions,
-        SpansOptions,
-        TokenClassifierOptions,
+        SpansSettings,
+        TokenClassifierSettings,
     )
     from .pipeline import export_bundle, export_role
     from .presets import PRESETS, override, preset
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PRESETS",
-    "ClassifierOptions",
-    "EmbedderOptions",
+    "ClassifierSettings",
+    "EmbedderSettings",
     "Gate",
-    "QuestionGeneratorOptions",
-    "ReaderOptions",
-    "ResponseGeneratorOptions",
+    "QuestionGeneratorSettings",
+    "ReaderSettings",
+    "ResponseGeneratorSettings",
     "RoleOptions",
-    "SpansOptions",
+    "SpansSettings",
     "Title",
-    "TokenClassifierOptions",
+    "TokenClassifierSettings",
     "export_bundle",
     "export_role",
     "override",
@@ -51,15 +51,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ClassifierOptions": "options",
-    "EmbedderOptions": "options",
+    "ClassifierSettings": "options",
+    "EmbedderSettings": "options",
     "Gate": "options",
-    "QuestionGeneratorOptions": "options",
-    "ReaderOptions": "options",
-    "ResponseGeneratorOptions": "options",
+    "QuestionGeneratorSettings": "options",
+    "ReaderSettings": "options",
+    "ResponseGeneratorSettings": "options",
     "RoleOptions": "options",
-    "SpansOptions": "options",
-    "TokenClassifierOptions": "options",
+    "SpansSettings": "options",
+    "TokenClassifierSettings": "options",
     "export_bundle": "pipeline",
     "export_role": "pipeline",
     "PRESETS": "presets",

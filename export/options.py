@@ -1,4 +1,4 @@
-"""The options of an exported role, and of each kind of model that may fill it."""
+"""The options of an exported role, and the settings of each kind of model that may fill it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class ClassifierOptions:
+class ClassifierSettings:
     """Natural-language inference and detectors."""
 
     labels: tuple[str, ...] | None = None
@@ -62,7 +62,7 @@ class ClassifierOptions:
 
 
 @dataclass(frozen=True)
-class TokenClassifierOptions:
+class TokenClassifierSettings:
     """Token classifiers and critics."""
 
     labels: tuple[str, ...] | None = None
@@ -74,7 +74,7 @@ class TokenClassifierOptions:
 
 
 @dataclass(frozen=True)
-class QuestionGeneratorOptions:
+class QuestionGeneratorSettings:
     """Question generators."""
 
     template: Template = QUESTION_TEMPLATE
@@ -87,7 +87,7 @@ class QuestionGeneratorOptions:
 
 
 @dataclass(frozen=True)
-class ResponseGeneratorOptions:
+class ResponseGeneratorSettings:
     """Response generators."""
 
     prompt: tuple[str, ...] = PROMPT
@@ -96,7 +96,7 @@ class ResponseGeneratorOptions:
 
 
 @dataclass(frozen=True)
-class ReaderOptions:
+class ReaderSettings:
     """Readers, which the recipe that trains them exports (``export/roles/reader.py``)."""
 
     checkpoint: Checkpoint | None = None
@@ -106,7 +106,7 @@ class ReaderOptions:
 
 
 @dataclass(frozen=True)
-class EmbedderOptions:
+class EmbedderSettings:
     """Embedders."""
 
     layer: int | None = None
@@ -118,23 +118,23 @@ class EmbedderOptions:
 
 
 @dataclass(frozen=True)
-class SpansOptions:
+class SpansSettings:
     """spaCy pipelines."""
 
     half: bool = False
     """Store the pipeline's weights in half precision. The runtime computes in float32 all the same."""
 
 
-KindOptions: TypeAlias = (
-    ClassifierOptions
-    | TokenClassifierOptions
-    | QuestionGeneratorOptions
-    | ResponseGeneratorOptions
-    | ReaderOptions
-    | EmbedderOptions
-    | SpansOptions
+KindSettings: TypeAlias = (
+    ClassifierSettings
+    | TokenClassifierSettings
+    | QuestionGeneratorSettings
+    | ResponseGeneratorSettings
+    | ReaderSettings
+    | EmbedderSettings
+    | SpansSettings
 )
-K = TypeVar("K", bound=KindOptions)
+K = TypeVar("K", bound=KindSettings)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class RoleOptions:
 
     source: str
     """A hub id or a local directory in the transformers format; for ``spans`` a spaCy package or directory."""
-    kind: KindOptions | None = None
+    kind: KindSettings | None = None
     """What only this kind of model has; None takes the defaults of the role's kind."""
     revision: str | None = None
     """Commit, tag or branch of a hub checkpoint; None takes the newest."""
@@ -161,7 +161,7 @@ class RoleOptions:
     """Save even when the gate fails, marked ``waived``: for benchmarks on random weights."""
 
     def read(self, kind: type[K]) -> K:
-        """Return the options of a kind of model.
+        """Return the settings of the role's kind of model.
 
         Args:
             kind: The record of the role's kind of model.

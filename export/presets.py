@@ -13,12 +13,12 @@ from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.errors import BundleError, ExportError
 
 from .options import (
-    ClassifierOptions,
-    KindOptions,
-    QuestionGeneratorOptions,
+    ClassifierSettings,
+    KindSettings,
+    QuestionGeneratorSettings,
     RequestedPrecision,
     RoleOptions,
-    TokenClassifierOptions,
+    TokenClassifierSettings,
 )
 
 SPACY_PIPELINE = "en_core_web_sm"
@@ -54,7 +54,7 @@ def override(
     source: str | None = None,
     revision: str | None = None,
     precision: RequestedPrecision | None = None,
-    kind: KindOptions | None = None,
+    kind: KindSettings | None = None,
     max_tokens: int | None = None,
 ) -> dict[str, RoleOptions]:
     """Return a set of roles with one of them changed; arguments that are None change nothing.
@@ -62,11 +62,11 @@ def override(
     Args:
         roles: The options by role.
         role: Name of the role to change, or of a new role.
-        source: Another checkpoint. The role's revision and the options of its kind, which belonged to the former one,
+        source: Another checkpoint. The role's revision and the settings of its kind, which belonged to the former one,
             are reset, but for the template.
         revision: Revision of the checkpoint on the hub.
         precision: Precision of the graphs.
-        kind: Options of the role's kind of model: ``ClassifierOptions(labels=…)``.
+        kind: Settings of the role's kind of model: ``ClassifierSettings(labels=…)``.
         max_tokens: Tokens of a window, at most.
 
     Returns:
@@ -90,8 +90,8 @@ def override(
     return {**roles, role: options}
 
 
-def _keep_template(kind: KindOptions | None) -> KindOptions | None:
-    if isinstance(kind, ClassifierOptions | TokenClassifierOptions | QuestionGeneratorOptions):
+def _keep_template(kind: KindSettings | None) -> KindSettings | None:
+    if isinstance(kind, ClassifierSettings | TokenClassifierSettings | QuestionGeneratorSettings):
         return type(kind)(template=kind.template)
     return None
 
@@ -104,12 +104,12 @@ def _paper_q2() -> dict[str, RoleOptions]:
     """
     return {
         "qg": RoleOptions(
-            "mrm8488/t5-base-finetuned-question-generation-ap", QuestionGeneratorOptions(strip_prefix="question: ")
+            "mrm8488/t5-base-finetuned-question-generation-ap", QuestionGeneratorSettings(strip_prefix="question: ")
         ),
         "qa": RoleOptions("ktrapeznikov/albert-xlarge-v2-squad-v2"),
         "nli": RoleOptions(
             "ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli",
-            ClassifierOptions(labels=("entailment", "neutral", "contradiction")),
+            ClassifierSettings(labels=("entailment", "neutral", "contradiction")),
         ),
         "spans": RoleOptions(_find_pipeline()),
     }
@@ -123,11 +123,11 @@ def _paper_q2_small() -> dict[str, RoleOptions]:
     return {
         "qg": RoleOptions(
             "valhalla/t5-small-qg-prepend",
-            QuestionGeneratorOptions(template=Template("answer: {answer} context: {context}")),
+            QuestionGeneratorSettings(template=Template("answer: {answer} context: {context}")),
         ),
         "qa": RoleOptions("twmkn9/albert-base-v2-squad2"),
         "nli": RoleOptions(
-            "cross-encoder/nli-roberta-base", ClassifierOptions(labels=("contradiction", "entailment", "neutral"))
+            "cross-encoder/nli-roberta-base", ClassifierSettings(labels=("contradiction", "entailment", "neutral"))
         ),
         "spans": RoleOptions(_find_pipeline()),
     }
@@ -144,9 +144,9 @@ def _paper_detectors() -> dict[str, RoleOptions]:
         "detector.vitaminc-fever": RoleOptions("tals/albert-base-vitaminc-fever"),
         "detector.mnli": RoleOptions("tals/albert-base-mnli"),
         "detector.vitaminc-mnli": RoleOptions("tals/albert-base-vitaminc-mnli"),
-        "detector.factcc": RoleOptions("manueldeprada/FactCC", ClassifierOptions(labels=("CORRECT", "INCORRECT"))),
+        "detector.factcc": RoleOptions("manueldeprada/FactCC", ClassifierSettings(labels=("CORRECT", "INCORRECT"))),
         "detector.faithcritic": RoleOptions(
-            "McGill-NLP/roberta-large-faithcritic", ClassifierOptions(labels=("faithful", "hallucinated"))
+            "McGill-NLP/roberta-large-faithcritic", ClassifierSettings(labels=("faithful", "hallucinated"))
         ),
     }
 
@@ -160,10 +160,10 @@ def _minicheck() -> dict[str, RoleOptions]:
     labels = ("unsupported", "supported")
     return {
         "detector.minicheck-roberta": RoleOptions(
-            "lytang/MiniCheck-RoBERTa-Large", ClassifierOptions(labels=labels, unit="sentence", one_separator=True)
+            "lytang/MiniCheck-RoBERTa-Large", ClassifierSettings(labels=labels, unit="sentence", one_separator=True)
         ),
         "detector.minicheck-deberta": RoleOptions(
-            "lytang/MiniCheck-DeBERTa-v3-Large", ClassifierOptions(labels=labels, unit="sentence")
+            "lytang/MiniCheck-DeBERTa-v3-Large", ClassifierSettings(labels=labels, unit="sentence")
         ),
     }
 
@@ -178,7 +178,7 @@ def _lettucedetect() -> dict[str, RoleOptions]:
     return {
         "token_classifier": RoleOptions(
             "KRLabsOrg/lettucedect-base-modernbert-en-v1",
-            TokenClassifierOptions(
+            TokenClassifierSettings(
                 labels=("supported", "hallucinated"),
                 template=Template("Summarize the following text:\n{premise}\noutput:", "{hypothesis}"),
             ),
@@ -189,7 +189,7 @@ def _lettucedetect() -> dict[str, RoleOptions]:
 def _nli_deberta() -> dict[str, RoleOptions]:
     """Return a DeBERTa-v3 cross-encoder for the role nli, stronger than the papers' RoBERTa at a third of its size."""
     labels = ("contradiction", "entailment", "neutral")
-    return {"nli": RoleOptions("cross-encoder/nli-deberta-v3-base", ClassifierOptions(labels=labels))}
+    return {"nli": RoleOptions("cross-encoder/nli-deberta-v3-base", ClassifierSettings(labels=labels))}
 
 
 def _paper_pmi() -> dict[str, RoleOptions]:

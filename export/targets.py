@@ -24,7 +24,7 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.parity.parity import Gate
 from groundwire.runtime.parity.reference import ReferenceLogits
 
-from .options import QuestionGeneratorOptions, RequestedPrecision, RoleOptions
+from .options import QuestionGeneratorSettings, RequestedPrecision, RoleOptions
 from .passes.attention import fuse_attention
 from .passes.inputs import fuse_inputs
 from .passes.operators import adapt_operators, find_unsupported
@@ -60,7 +60,7 @@ def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force
             continue
         if find_kind_name(role) not in TARGET_KINDS[target]:
             raise ExportError(f"{role!r} has no target {target}; those of {', '.join(TARGET_KINDS[target])} have.")
-        if options.read(QuestionGeneratorOptions).shortlist:
+        if options.read(QuestionGeneratorSettings).shortlist:
             raise ExportError(f"shortlist: the target {target} of {role!r} chooses among the whole vocabulary.")
         if options.precision not in PRECISIONS[target]:
             raise ExportError(

@@ -8,7 +8,7 @@ from groundwire.runtime.bundles.manifest import ClassifierRole, Template
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..labels import find_supported_labels, read_labels
-from ..options import ClassifierOptions, RoleOptions
+from ..options import ClassifierSettings, RoleOptions
 from ..verify.encoder import EncoderReference
 from ..verify.examples import fill_batches
 from .encoder import build_encoder_graph
@@ -18,12 +18,12 @@ NAME = "classifier"
 
 
 def _load(options: RoleOptions) -> Checkpoint:
-    one_separator = options.read(ClassifierOptions).one_separator
+    one_separator = options.read(ClassifierSettings).one_separator
     return load_pretrained(NAME, options, AutoModelForSequenceClassification, one_separator=one_separator)
 
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
-    file, settings = f"{role}.onnx", options.read(ClassifierOptions)
+    file, settings = f"{role}.onnx", options.read(ClassifierSettings)
     labels = read_labels(role, checkpoint.model.config.id2label, settings.labels)
     supported = () if role == "nli" else find_supported_labels(role, labels, settings.supported)
     template = settings.template

@@ -16,7 +16,7 @@ from groundwire.runtime.bundles.manifest import EmbedderRole, Template
 from groundwire.runtime.errors import ExportError
 
 from ..checkpoint import Checkpoint, load_pretrained, load_tokenizer
-from ..options import EmbedderOptions, RoleOptions
+from ..options import EmbedderSettings, RoleOptions
 from ..texts import EXAMPLES
 from ..verify.embedder import EmbedderReference
 from ..verify.examples import batch_texts
@@ -114,7 +114,7 @@ def _read_tokenizer(options: RoleOptions) -> Any:
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
     file = f"{role}.onnx"
     published = look_up_published(options.source)
-    settings = options.read(EmbedderOptions)
+    settings = options.read(EmbedderSettings)
     layer = settings.layer
     if layer is None:
         layer = published.layer if published else checkpoint.model.config.num_hidden_layers

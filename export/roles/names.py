@@ -1,4 +1,4 @@
-"""The roles that a kind of model may fill, and the options of a kind, by name.
+"""The roles that a kind of model may fill, and the settings of a kind, by name.
 
 Cheap to import, so that a command can check a name at once.
 """
@@ -13,15 +13,15 @@ from groundwire.runtime.bundles.manifest import TargetName
 from groundwire.runtime.errors import ExportError
 
 from ..options import (
-    ClassifierOptions,
-    EmbedderOptions,
-    KindOptions,
-    QuestionGeneratorOptions,
-    ReaderOptions,
-    ResponseGeneratorOptions,
+    ClassifierSettings,
+    EmbedderSettings,
+    KindSettings,
+    QuestionGeneratorSettings,
+    ReaderSettings,
+    ResponseGeneratorSettings,
     RoleOptions,
-    SpansOptions,
-    TokenClassifierOptions,
+    SpansSettings,
+    TokenClassifierSettings,
 )
 
 ANY_NAME = "NAME"
@@ -43,18 +43,18 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """By the name of the kind; ``detector.NAME`` is any role whose name begins with ``detector.``."""
 
-OPTIONS_OF_KINDS: Mapping[str, type[KindOptions]] = MappingProxyType(
+SETTINGS_OF_KINDS: Mapping[str, type[KindSettings]] = MappingProxyType(
     {
-        "classifier": ClassifierOptions,
-        "token_classifier": TokenClassifierOptions,
-        "question_generator": QuestionGeneratorOptions,
-        "response_generator": ResponseGeneratorOptions,
-        "reader": ReaderOptions,
-        "embedder": EmbedderOptions,
-        "spans": SpansOptions,
+        "classifier": ClassifierSettings,
+        "token_classifier": TokenClassifierSettings,
+        "question_generator": QuestionGeneratorSettings,
+        "response_generator": ResponseGeneratorSettings,
+        "reader": ReaderSettings,
+        "embedder": EmbedderSettings,
+        "spans": SpansSettings,
     }
 )
-"""By the name of the kind; other kinds have no options of their own."""
+"""By the name of the kind; other kinds have no settings of their own."""
 _ENCODERS = ("extractive_qa", "classifier", "token_classifier")
 TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
     {"cuda": (*_ENCODERS, "question_generator"), "tensorrt": _ENCODERS}
@@ -81,12 +81,14 @@ def find_kind_name(role: str, *, presets: Iterable[str] = ()) -> str:
 
 
 def check_kind(role: str, options: RoleOptions) -> None:
-    """Raise ExportError if the options are of another kind of model than the kind that fills the role."""
+    """Raise ExportError if the settings are of another kind of model than the kind that fills the role."""
     name = find_kind_name(role)
-    own = OPTIONS_OF_KINDS.get(name)
-    if options.kind is None or (own is not None and isinstance(options.kind, own)):
+    allowed = SETTINGS_OF_KINDS.get(name)
+    if options.kind is None or (allowed is not None and isinstance(options.kind, allowed)):
         return
-    advice = "has no options of its own; leave kind out" if own is None else f"takes {own.__name__}; pass these"
+    advice = (
+        "has no settings of its own; leave kind out" if allowed is None else f"takes {allowed.__name__}; pass these"
+    )
     raise ExportError(f"RoleOptions.kind is {type(options.kind).__name__}, but {name}, the kind of {role!r}, {advice}.")
 
 

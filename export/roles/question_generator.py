@@ -14,7 +14,7 @@ from groundwire.runtime.bundles.manifest import QuestionGeneratorRole, Template
 from groundwire.runtime.errors import ExportError
 
 from ..checkpoint import Checkpoint, load_pretrained
-from ..options import QuestionGeneratorOptions, RoleOptions
+from ..options import QuestionGeneratorSettings, RoleOptions
 from ..passes import fold_transposes
 from ..passes.shortlist import shorten_head
 from ..store import RoleFiles
@@ -59,7 +59,7 @@ def _load(options: RoleOptions) -> Checkpoint:
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
     model, step_file, encoder_file = checkpoint.model, f"{role}.decoder.onnx", f"{role}.encoder.onnx"
     halves = split_model(model)
-    settings = options.read(QuestionGeneratorOptions)
+    settings = options.read(QuestionGeneratorSettings)
 
     def record(common: CommonFields) -> QuestionGeneratorRole:
         return QuestionGeneratorRole(

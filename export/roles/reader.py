@@ -1,10 +1,10 @@
 """Readers: labels of an answer, of its sentences and of its tokens by one graph.
 
 No library has such models, so the recipe that trains one gives the loaded model in a ``ReaderGraph``,
-``ReaderOptions.checkpoint``. The model takes ``input_ids``, ``attention_mask`` and ``pooling`` [B, S, T], the weight of
-each token in each sentence, and returns the logits by head. The graph makes ``pooling`` of ``token_type_ids`` [B, T],
-which number the sentences: so all inputs have two axes, as other encoders' inputs have, and a sentence's logits are an
-output of each of its tokens, [B, T, L].
+``ReaderSettings.checkpoint``. The model takes ``input_ids``, ``attention_mask`` and ``pooling`` [B, S, T], the weight
+of each token in each sentence, and returns the logits by head. The graph makes ``pooling`` of ``token_type_ids`` [B,
+T], which number the sentences: so all inputs have two axes, as other encoders' inputs have, and a sentence's logits are
+an output of each of its tokens, [B, T, L].
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from groundwire.runtime.bundles.manifest import ReaderHead, ReaderRole, Template
 from groundwire.runtime.errors import ExportError
 
 from ..checkpoint import Checkpoint
-from ..options import ReaderOptions, RoleOptions
+from ..options import ReaderSettings, RoleOptions
 from ..texts import EXAMPLES
 from ..tokens import Batch, Batcher
 from ..trace import trace
@@ -53,7 +53,7 @@ class ReaderGraph(nn.Module):
 
 
 def _load(options: RoleOptions) -> Checkpoint:
-    checkpoint = options.read(ReaderOptions).checkpoint
+    checkpoint = options.read(ReaderSettings).checkpoint
     if checkpoint is None or not isinstance(checkpoint.model, ReaderGraph):
         raise ExportError(
             f"{options.source!r}: a reader is exported by the recipe that trains it: python -m groundwire.recipes "
@@ -73,7 +73,7 @@ def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Convers
             graph=file,
             heads=reader.heads,
             template=TEMPLATE,
-            turn_end=options.read(ReaderOptions).turn_end,
+            turn_end=options.read(ReaderSettings).turn_end,
         )
 
     mask = torch.ones(2, 5, dtype=torch.int64)

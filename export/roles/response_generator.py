@@ -11,7 +11,7 @@ from groundwire.runtime.errors import ExportError, InvalidRequest
 from groundwire.runtime.models.prompt import KNOWLEDGE, check_prompt
 
 from ..checkpoint import Checkpoint, count_decoder_positions, load_pretrained
-from ..options import ResponseGeneratorOptions, RoleOptions
+from ..options import ResponseGeneratorSettings, RoleOptions
 from ..texts import EXAMPLES
 from ..verify.examples import batch_texts, fill_template
 from ..verify.generation import STEPS, GenerationReference, eos_ids, start_id
@@ -41,7 +41,7 @@ def _load(options: RoleOptions) -> Checkpoint:
 
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
-    prompt = options.read(ResponseGeneratorOptions).prompt
+    prompt = options.read(ResponseGeneratorSettings).prompt
     try:
         check_prompt(prompt)
     except InvalidRequest as error:

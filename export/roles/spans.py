@@ -11,7 +11,7 @@ import srsly
 from groundwire.runtime.bundles.manifest import SpansRole
 from groundwire.runtime.errors import ExportError
 
-from ..options import RoleOptions, SpansOptions
+from ..options import RoleOptions, SpansSettings
 from ..store import RoleFiles
 from .kind import CopiedKind
 
@@ -25,7 +25,7 @@ def _copy(role: str, options: RoleOptions) -> RoleFiles:
     """
     tree = _find_directory(options.source)
     record = SpansRole(source=Path(options.source).name, revision=options.revision, path=role)
-    return RoleFiles(record, tree=tree, finish=halve_weights if options.read(SpansOptions).half else _leave_unchanged)
+    return RoleFiles(record, tree=tree, finish=halve_weights if options.read(SpansSettings).half else _leave_unchanged)
 
 
 def halve_weights(pipeline: Path) -> None:

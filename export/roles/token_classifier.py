@@ -8,7 +8,7 @@ from groundwire.runtime.bundles.manifest import Template, TokenClassifierRole
 
 from ..checkpoint import Checkpoint, load_pretrained
 from ..labels import find_supported_labels, read_labels
-from ..options import RoleOptions, TokenClassifierOptions
+from ..options import RoleOptions, TokenClassifierSettings
 from ..verify.encoder import EncoderReference
 from ..verify.examples import fill_batches
 from .encoder import build_encoder_graph
@@ -22,7 +22,7 @@ def _load(options: RoleOptions) -> Checkpoint:
 
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
-    file, settings = f"{role}.onnx", options.read(TokenClassifierOptions)
+    file, settings = f"{role}.onnx", options.read(TokenClassifierSettings)
     labels = read_labels(role, checkpoint.model.config.id2label, settings.labels)
     (supported,) = find_supported_labels(role, labels, settings.supported)
     template = settings.template

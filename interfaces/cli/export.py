@@ -18,7 +18,7 @@ from groundwire.cli.groups import Setting, expand_groups
 from groundwire.export import require
 from groundwire.export.options import RoleOptions, check_precision, read_shortlist
 from groundwire.export.presets import PRESETS, override, preset
-from groundwire.export.roles.names import OPTIONS_OF_KINDS, ROLES, TARGET_KINDS, find_kind_name
+from groundwire.export.roles.names import ROLES, SETTINGS_OF_KINDS, TARGET_KINDS, find_kind_name
 from groundwire.export.sources import check_hub
 from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
 from groundwire.runtime.bundles.manifest import Ranges, SpansRole, TargetName, TargetRole, Template
@@ -104,20 +104,19 @@ class RoleGroup:
 
     def list_given(self) -> list[str]:
         """The options that were given and belong to one role."""
-        given = [name for name in ("source", "revision") if getattr(self, name) is not None]
-        return [_write_option(name) for name in (*given, *(name for name, value in self._settings.items() if value))]
+        values = {"source": self.source, "revision": self.revision, **self._settings}
+        return [_write_option(name) for name, value in values.items() if value]
 
     def make_options(self, role: str, source: str) -> RoleOptions:
         """The record for the export of the role; ExportError for an option that its kind of model does not have."""
-        given, kind = {name: value for name, value in self._settings.items() if value}, find_kind_name(role)
-        options = OPTIONS_OF_KINDS.get(kind)
+        settings, kind = {name: value for name, value in self._settings.items() if value}, find_kind_name(role)
+        options = SETTINGS_OF_KINDS.get(kind)
         names = [] if options is None else [field.name for field in dataclasses.fields(options)]
-        for name in given:
-            if name not in names:
-                own = [_write_option(other) for other in names if other in self._settings]
-                allowed = f"its options are {', '.join(own)}" if own else "it has no options of its own"
-                raise ExportError(f"{_write_option(name)} is not for {role}, a {kind}: {allowed}.")
-        return RoleOptions(source, options(**given) if options and given else None, revision=self.revision)
+        for name in settings.keys() - names:
+            allowed = [_write_option(other) for other in names if other in self._settings]
+            advice = f"its options are {', '.join(allowed)}" if allowed else "it has no options of its own"
+            raise ExportError(f"{_write_option(name)} is no option of {role}, whose kind is {kind}; {advice}.")
+        return RoleOptions(source, options(**settings) if options and settings else None, revision=self.revision)
 
     @property
     def _settings(self) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from groundwire.export import (
-    ClassifierOptions,
-    EmbedderOptions,
-    QuestionGeneratorOptions,
+    ClassifierSettings,
+    EmbedderSettings,
+    QuestionGeneratorSettings,
     RoleOptions,
-    SpansOptions,
+    SpansSettings,
     Title,
     export_bundle,
 )
@@ -61,11 +61,11 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
     """
     weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
 
-    def options(*parts: str, kind: ClassifierOptions | QuestionGeneratorOptions | None = None) -> RoleOptions:
+    def options(*parts: str, kind: ClassifierSettings | QuestionGeneratorSettings | None = None) -> RoleOptions:
         return RoleOptions(str(checkpoints.joinpath(*parts)), kind, precision=weights, max_tokens=WINDOW)
 
     candidates = {
-        "spans": RoleOptions(str(checkpoints / "spans"), SpansOptions(half=weights == "int8")),
+        "spans": RoleOptions(str(checkpoints / "spans"), SpansSettings(half=weights == "int8")),
         "qg": options("qg", kind=_describe_questions(checkpoints / "qg", weights)),
         "qa": options("qa"),
         "nli": options("multitask_nli", "nli")
@@ -73,7 +73,9 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
         else options("nli"),
         "detector.consistency": options("multitask_nli", "consistency"),
         "detector.verifiability": options(
-            "multitask_nli", "verifiability", kind=ClassifierOptions(template=Template("{hypothesis}"), unit="sentence")
+            "multitask_nli",
+            "verifiability",
+            kind=ClassifierSettings(template=Template("{hypothesis}"), unit="sentence"),
         ),
         "token_classifier": options("multitask_nli", "token_classifier"),
         "lm": replace(options("lm"), max_tokens=LANGUAGE_MODEL_WINDOW),
@@ -85,16 +87,16 @@ def collect_compact_roles(checkpoints: Path, precision: str = "int8") -> dict[st
             f"{CHECKPOINTS}."
         )
     embedder = RoleOptions(
-        str(backbone.PATH), EmbedderOptions(layer=BERTSCORE_LAYER), precision=weights, max_tokens=WINDOW
+        str(backbone.PATH), EmbedderSettings(layer=BERTSCORE_LAYER), precision=weights, max_tokens=WINDOW
     )
     return {**finished, "embedder": embedder}
 
 
-def _describe_questions(checkpoint: Path, weights: str) -> QuestionGeneratorOptions:
+def _describe_questions(checkpoint: Path, weights: str) -> QuestionGeneratorSettings:
     """The options of the question generator, with the shortlist in its checkpoint if the heads are int8."""
     file = checkpoint / shortlist.FILE
     words = read_shortlist(file) if weights == "int8" and file.is_file() else ()
-    return QuestionGeneratorOptions(Template("{answer}", "{context}"), shortlist=words)
+    return QuestionGeneratorSettings(Template("{answer}", "{context}"), shortlist=words)
 
 
 def _is_finished(checkpoint: Path) -> bool:

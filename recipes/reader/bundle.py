@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from groundwire.export import Gate, ReaderOptions, RoleOptions, Title, export_bundle
+from groundwire.export import Gate, ReaderSettings, RoleOptions, Title, export_bundle
 from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.roles.reader import ReaderGraph
 from groundwire.export.tokens import fast_json
@@ -43,7 +43,7 @@ def export_reader_bundle(
     weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
     options = RoleOptions(
         str(run),
-        ReaderOptions(make_checkpoint(load_reader(run), run.name), turn_end=HISTORY_MARK),
+        ReaderSettings(make_checkpoint(load_reader(run), run.name), turn_end=HISTORY_MARK),
         precision=weights,
         gate=Gate.of(weights, heads=len(describe_heads())),
     )

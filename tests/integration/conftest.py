@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groundwire.engine import Engine
-from groundwire.export import QuestionGeneratorOptions, RoleOptions, Title, export_bundle
+from groundwire.export import QuestionGeneratorSettings, RoleOptions, Title, export_bundle
 from tests.support import models
 from tests.support.shared import make_once, shared_root
 from tests.support.span_pipelines import train_tiny
@@ -38,7 +38,7 @@ def tiny_bundle(tiny_checkpoints: Path, tmp_path_factory: pytest.TempPathFactory
         roles = {
             role: RoleOptions(
                 str(tiny_checkpoints / role),
-                QuestionGeneratorOptions(strip_prefix="question: ") if role == "qg" else None,
+                QuestionGeneratorSettings(strip_prefix="question: ") if role == "qg" else None,
                 precision="fp32",
             )
             for role in ("qg", "qa", "nli", "spans")

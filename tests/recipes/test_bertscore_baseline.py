@@ -10,7 +10,7 @@ from bert_score import score as package
 
 from groundwire.engine import Engine, InvalidRequest, Options
 from groundwire.engine.schema.options import BertScoreOptions
-from groundwire.export import EmbedderOptions, RoleOptions, export_role
+from groundwire.export import EmbedderSettings, RoleOptions, export_role
 from groundwire.recipes.compact.bertscore_baseline import MAX_WORDS, measure_bertscore_baseline
 from tests.support import models
 
@@ -25,7 +25,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bundle(source: Path) -> Path:
-    options = RoleOptions(str(source), EmbedderOptions(baseline=(0.9, 0.9, 0.9)), precision="fp32")
+    options = RoleOptions(str(source), EmbedderSettings(baseline=(0.9, 0.9, 0.9)), precision="fp32")
     return export_role("embedder", options, source.parent / "bundle").directory
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.export import ClassifierOptions, QuestionGeneratorOptions
+from groundwire.export import ClassifierSettings, QuestionGeneratorSettings
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule
 from groundwire.recipes.compact import bundle, lm, multitask_nli
@@ -61,8 +61,8 @@ def test_precision_and_templates(tmp_path: Path) -> None:
     names = ("qg", "multitask_nli/consistency", "multitask_nli/verifiability")
     collected = bundle.collect_compact_roles(finished(tmp_path, *names), "fp32")
     assert {options.precision for options in collected.values()} == {"fp32"}
-    assert collected["qg"].kind == QuestionGeneratorOptions(Template("{answer}", "{context}"))
-    verifiability = ClassifierOptions(template=Template("{hypothesis}"), unit="sentence")
+    assert collected["qg"].kind == QuestionGeneratorSettings(Template("{answer}", "{context}"))
+    verifiability = ClassifierSettings(template=Template("{hypothesis}"), unit="sentence")
     assert (collected["detector.verifiability"].kind, collected["detector.consistency"].kind) == (verifiability, None)
 
 

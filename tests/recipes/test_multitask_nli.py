@@ -11,7 +11,7 @@ import torch
 from transformers import BertForSequenceClassification, BertForTokenClassification
 
 from groundwire.evaluate.twins.edits import EditedSpan
-from groundwire.export import ClassifierOptions, Gate, RoleOptions, export_bundle
+from groundwire.export import ClassifierSettings, Gate, RoleOptions, export_bundle
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule, collate
 from groundwire.recipes.compact import multitask_measure, multitask_nli, nli
@@ -261,7 +261,7 @@ def test_a_bundle_holds_the_backbone_once(trained: Path, tmp_path: Path) -> None
     options = {
         role: RoleOptions(
             str(trained / head),
-            ClassifierOptions(template=Template("{hypothesis}")) if head == "verifiability" else None,
+            ClassifierSettings(template=Template("{hypothesis}")) if head == "verifiability" else None,
             precision="int8",
             gate=Gate(decision_agreement=0, max_error=10),
         )

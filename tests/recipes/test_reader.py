@@ -16,7 +16,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from groundwire.evaluate.twins.edits import EditedSpan
-from groundwire.export import Gate, ReaderOptions, RoleOptions, export_bundle
+from groundwire.export import Gate, ReaderSettings, RoleOptions, export_bundle
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule, collate
 from groundwire.recipes.compact.multitask_examples import MultitaskExample
@@ -367,7 +367,7 @@ def test_rows_are_chosen_at_equal_distances() -> None:
 def test_a_bundle_is_a_start(tmp_path: Path) -> None:
     """The embeddings stay the published ones; the other weights move by no more than their rounding."""
     trained, other = make_decided(6), make_tiny(6)
-    role = RoleOptions("tiny", ReaderOptions(make_checkpoint(trained, "tiny", 64), HISTORY_MARK), gate=Gate(0.5))
+    role = RoleOptions("tiny", ReaderSettings(make_checkpoint(trained, "tiny", 64), HISTORY_MARK), gate=Gate(0.5))
     before = {name: value.clone() for name, value in other.state_dict().items()}
     load_start(other, read_checkpoint(export_bundle({"reader": role}, tmp_path / "bundle").directory), published=True)
     for name, value in other.state_dict().items():

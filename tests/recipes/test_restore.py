@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import BertForQuestionAnswering, BertForSequenceClassification, BertModel, GPT2LMHeadModel
 
-from groundwire.export import QuestionGeneratorOptions, RoleOptions, export_bundle
+from groundwire.export import QuestionGeneratorSettings, RoleOptions, export_bundle
 from groundwire.recipes.common import backbone, restore
 from groundwire.recipes.common.loop import Schedule
 from groundwire.recipes.compact.lm import build_language_model
@@ -79,7 +79,7 @@ def test_the_question_generator_comes_back(small: Path, tmp_path: Path, precisio
     backbone.load_tokenizer().save_pretrained(tmp_path / "qg")
     options = RoleOptions(
         str(tmp_path / "qg"),
-        QuestionGeneratorOptions(Template("{answer}", "{context}")),
+        QuestionGeneratorSettings(Template("{answer}", "{context}")),
         precision=precision,  # type: ignore[arg-type]
         allow_unverified=True,
     )

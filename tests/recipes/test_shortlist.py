@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from groundwire.cli.export import app as export_commands
-from groundwire.export import QuestionGeneratorOptions, RoleOptions, export_role
+from groundwire.export import QuestionGeneratorSettings, RoleOptions, export_role
 from groundwire.recipes.cli import app
 from groundwire.recipes.common import backbone
 from groundwire.recipes.compact import bundle, shortlist
@@ -53,10 +53,10 @@ def test_the_command_shortens_a_bundle(small: Path, sets: Path, questions: Path,
 
 def test_a_recipes_list_goes_into_the_bundle(tmp_path: Path) -> None:
     finished(tmp_path, "qg")
-    assert bundle.collect_compact_roles(tmp_path)["qg"].read(QuestionGeneratorOptions).shortlist == ()
+    assert bundle.collect_compact_roles(tmp_path)["qg"].read(QuestionGeneratorSettings).shortlist == ()
     (tmp_path / "qg" / shortlist.FILE).write_text("what\n?\n")
-    assert bundle.collect_compact_roles(tmp_path)["qg"].read(QuestionGeneratorOptions).shortlist == ("what", "?")
-    assert bundle.collect_compact_roles(tmp_path, "fp32")["qg"].read(QuestionGeneratorOptions).shortlist == ()
+    assert bundle.collect_compact_roles(tmp_path)["qg"].read(QuestionGeneratorSettings).shortlist == ("what", "?")
+    assert bundle.collect_compact_roles(tmp_path, "fp32")["qg"].read(QuestionGeneratorSettings).shortlist == ()
 
 
 def test_the_exporter_takes_a_list(questions: Path, tmp_path: Path) -> None:

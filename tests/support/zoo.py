@@ -17,7 +17,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from groundwire.export import QuestionGeneratorOptions, RoleOptions, export_role
+from groundwire.export import QuestionGeneratorSettings, RoleOptions, export_role
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import Template
 from groundwire.runtime.models.classifier import Classifier, TokenClassifier
@@ -94,7 +94,7 @@ class Zoo:
         """The checkpoint as a bundle of one role; random weights in int8 are not asked to pass the parity gate."""
         options = RoleOptions(
             str(self.checkpoint(role, family)),
-            QuestionGeneratorOptions(PAIRED) if role == "qg" and family.startswith("bert") else None,
+            QuestionGeneratorSettings(PAIRED) if role == "qg" and family.startswith("bert") else None,
             precision=precision,  # type: ignore[arg-type]
             allow_unverified=precision == "int8",
         )

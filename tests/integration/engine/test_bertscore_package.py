@@ -11,7 +11,7 @@ from bert_score.utils import get_idf_dict, get_tokenizer
 
 from groundwire.engine import Engine, Options
 from groundwire.engine.schema.options import BertScoreOptions
-from groundwire.export import EmbedderOptions, RoleOptions, export_role
+from groundwire.export import EmbedderSettings, RoleOptions, export_role
 from tests.support import models
 from tests.support.bertscore import get_explanation, get_values
 from tests.support.texts import sentences
@@ -33,7 +33,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
     def get(family: str) -> tuple[Engine, Path]:
         if family not in loaded:
             source = models.embedder(root / family, family)
-            options = RoleOptions(str(source), EmbedderOptions(layer=LAYER), precision="fp32")
+            options = RoleOptions(str(source), EmbedderSettings(layer=LAYER), precision="fp32")
             bundle = export_role("embedder", options, root / f"{family}-bundle")
             loaded[family] = Engine.load(bundle.directory, "cpu", threads=1), source
         return loaded[family]

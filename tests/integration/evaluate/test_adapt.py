@@ -19,7 +19,7 @@ from groundwire.evaluate.adaptation.bundles import adapt_bundle
 from groundwire.evaluate.adaptation.report import AdaptationReport
 from groundwire.evaluate.calibration.fusion import FusionOptions
 from groundwire.evaluate.datasets.examples import Example
-from groundwire.export import ClassifierOptions, RoleOptions, Title, export_bundle
+from groundwire.export import ClassifierSettings, RoleOptions, Title, export_bundle
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.device import Device
@@ -46,7 +46,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
         model.save_pretrained(root / name)
     roles = {
         "nli": RoleOptions(str(root / "nli"), precision="fp32"),
-        ROLE: RoleOptions(str(root / ROLE), ClassifierOptions(supported=("yes",)), precision="fp32"),
+        ROLE: RoleOptions(str(root / ROLE), ClassifierSettings(supported=("yes",)), precision="fp32"),
     }
     written = export_bundle(roles, root / "bundle", title=Title("tiny"))
     (written.directory / "README.md").write_text("What the bundle is.")

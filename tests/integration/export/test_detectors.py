@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 
 from groundwire.engine import Engine
 from groundwire.engine.schema.explanations import DetectorExplanation
-from groundwire.export import ClassifierOptions, RoleOptions, TokenClassifierOptions, export_role, labels, preset
+from groundwire.export import ClassifierSettings, RoleOptions, TokenClassifierSettings, export_role, labels, preset
 from groundwire.export.roles.registry import find_kind
 from groundwire.runtime.bundles.manifest import ClassifierRole, TokenClassifierRole
 from groundwire.runtime.errors import ExportError
@@ -80,7 +80,7 @@ def test_a_detector_says_what_the_pipeline_says(tmp_path: Path, family: str) -> 
 @torch.no_grad()
 def test_one_separator_is_the_text_joined_by_the_end_token(tmp_path: Path) -> None:
     source = models.classifier(tmp_path / "checkpoint", "roberta", labels=("unsupported", "supported"))
-    options = RoleOptions(str(source), ClassifierOptions(one_separator=True, unit="sentence"), precision="fp32")
+    options = RoleOptions(str(source), ClassifierSettings(one_separator=True, unit="sentence"), precision="fp32")
     bundle = export_role("detector.m", options, tmp_path / "bundle")
     role = bundle.manifest.roles["detector.m"]
     assert isinstance(role, ClassifierRole)
@@ -119,7 +119,7 @@ def test_presets_name_roles_that_exist(name: str) -> None:
     for role, options in roles.items():
         assert find_kind(role).name in ("classifier", "token_classifier")
         kind = options.kind
-        if isinstance(kind, ClassifierOptions | TokenClassifierOptions) and kind.labels and role != "nli":
+        if isinstance(kind, ClassifierSettings | TokenClassifierSettings) and kind.labels and role != "nli":
             assert labels.find_supported_labels(role, kind.labels, kind.supported)
 
 

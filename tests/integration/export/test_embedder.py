@@ -24,7 +24,7 @@ from transformers import (
     DistilBertModel,
 )
 
-from groundwire.export import EmbedderOptions, Gate, RoleOptions, checkpoint, export_role, override
+from groundwire.export import EmbedderSettings, Gate, RoleOptions, checkpoint, export_role, override
 from groundwire.export.passes import fold_transposes, quantize, to_half
 from groundwire.export.roles import embedder
 from groundwire.export.roles.registry import KINDS, find_kind
@@ -149,7 +149,7 @@ def test_whole_exports(folder: Folder, tmp_path: Path, precision: str) -> None:
 
 def test_the_options_choose_layer_and_baseline(folder: Folder, tmp_path: Path) -> None:
     options = RoleOptions(
-        str(folder("embedder", "bert")), EmbedderOptions(layer=2, baseline=(0.1, 0.2, 0.3)), precision="fp32"
+        str(folder("embedder", "bert")), EmbedderSettings(layer=2, baseline=(0.1, 0.2, 0.3)), precision="fp32"
     )
     bundle = export_role("embedder", options, tmp_path / "b")
     assert (role_of(bundle).layer, role_of(bundle).baseline) == (2, (0.1, 0.2, 0.3))
@@ -159,11 +159,11 @@ def test_the_options_choose_layer_and_baseline(folder: Folder, tmp_path: Path) -
     again.verify()
     assert role_of(again) == role_of(bundle)
     with pytest.raises(ExportError, match="layer=9; BertModel has the layers 1 to 3"):
-        export_role("embedder", replace(options, kind=EmbedderOptions(layer=9)), tmp_path / "c")
+        export_role("embedder", replace(options, kind=EmbedderSettings(layer=9)), tmp_path / "c")
 
 
 def test_another_source_forgets_layer_and_baseline() -> None:
-    roles = {"embedder": RoleOptions("a", EmbedderOptions(layer=2, baseline=(0.1, 0.1, 0.1)))}
+    roles = {"embedder": RoleOptions("a", EmbedderSettings(layer=2, baseline=(0.1, 0.1, 0.1)))}
     assert override(roles, "embedder", precision="fp32")["embedder"].kind == roles["embedder"].kind
     other = override(roles, "embedder", source="b")["embedder"]
     assert other.kind is None
@@ -203,7 +203,7 @@ def test_the_recommended_layer_is_the_default(folder: Folder, tmp_path: Path, mo
     options = RoleOptions(source, precision="fp32")
     role = role_of(export_role("embedder", options, tmp_path / "b"))
     assert (role.layer, role.baseline) == (2, (0.5, 0.5, 0.5))
-    other = role_of(export_role("embedder", replace(options, kind=EmbedderOptions(layer=3)), tmp_path / "c"))
+    other = role_of(export_role("embedder", replace(options, kind=EmbedderSettings(layer=3)), tmp_path / "c"))
     assert (other.layer, other.baseline) == (3, None), "the baseline is that of one layer"
 
 

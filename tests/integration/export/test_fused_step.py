@@ -12,7 +12,7 @@ import onnx_ir as ir
 import pytest
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from groundwire.export import QuestionGeneratorOptions, RoleOptions, export_role
+from groundwire.export import QuestionGeneratorSettings, RoleOptions, export_role
 from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.passes import fold_transposes
 from groundwire.export.roles.generation import build_fused_step, split_model
@@ -144,7 +144,7 @@ def test_large_values_stay_float32_in_the_fused_step(checkpoint: str, tmp_path: 
         ({"target": "tensorrt", "precision": "fp16"}, "'qg' has no target tensorrt; those of extractive_qa"),
         ({"target": "cuda", "precision": "int8"}, "precision='int8' is not for the target cuda"),
         (
-            {"target": "cuda", "precision": "fp16", "kind": QuestionGeneratorOptions(shortlist=("a",))},
+            {"target": "cuda", "precision": "fp16", "kind": QuestionGeneratorSettings(shortlist=("a",))},
             "chooses among the whole vocabulary",
         ),
     ],

@@ -11,7 +11,7 @@ import pytest
 from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
 
 from groundwire.engine import Engine
-from groundwire.export.options import PAIR_TEMPLATE, ClassifierOptions, RoleOptions, TokenClassifierOptions
+from groundwire.export.options import PAIR_TEMPLATE, ClassifierSettings, RoleOptions, TokenClassifierSettings
 from groundwire.export.pipeline import export_bundle, export_role
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ClassifierRole, Template, TokenClassifierRole
@@ -56,9 +56,9 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RoleOptio
     return {
         name: RoleOptions(
             str(root / name),
-            TokenClassifierOptions(supported=supported[name])
+            TokenClassifierSettings(supported=supported[name])
             if name == "token_classifier"
-            else ClassifierOptions(
+            else ClassifierSettings(
                 supported=supported.get(name),
                 template=Template("{hypothesis}") if name == "detector.verifiability" else PAIR_TEMPLATE,
             ),

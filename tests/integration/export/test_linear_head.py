@@ -12,7 +12,7 @@ import onnxruntime as ort
 import pytest
 
 from groundwire.export.linear_head import add_to_head, expose_features
-from groundwire.export.options import ClassifierOptions, RoleOptions
+from groundwire.export.options import ClassifierSettings, RoleOptions
 from groundwire.export.pipeline import export_bundle
 from groundwire.runtime.bundles.manifest import ClassifierRole
 from groundwire.runtime.errors import ExportError
@@ -78,7 +78,7 @@ def test_the_other_heads_of_a_graph_stay_as_they_are(tmp_path: Path, precision: 
         classifier(tmp_path / name, "bert", labels=labels)
         roles[name] = RoleOptions(
             str(tmp_path / name),
-            ClassifierOptions(supported=("yes",) if name != "nli" else None),
+            ClassifierSettings(supported=("yes",) if name != "nli" else None),
             precision=precision,
             allow_unverified=True,
         )

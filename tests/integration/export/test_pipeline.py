@@ -14,7 +14,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from groundwire.export import Gate, QuestionGeneratorOptions, RoleOptions, Title, export_bundle, export_role, store
+from groundwire.export import Gate, QuestionGeneratorSettings, RoleOptions, Title, export_bundle, export_role, store
 from groundwire.export.roles.registry import KINDS
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole, Template
@@ -59,7 +59,7 @@ def test_a_bundle_with_one_backbone(folder: Folder, tmp_path: Path) -> None:
         "qa": RoleOptions(str(tmp_path / "qa"), precision="fp32"),
         "nli": RoleOptions(str(tmp_path / "nli"), precision="fp32"),
         "qg": RoleOptions(
-            str(tmp_path / "qg"), QuestionGeneratorOptions(PAIR, strip_prefix="q: "), precision="fp32", max_tokens=48
+            str(tmp_path / "qg"), QuestionGeneratorSettings(PAIR, strip_prefix="q: "), precision="fp32", max_tokens=48
         ),
     }
     out = tmp_path / "bundle"

@@ -12,11 +12,11 @@ import pytest
 
 from groundwire.export import (
     PRESETS,
-    ClassifierOptions,
-    EmbedderOptions,
-    QuestionGeneratorOptions,
+    ClassifierSettings,
+    EmbedderSettings,
+    QuestionGeneratorSettings,
     RoleOptions,
-    SpansOptions,
+    SpansSettings,
     export_role,
     labels,
     override,
@@ -113,7 +113,7 @@ def test_templates_are_filled() -> None:
 def test_presets_name_every_role_of_q2(name: str) -> None:
     roles = preset(name)
     assert set(roles) == {"qg", "qa", "nli", "spans"}
-    labels = roles["nli"].read(ClassifierOptions).labels
+    labels = roles["nli"].read(ClassifierSettings).labels
     assert labels is not None
     assert set(labels) == {"entailment", "neutral", "contradiction"}
     assert roles["qa"].precision == "int8"
@@ -127,12 +127,12 @@ def test_the_preset_of_pmi_knows_the_window() -> None:
 def test_overriding_a_role() -> None:
     roles = preset("paper-q2")
     half = override(roles, "qg", precision="fp16", max_tokens=256)
-    assert half["qg"].kind == QuestionGeneratorOptions(strip_prefix="question: ")
+    assert half["qg"].kind == QuestionGeneratorSettings(strip_prefix="question: ")
     assert (half["qg"].precision, half["qg"].max_tokens) == ("fp16", 256)
     assert roles["qg"].precision == "int8", "the preset itself is not changed"
     other = override(roles, "nli", source="my/nli")
-    assert other["nli"] == RoleOptions("my/nli", ClassifierOptions()), "the labels were the former checkpoint's"
-    kind = ClassifierOptions(labels=("a", "b"))
+    assert other["nli"] == RoleOptions("my/nli", ClassifierSettings()), "the labels were the former checkpoint's"
+    kind = ClassifierSettings(labels=("a", "b"))
     assert override(roles, "detector.x", source="d", kind=kind)["detector.x"].kind == kind
     with pytest.raises(ExportError, match=r"no role 'lm'"):
         override(roles, "lm", precision="fp16")
@@ -143,13 +143,13 @@ def test_overriding_a_role() -> None:
     [
         (
             "nli",
-            EmbedderOptions(layer=2),
-            "is EmbedderOptions, but classifier, the kind of 'nli', takes ClassifierOptions;",
+            EmbedderSettings(layer=2),
+            "is EmbedderSettings, but classifier, the kind of 'nli', takes ClassifierSettings;",
         ),
-        ("qa", SpansOptions(), "but extractive_qa, the kind of 'qa', has no options of its own; leave kind out."),
+        ("qa", SpansSettings(), "but extractive_qa, the kind of 'qa', has no settings of its own; leave kind out."),
     ],
 )
-def test_options_of_another_kind_are_refused(role: str, kind: Any, message: str, tmp_path: Path) -> None:
+def test_settings_of_another_kind_are_refused(role: str, kind: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=re.escape(message)):
         export_role(role, RoleOptions("missing", kind), tmp_path / "b")
 

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from groundwire.cli.export import app
-from groundwire.export import ResponseGeneratorOptions, RoleOptions, export_role, preset
+from groundwire.export import ResponseGeneratorSettings, RoleOptions, export_role, preset
 from groundwire.export.options import PROMPT, Gate
 from groundwire.export.passes import fold_transposes, to_half
 from groundwire.export.roles import generation
@@ -58,11 +58,11 @@ def test_options_that_a_response_generator_refuses(gpt2: Path, tmp_path: Path) -
     program = typer.Typer()
     program.add_typer(app, name="export")
     command = ["export", "nli", "--source", str(gpt2), "--out", str(tmp_path / "b"), "--set", "prompt={history}"]
-    assert "--set prompt is not for nli, a classifier: its options are --labels" in usage_error(
+    assert "--set prompt is no option of nli, whose kind is classifier; its options are --labels" in usage_error(
         CliRunner().invoke(program, command)
     )
     with pytest.raises(ExportError, match="once each"):
-        export_role("generator", RoleOptions(str(gpt2), ResponseGeneratorOptions(("{history}",))), tmp_path / "b")
+        export_role("generator", RoleOptions(str(gpt2), ResponseGeneratorSettings(("{history}",))), tmp_path / "b")
     bloom = models.language_model(tmp_path / "bloom", "bloom")
     with pytest.raises(ExportError, match=r"'bloom'.*Supported: t5, mt5, bart, gpt2"):
         export_role("generator", RoleOptions(str(bloom)), tmp_path / "b")

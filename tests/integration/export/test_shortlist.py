@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from groundwire.export import QuestionGeneratorOptions, RoleOptions, export_role
+from groundwire.export import QuestionGeneratorSettings, RoleOptions, export_role
 from groundwire.export.options import read_shortlist
 from groundwire.export.passes import quantize
 from groundwire.export.passes.shortlist import shorten_head
@@ -128,7 +128,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     source = str(models.encoder_decoder(root / "bert", "bert"))
     for name, words in (("whole", ()), ("short", WORDS)):
         export_role(
-            "qg", RoleOptions(source, QuestionGeneratorOptions(shortlist=words), allow_unverified=True), root / name
+            "qg", RoleOptions(source, QuestionGeneratorSettings(shortlist=words), allow_unverified=True), root / name
         )
     return root / "whole", root / "short"
 

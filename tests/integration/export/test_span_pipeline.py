@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundwire.export import RoleOptions, SpansOptions, export_role
+from groundwire.export import RoleOptions, SpansSettings, export_role
 from groundwire.runtime.models.span_finder import SpanFinder
 from tests.support.span_pipelines import PARSED, parsed
 
 
 def test_weights_stored_in_half_precision(tiny_checkpoints: Path, tmp_path: Path) -> None:
     saved = tiny_checkpoints / "spans"
-    options = RoleOptions(str(saved), SpansOptions(half=True))
+    options = RoleOptions(str(saved), SpansSettings(half=True))
     bundle = export_role("spans", options, tmp_path / "bundle")
     stored = bundle.file("spans")
     size, halved = (sum(path.stat().st_size for path in root.glob("*/model")) for root in (saved, stored))

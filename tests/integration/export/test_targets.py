@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from groundwire.cli import export as commands
-from groundwire.export import ClassifierOptions, RoleOptions, export_bundle, export_role, pipeline
+from groundwire.export import ClassifierSettings, RoleOptions, export_bundle, export_role, pipeline
 from groundwire.export.passes import add_quantization, to_half
 from groundwire.export.passes.operators import OPERATORS, adapt_operators, find_unsupported
 from groundwire.export.session import CpuSession
@@ -140,7 +140,7 @@ def test_roles_of_one_graph_keep_it_and_get_targets_of_their_own(
     checkpoint: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
     source = str(checkpoint("nli", "bert"))
-    facts = ClassifierOptions(supported=("entailment",))
+    facts = ClassifierSettings(supported=("entailment",))
     roles = {
         "nli": RoleOptions(source, precision="fp32"),
         "detector.facts": RoleOptions(source, facts, precision="fp32"),

@@ -18,7 +18,7 @@ import pytest
 from groundwire.engine import Engine, Options, Score
 from groundwire.engine.schema.explanations import Q2Explanation
 from groundwire.engine.schema.options import Q2Options
-from groundwire.export import QuestionGeneratorOptions, RoleOptions, export_bundle
+from groundwire.export import QuestionGeneratorSettings, RoleOptions, export_bundle
 from groundwire.generation import BeamSearch, Greedy
 from groundwire.runtime.models.span_finder import SpanFinder
 from tests.reference.q2 import Q2Reference, Question, Scored
@@ -141,7 +141,7 @@ def test_trained_models(tiny_checkpoints: Path, tmp_path: Path) -> None:
     reference = Q2Reference(trained, SpanFinder.load(spans))
     bundle = export_bundle(
         {
-            "qg": RoleOptions(str(trained / "qg"), QuestionGeneratorOptions(reference.template), precision="fp32"),
+            "qg": RoleOptions(str(trained / "qg"), QuestionGeneratorSettings(reference.template), precision="fp32"),
             "qa": RoleOptions(str(trained / "qa"), precision="fp32"),
             "nli": RoleOptions(str(trained / "nli"), precision="fp32"),
             "spans": RoleOptions(str(spans)),

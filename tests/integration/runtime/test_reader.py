@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from groundwire.export import Gate, ReaderOptions, RoleOptions, Title, export_bundle
+from groundwire.export import Gate, ReaderSettings, RoleOptions, Title, export_bundle
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import collate
 from groundwire.recipes.compact.multitask_examples import MultitaskExample
@@ -42,7 +42,7 @@ WINDOW = 64
 def export(reader: Reader, out: Path, precision: str) -> Bundle:
     options = RoleOptions(
         "tiny",
-        ReaderOptions(make_checkpoint(reader, "tiny", WINDOW), HISTORY_MARK),
+        ReaderSettings(make_checkpoint(reader, "tiny", WINDOW), HISTORY_MARK),
         precision="int8" if precision == "int8" else "fp32",
         gate=Gate(decision_agreement=0.9),
     )
