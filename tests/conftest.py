@@ -43,7 +43,7 @@ def anyio_backend() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Measure the coverage of few tests: measuring doubles their time. The examples of a property repeat one another."""
+    """Measure the coverage of few tests: it doubles their time. The examples of a property repeat one another."""
     if config.pluginmanager.hasplugin("_cov"):
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)) or not any(map(item.path.is_relative_to, MEASURED)):
