@@ -6,9 +6,10 @@ import gc
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 # Before the first import of NumPy, torch and ONNX Runtime. The models of the tests are so small that a pool of
 # threads costs more than it computes, and the workers of a run already use every core.
@@ -28,6 +29,10 @@ settings.load_profile("groundwire")
 # Imports make hundreds of thousands of objects that live until the end: they are not searched for garbage.
 gc.disable()
 
+TESTS = Path(__file__).parent
+MEASURED = tuple(TESTS / folder for folder in ("unit", "recipes", "integration/runtime", "integration/export"))
+"""What counts as a test of the lines that it runs. Others run what these cover once more, in whole programs."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -35,6 +40,14 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def anyio_backend() -> str:
     """Run asynchronous tests in asyncio alone, which is what the engine supports."""
     return "asyncio"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Measure the coverage of few tests: it doubles their time. The examples of a property repeat one another."""
+    if config.pluginmanager.hasplugin("_cov"):
+        for item in items:
+            if is_hypothesis_test(getattr(item, "obj", None)) or not any(map(item.path.is_relative_to, MEASURED)):
+                item.add_marker("no_cover")
 
 
 def pytest_runtest_teardown() -> None:

@@ -19,6 +19,7 @@ from groundwire.runtime.calls import Call, Compute, Computed
 from groundwire.runtime.errors import GroundwireError, ModelError
 from groundwire.runtime.garbage import freeze_objects
 from groundwire.runtime.protocol import Outcome
+from groundwire.runtime.without_torch import leave_torch_out
 
 from ..metrics import available
 from ..processes.messages import (
@@ -54,6 +55,7 @@ def work() -> None:
         signal.signal(number, signal.SIG_IGN)
     source, out = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library may print
+    leave_torch_out()
     first: Envelope = read_message(source)
     worker = _Worker(out)
     worker.read(source, worker.open(first))

@@ -14,6 +14,7 @@ import typer
 from groundwire import __version__
 from groundwire.engine.extend import shown
 from groundwire.runtime.errors import GroundwireError
+from groundwire.runtime.without_torch import leave_torch_out
 
 from . import (
     adapt,
@@ -156,6 +157,8 @@ def run() -> None:
         if isinstance(output, io.TextIOWrapper):
             # A character that the terminal cannot show must not end the command. JSON Lines are always UTF-8.
             output.reconfigure(errors="replace")
+    if sys.argv[1:2] != ["export"]:  # which reads checkpoints with torch, and any pipeline of spaCy
+        leave_torch_out()
     try:
         app()
     except GroundwireError as error:

@@ -99,14 +99,27 @@ def shared_runtimes() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where commands keep their scores: what one page has scored, the next one reads."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory of a page."""
+    for name in ("runs", "mine.run"):
+        (kept / name).mkdir(exist_ok=True)
+        (tmp_path / name).symlink_to(kept / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @needs_bundles
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_code_of_a_page_runs(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_code_of_a_page_runs(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All blocks of a page, one after another in one directory; a Python block prints something."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
+    (folder / "examples").symlink_to(ROOT / "examples")
     for language, text in blocks(page):
         if text in passed:
             continue
@@ -136,10 +149,9 @@ def list_help_examples() -> list[str]:
 
 
 @needs_bundles
-def test_the_examples_of_the_help_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_help_run(folder: Path) -> None:
     for path in (ROOT / "examples").iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    monkeypatch.chdir(tmp_path)
+        (folder / path.name).symlink_to(path)
     examples = list_help_examples()
     assert len(examples) > 8
     for text in sorted(examples, key=lambda text: "mine.json" in text and "calibrate" not in text):

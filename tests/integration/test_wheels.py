@@ -94,7 +94,8 @@ def test_a_copy_without_links_is_installed_and_scores(tmp_path: Path) -> None:
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
     python = str(environment / "bin" / "python")
     pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*pip, "install", "--no-build-isolation", "--no-deps", "--editable", str(copy)], check=True)
+    quickly = "--config-settings=cmake.build-type=Debug"
+    subprocess.run([*pip, "install", "--no-build-isolation", "--no-deps", quickly, "--editable", str(copy)], check=True)
     command = [python, "-m", "groundwire", "score", "examples/dialogues.jsonl"]
     lines = subprocess.run(command, check=True, cwd=copy, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     assert len(lines) == len((ROOT / "examples" / "dialogues.jsonl").read_text(encoding="utf-8").splitlines())

@@ -42,6 +42,8 @@ import sys
 import msgspec
 from groundwire.engine import Engine
 from groundwire.engine.schema.results import Timings
+from groundwire.runtime.without_torch import leave_torch_out
+leave_torch_out()
 with Engine.load("compact", device="cpu", threads=1) as engine:
     for score in engine.score_many({ITEMS!r}, metrics="all"):
         sys.stdout.buffer.write(msgspec.structs.replace(score, timings=Timings(0.0, {{}})).to_json().encode() + b"\\n")
@@ -57,7 +59,7 @@ def score(seed: int) -> list[bytes]:
 
 def test_scores_do_not_depend_on_the_order_of_sets() -> None:
     with ThreadPoolExecutor(2) as pool:
-        first, *others = pool.map(score, range(5))
+        first, *others = pool.map(score, range(3))
     assert len(first) == len(ITEMS)
     for seed, scores in enumerate(others, 1):
         changed = [index for index, pair in enumerate(zip(first, scores, strict=True)) if pair[0] != pair[1]]
