@@ -52,7 +52,7 @@ class Question(NamedTuple):
 def list_written(size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
     """Yield the sentences of written answers beside the passages of other documents of the same kind."""
     documents = WrittenPairs.read("dev").documents
-    kinds: defaultdict[str, list[str]] = defaultdict(list)
+    kinds = defaultdict(list)
     for document in documents:
         kinds[document.title.partition(":")[0]] += document.passages
     every = [passage for document in documents for passage in document.passages]
@@ -69,23 +69,17 @@ def _ask(
 ) -> Iterator[tuple[str, Question]]:
     chosen = draw_slots(answer, rng)
     wrong, _ = falsify(answer, chosen, rng)
-    pairs = list(zip(sentences(answer.supported), sentences(wrong), strict=False))
+    right_texts, wrong_texts = ([part.text for part in sentences(text)] for text in (answer.supported, wrong))
     values = [value for index in chosen for value in _VALUE.findall(f" {answer.slots[index].supported}")]
     known = [sentence.text for passage in own for sentence in read_sentences(passage)]
     for value in values:
         holders = [text for text in known if re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text)]
         if len(holders) != 1:
             continue
-        for index, (right, other) in enumerate(pairs):
-            if right.text != other.text and value in right.text:
-                yield (
-                    "right",
-                    Question(passages, cut_window([r.text for r, _ in pairs], index), (holders[0],), answer.history),
-                )
-                yield (
-                    "wrong",
-                    Question(passages, cut_window([w.text for _, w in pairs], index), (holders[0],), answer.history),
-                )
+        for index, (right, other) in enumerate(zip(right_texts, wrong_texts, strict=False)):
+            if right != other and value in right:
+                for kind, texts in (("right", right_texts), ("wrong", wrong_texts)):
+                    yield kind, Question(passages, cut_window(texts, index), (holders[0],), answer.history)
 
 
 def list_claims(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
@@ -103,7 +97,7 @@ def list_claims(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str
 
 
 def list_tools(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
-    """Yield responses for tools beside several logs of theirs; a sentence needs its values in the excerpt."""
+    """Yield responses for tools beside several logs; the values that a response says must be in the excerpt."""
     turns = [turn for turn in read_turns(data, "dev") if turn.record is not None]
     forms = ValueForms(turns)
     for turn in rng.sample(turns, 400):
@@ -152,8 +146,10 @@ def has_gold(question: Question) -> bool:
     index = KnowledgeIndex(question.passages)
     for _ in index.read():
         pass
-    excerpt = " ".join(index.find([sentence.text for sentence in sentences(question.text)], NEAR.excerpt).passages)
-    return all(" ".join(gold.split()) in " ".join(excerpt.split()) for gold in question.gold)
+    queries = [sentence.text for sentence in sentences(question.text)]
+    excerpt = index.find(queries, NEAR.excerpt, "".join(question.history[-1:]))
+    text = " ".join(" ".join(excerpt.passages).split())
+    return all(" ".join(gold.split()) in text for gold in question.gold)
 
 
 def main(

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..schema.explanations import PassageRange
+from .calendar import SHORT_MONTHS
 from .reading import count_pieces
 from .sentences import Sentence, read_sentences
 from .words import words
@@ -93,9 +94,20 @@ PART_SIZE = 80
 PARTS_AT_ONCE = 500
 """Parts that are indexed in one go: about 20 ms."""
 _WORD = re.compile(r"[^\W_]+")
+_DIGIT = re.compile(r"\d")
 _STEM = 6
 """Letters of a word that are compared: "refunds", "refunded" and "refundable" are one word."""
-_BREAK = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|\s*\n\s*")
+CONTEXT_WEIGHT = 0.5
+"""How much a word of the context counts beside a word of the query."""
+_BREAK = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|\s*\n\s*|(?<=\}),\s*(?=\{)")
+"""The end of a sentence, of a line or of a record of JSON."""
+_CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?[ap]\.?m\b|\b(\d{1,2}):(\d\d)\b", re.IGNORECASE)
+_MONTH = "|".join(SHORT_MONTHS)
+_DATE = re.compile(
+    rf"\b\d{{4}}-(\d\d)-(\d\d)\b|\b({_MONTH})[a-z]*\.? (\d{{1,2}})(?!\d)"
+    rf"|\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})",
+    re.IGNORECASE,
+)
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=#)")
 
 
@@ -138,14 +150,16 @@ class KnowledgeIndex:
                 if part % PARTS_AT_ONCE == PARTS_AT_ONCE - 1:
                     yield False
 
-    def find(self, queries: Sequence[str], size: int) -> Excerpt:
+    def find(self, queries: Sequence[str], size: int, context: str = "") -> Excerpt:
         """The parts that share most with the queries, in the order of the knowledge.
 
         Args:
             queries: Sentences; each has its turn to choose, so that every one finds what it is about.
             size: Pieces of the excerpt at most, but for its first part.
+            context: What the queries answer; its words count by half, so that "It costs 40" finds what costs 40.
         """
-        rankings = [iter(self._rank(query)) for query in queries]
+        stems = set(find_stems(context))
+        rankings = [iter(self._rank(query, stems)) for query in queries]
         chosen: set[int] = set()
         read = 0
         while rankings:
@@ -161,12 +175,13 @@ class KnowledgeIndex:
             rankings = remaining
         return self._join(sorted(chosen) or [0][: len(self._parts)])
 
-    def _rank(self, query: str) -> list[int]:
+    def _rank(self, query: str, context: set[str]) -> list[int]:
         weights: defaultdict[int, float] = defaultdict(float)
         total = len(self._parts)
-        for word in sorted(set(find_stems(query))):  # sums depend on the order
+        stems = set(find_stems(query))
+        for word in sorted(stems | context):  # sums depend on the order
             parts = self._parts_of.get(word, array("I"))
-            weight = math.log((total + 1) / (len(parts) + 0.5))
+            weight = math.log((total + 1) / (len(parts) + 0.5)) * (1.0 if word in stems else CONTEXT_WEIGHT)
             for part in parts if 2 * len(parts) <= total else ():
                 weights[part] += weight
         return sorted(weights, key=lambda part: (-weights[part], part))
@@ -187,10 +202,13 @@ class KnowledgeIndex:
 
 
 def find_stems(text: str) -> Iterator[str]:
-    """The words of a text as they are compared: lower-case, without a plural's "s", and their first letters.
+    """The words of a text as they are compared: lower-case, without a plural's "s", and their first letters; then
+    times and dates, which have other words in other forms.
 
     >>> list(find_stems("The refunds of 2024"))
     ['the', 'refund', 'of', '2024']
+    >>> list(find_stems("8 pm"))[-1] == list(find_stems("20:00"))[-1]
+    True
     """
     for match in _WORD.finditer(text.casefold()):
         word = match[0]
@@ -198,6 +216,18 @@ def find_stems(text: str) -> Iterator[str]:
             word = word[:-1] if len(word) > 3 and word[-1] == "s" else word
             word = word[:_STEM]
         yield word
+    if _DIGIT.search(text):
+        yield from _find_times(text)
+
+
+def _find_times(text: str) -> Iterator[str]:
+    """Times of a clock of twelve hours, since a response may leave morning and afternoon out; dates without a year."""
+    for match in _CLOCK.finditer(text):
+        yield f"{int(match[1] or match[3]) % 12}:{match[2] or match[4] or '00'}"
+    for match in _DATE.finditer(text):
+        month = match[3] or match[6]
+        number = SHORT_MONTHS[month.lower()] if month else int(match[1])
+        yield f"{number}/{int(match[2] or match[4] or match[5])}"
 
 
 def split_passage(text: str) -> Iterator[tuple[int, int, int]]:

@@ -18,7 +18,10 @@ from .model import FROZEN_LAYERS, build_reader
 from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_reader
 
 app = typer.Typer(add_completion=False)
-Model = Annotated[Path, typer.Option(help="Directory with the files of all-mpnet-base-v2.", file_okay=False)]
+Model = Annotated[
+    Path | None,
+    typer.Option(help="Directory with the files of all-mpnet-base-v2; --start may have all weights.", file_okay=False),
+]
 Out = Annotated[Path, typer.Option(help="Checkpoint directory; an interrupted run in it is continued.")]
 
 
@@ -29,9 +32,9 @@ def _main() -> None:
 
 @app.command("train")
 def _train(
-    model: Model,
     out: Out,
     data: Annotated[Path, typer.Option(help="Directory with the training sets.", file_okay=False)],
+    model: Model = None,
     steps: Annotated[int, typer.Option(help="Optimizer steps in all.", min=1)] = SCHEDULE.steps,
     decay: Annotated[
         float,
@@ -123,8 +126,8 @@ def _pack_rows(
 
 @app.command("pack-weights")
 def _pack_weights(
-    model: Model,
     out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
+    model: Model = None,
     start: Annotated[
         Path | None, typer.Option(help="Checkpoint or bundle to start from; default the published weights.")
     ] = None,

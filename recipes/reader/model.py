@@ -29,6 +29,8 @@ MOVED, ADDED = 4, 5
 """How far MPNet's word ids are from BERT's, and how many more words it has."""
 PUBLISHED_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 """Of ``model.safetensors`` of all-mpnet-base-v2 (Apache-2.0)."""
+PUBLISHED_CONFIG: Mapping[str, Any] = {"max_position_embeddings": 514, "layer_norm_eps": 1e-5}
+"""Where its configuration differs from the default of its class."""
 FROZEN_LAYERS = 4
 
 
@@ -89,11 +91,12 @@ def make_pooling(sentence_ids: torch.Tensor, sentences: int) -> torch.Tensor:
     return members / members.sum(-1, keepdim=True).clamp(min=1.0)
 
 
-def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> Reader:
+def build_reader(source: Path | None, layers: int = 12, start: Path | None = None) -> Reader:
     """The reader before training.
 
     Args:
-        source: Directory with the files of all-mpnet-base-v2; its configuration suffices if ``start`` has all weights.
+        source: Directory with the files of all-mpnet-base-v2; its configuration suffices if ``start`` has all weights,
+            and None is the published one.
         layers: How many of its lowest layers to keep.
         start: A checkpoint of a run, of this recipe or of the trial before it, or a reader's bundle; layers above
             ``layers`` are left out, and heads that it lacks are new.
@@ -101,25 +104,25 @@ def build_reader(source: Path, layers: int = 12, start: Path | None = None) -> R
     Raises:
         ValueError: If weights of the backbone are in neither.
     """
-    published = (source / "model.safetensors").is_file()
+    published = source is not None and (source / "model.safetensors").is_file()
     settings = {"num_hidden_layers": layers, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     if published:
         reader = Reader(MPNetModel.from_pretrained(source, add_pooling_layer=False, **settings))
     else:
-        config = MPNetConfig.from_json_file(source / "config.json")
+        config = MPNetConfig(**PUBLISHED_CONFIG) if source is None else MPNetConfig.from_json_file(source / "config.json")
         config.update(settings)
         reader = Reader(MPNetModel(config, add_pooling_layer=False))
     if start is None and not published:
-        raise ValueError(f"{source} has no model.safetensors; give it, or a checkpoint to start from.")
+        raise ValueError(f"{source or 'The start'} has no model.safetensors; give it, or a checkpoint to start from.")
     if start is not None:
-        load_start(reader, read_checkpoint(start), published)
+        load_start(reader, read_checkpoint(start, published), published)
     return reader
 
 
-def read_checkpoint(path: Path) -> Mapping[str, Any]:
+def read_checkpoint(path: Path, published: bool = True) -> Mapping[str, Any]:
     """The weights of a checkpoint, or of a reader's bundle, which keeps them in int8.
 
-    A bundle's embeddings are left out: they are the published ones, which have them more precisely.
+    A bundle's embeddings are left out where the ``published`` ones are at hand: they are the same, more precise.
     """
     if path.is_dir():
         # Imported here, because a run from a pack has no ONNX.
@@ -131,7 +134,7 @@ def read_checkpoint(path: Path) -> Mapping[str, Any]:
 
         graph = ir.load(Bundle.open(path).file("reader.onnx"))
         weights = {name.removeprefix("model."): torch.from_numpy(value) for name, value in read_weights(graph).items()}
-        return {name: value for name, value in weights.items() if not name.startswith(name_frozen(0))}
+        return {name: value for name, value in weights.items() if not (published and name.startswith(name_frozen(0)))}
     checkpoint: Mapping[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     return checkpoint
 

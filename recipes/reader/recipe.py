@@ -25,8 +25,8 @@ LEARNING_RATE = 4e-5
 class ReaderOptions:
     """What to train, and from what."""
 
-    source: Path
-    """Directory with the files of all-mpnet-base-v2."""
+    source: Path | None
+    """Directory with the files of all-mpnet-base-v2; None if ``start`` has all weights."""
     layers: int = 12
     """Layers of the backbone, from the lowest."""
     frozen: int = FROZEN_LAYERS
@@ -42,7 +42,8 @@ class ReaderOptions:
 
 def train_reader(data: Path, out: Path, schedule: Schedule, options: ReaderOptions) -> Reader:
     """Train on rows drawn from the training sets in ``data``; ``out/checkpoint.pt`` has the last state."""
-    check_published_weights(options.source)
+    if options.source is not None:
+        check_published_weights(options.source)
     build = partial(build_examples, data)
 
     def feed(first: int) -> Iterator[Batch]:
