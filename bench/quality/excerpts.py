@@ -52,7 +52,7 @@ class Question(NamedTuple):
 def list_written(size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
     """Yield the sentences of written answers beside the passages of other documents of the same kind."""
     documents = WrittenPairs.read("dev").documents
-    kinds = defaultdict(list)
+    kinds: defaultdict[str, list[str]] = defaultdict(list)
     for document in documents:
         kinds[document.title.partition(":")[0]] += document.passages
     every = [passage for document in documents for passage in document.passages]

@@ -109,7 +109,9 @@ def build_reader(source: Path | None, layers: int = 12, start: Path | None = Non
     if published:
         reader = Reader(MPNetModel.from_pretrained(source, add_pooling_layer=False, **settings))
     else:
-        config = MPNetConfig(**PUBLISHED_CONFIG) if source is None else MPNetConfig.from_json_file(source / "config.json")
+        config = (
+            MPNetConfig(**PUBLISHED_CONFIG) if source is None else MPNetConfig.from_json_file(source / "config.json")
+        )
         config.update(settings)
         reader = Reader(MPNetModel(config, add_pooling_layer=False))
     if start is None and not published:
