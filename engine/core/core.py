@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +70,11 @@ class Core:
     def processes(self) -> int:
         """Processes that compute now: 1, or those worker processes that run, which may be none for a while."""
         return self.runtime.running if isinstance(self.runtime, ProcessRuntime) else 1
+
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The worker processes that compute now; none where this process does."""
+        return self.runtime.process_ids if isinstance(self.runtime, ProcessRuntime) else ()
 
     def close(self, *, drain: bool = False, timeout_ms: float | None = None) -> None:
         """End the scheduler and the runtime; as ``Engine.close``."""
@@ -281,7 +287,8 @@ def _take_score(request: Request, plan: Plan, job: Job[Score]) -> Procedure[Scor
     if isinstance(outcome, Failure):
         results = results_of(plan.metrics, [outcome] * len(plan.metrics), "")
         return make_unscored(outcome.status, outcome.message, plan, results, job_result.timings)
-    return msgspec.structs.replace(outcome, timings=job_result.timings)
+    timings = msgspec.structs.replace(job_result.timings, fold_ms=outcome.timings.fold_ms)
+    return msgspec.structs.replace(outcome, timings=timings)
 
 
 def _make_key(metrics: Any, options: Any) -> Key | None:
@@ -348,8 +355,10 @@ def fold_outcomes(
     read = ReadRequest.of(request)
     results = results_of(plan.metrics, outcomes, read.response)
     try:
-        build = build_sentence_score if is_sentence else build_score
-        return locate_in_original(build(read, results, timings, plan.criteria, plan.signature), read)
+        build, started = build_sentence_score if is_sentence else build_score, time.monotonic()
+        score = locate_in_original(build(read, results, timings, plan.criteria, plan.signature), read)
+        fold_ms = (time.monotonic() - started) * 1000
+        return msgspec.structs.replace(score, timings=msgspec.structs.replace(timings, fold_ms=fold_ms))
     except OutOfTime as error:
         return make_unscored("deadline", str(error), plan, results, timings)
     except Exception as error:

@@ -78,6 +78,11 @@ class ProcessRuntime:
         return sum(not process.has_ended for process in self._ready)
 
     @property
+    def process_ids(self) -> tuple[int, ...]:
+        """Their numbers."""
+        return tuple(process.pid for process in list(self._ready) if not process.has_ended)
+
+    @property
     def roles(self) -> frozenset[str]:
         """The roles of the processes' bundles."""
         return frozenset(self._loaded.roles)

@@ -89,6 +89,8 @@ class Timings(Record, frozen=True):
     pass are joined by ``+``."""
     queued_ms: float = 0.0
     """Part of the total: the time before the engine began with this request, because it was working on others."""
+    fold_ms: float = 0.0
+    """After the total: the time in which the score was drawn from the results."""
 
     def __add__(self, other: Timings) -> Timings:
         """Return the time of two jobs, one after the other."""
@@ -97,6 +99,7 @@ class Timings(Record, frozen=True):
             self.total_ms + other.total_ms,
             {role: self.stages_ms.get(role, 0.0) + other.stages_ms.get(role, 0.0) for role in roles},
             self.queued_ms + other.queued_ms,
+            self.fold_ms + other.fold_ms,
         )
 
 

@@ -53,6 +53,11 @@ class Connections:
         self.waiting: dict[Connection, None] = {}
         """Connections without a request whose headers are complete, in the order in which they began to wait."""
         self._monitoring = monitoring
+        monitoring.max_descriptors.set(count_descriptors())
+
+    def note_open(self, change: int) -> None:
+        """Count connections that have come, or gone."""
+        self._monitoring.open_connections.inc(change)
 
     def make_room(self, open_connections: int) -> bool:
         """Close the connection that has waited for the longest time if there are too many; False if none waits."""
@@ -141,6 +146,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, in place of another one if there are too many."""
         super().connection_made(transport)
+        self._shared.note_open(1)
         self.flow = ReadFlow(transport)
         self._timer = self.loop.call_later(CHECK_SECONDS, self._check)
         if self._shared.make_room(len(self.connections)):
@@ -151,6 +157,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
+        self._shared.note_open(-1)
         self._forget()
         super().connection_lost(exc)
 
@@ -286,6 +293,7 @@ class Socket(WebSocketsSansIOProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
+        self._shared.note_open(-1)  # it was counted when it came
         for timer in (self._timer, self._renewal):
             if timer is not None:
                 timer.cancel()

@@ -25,6 +25,7 @@ from . import logs, page
 from .context import OTHER, RequestContext, get_context
 from .problems import MEDIA_TYPE, Code, Refusal, describe_error
 from .state import Service
+from .usage import watch_loop
 
 ID_HEADER = "X-Request-Id"
 UNREAD_SECONDS = 0.5
@@ -124,12 +125,14 @@ class Front:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Begin to warm the engine at startup. It stays open at shutdown: it belongs to whoever loaded it."""
+        watching = asyncio.create_task(watch_loop(self._service.monitoring))
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 self._service.readiness.begin()
                 await send({"type": "lifespan.startup.complete"})
             else:
+                watching.cancel()
                 await self._service.readiness.stop()
                 if self._close is not None:
                     await self._close()

@@ -67,6 +67,13 @@ class Monitoring:
         self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
         self.refusals = count("refusals", "Requests, and lines of them, without a result.", "route", "code")
+        self.open_connections = show("open_connections", "Connections of clients, WebSockets among them.")
+        self.loop_lag_seconds = time("loop_lag_seconds", "Delay of the event loop, on which /healthz is answered.")
+        self.fold_seconds = time("fold_duration_seconds", "Time in which scores are drawn from results.")
+        self._cpu_seconds = count("cpu_seconds", "Processor time of the processes, by part.", "part")
+        self.resident_bytes = show("resident_bytes", "Resident memory of the processes, by part.", "part")
+        self.descriptors = show("file_descriptors", "Open file descriptors of the processes, by part.", "part")
+        self.max_descriptors = show("max_file_descriptors", "File descriptors that a process may have.")
         self.connections_closed = count(
             "connections_closed", "Connections that the server has closed, by reason.", "reason"
         )
@@ -75,7 +82,7 @@ class Monitoring:
         self.captured_shapes = show("captured_shapes", "Shapes of batches that a GPU runs as one captured graph.")
         self._uncaptured_runs = count("uncaptured_runs", "Runs on a GPU that were launched kernel by kernel.")
         self._failed_captures = count("failed_captures", "Captures of graphs on a GPU that failed.")
-        self._totals = collections.Counter[Counter]()
+        self._totals = collections.defaultdict[Counter, float](float)
 
     def add_score(self, score: Score) -> None:
         """Count a score: its verdict, its metrics, and where its time went."""
@@ -93,6 +100,7 @@ class Monitoring:
     def add_timings(self, timings: Timings) -> None:
         """Count where the time of a request went."""
         self.queue_seconds.observe(timings.queued_ms / 1000)
+        self.fold_seconds.observe(timings.fold_ms / 1000)
         for role, ms in timings.stages_ms.items():
             self.stage_seconds.labels(role).observe(ms / 1000)
 
@@ -116,12 +124,18 @@ class Monitoring:
         self._add_resettable(self._uncaptured_runs, statistics.captures.uncaptured)
         self._add_resettable(self._failed_captures, statistics.captures.failed)
 
+    def update_usage(self, part: str, cpu_seconds: float, resident_bytes: int, descriptors: int) -> None:
+        """Show what a part of the server uses: ``server``, its own process, or ``workers``, all worker processes."""
+        self._add_resettable(self._cpu_seconds.labels(part), cpu_seconds)
+        self.resident_bytes.labels(part).set(resident_bytes)
+        self.descriptors.labels(part).set(descriptors)
+
     def _add_growing(self, counter: Counter, total: int) -> None:
         """Add what is new in a total that only grows: a lower one is older."""
         counter.inc(max(total - self._totals[counter], 0))
         self._totals[counter] = max(total, self._totals[counter])
 
-    def _add_resettable(self, counter: Counter, total: int) -> None:
+    def _add_resettable(self, counter: Counter, total: float) -> None:
         """Add what is new in a total of all processes, which is less than before where one was replaced."""
         counter.inc(max(total - self._totals[counter], 0))
         self._totals[counter] = total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from .health import Readiness
 from .monitoring import Monitoring
 from .records import Metrics
 from .settings import Settings, read_tenants, read_tokens
+from .usage import read_usage
 
 
 class Service:
@@ -50,6 +52,10 @@ class Service:
     async def update_gauges(self) -> None:
         """Show what is going on now. Worker processes that do not answer take a second, and hold nothing else up."""
         statistics = await asyncio.to_thread(self.engine.statistics)
+        workers = self.engine.core.process_ids
+        self.monitoring.update_usage("server", *await asyncio.to_thread(read_usage, (os.getpid(),)))
+        if workers:
+            self.monitoring.update_usage("workers", *await asyncio.to_thread(read_usage, workers))
         self.monitoring.streams.set(self.open_streams)
         self.monitoring.ready.set(self.readiness.is_ready)
         self.monitoring.update_engine(statistics)

@@ -284,7 +284,10 @@ def test_hang_ups_leave_nothing(server: Server, client: httpx.Client) -> None:
             connection.sendall(encode(body | {"response": f"Honey is blue {number}."}))
             time.sleep(0.005)
     wait_until_idle(client)
-    assert 'groundwire_requests_total{route="/score",status="499"}' in client.get("/metrics").text
+    numbers = client.get("/metrics").text
+    assert 'groundwire_requests_total{route="/score",status="499"}' in numbers
+    assert "groundwire_open_connections 1.0" in numbers
+    assert re.search(r'^groundwire_resident_bytes{part="workers"} [1-9]', numbers, re.M)
     files = Path(f"/proc/{server.process.pid}/fd")
     assert not files.exists() or len(list(files.iterdir())) < 40
 

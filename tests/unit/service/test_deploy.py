@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -31,6 +32,7 @@ LABEL_VALUES = {
     "status": {str(status) for status in STATUS.values()},
     "route": {operation.path for operation in OPERATIONS},
     "label": {"unknown"},
+    "part": {"server", "workers"},
 }
 VARIABLE = re.compile(r"GROUNDWIRE_([A-Z_]+)")
 
@@ -54,6 +56,7 @@ def list_numbers() -> set[str]:
     """The names of a service that has given a verdict."""
     monitoring = Monitoring(EXACT)
     monitoring.add_score(make_score(0.9))
+    monitoring.update_usage("server", 1.0, 1, 1)
     return set(re.findall(r"^# TYPE (\w+)", monitoring.render().decode(), re.M))
 
 
@@ -98,6 +101,57 @@ def test_prometheus_reads_the_alerts() -> None:
     assert checked.returncode == 0, checked.stderr
 
 
+FIRING = {
+    "GroundwireLoopLate": {
+        f'groundwire_loop_lag_seconds_bucket{{le="{le}"}}': "0+60x30" for le in ("1.0", "2.0", "+Inf")
+    }
+    | {'groundwire_loop_lag_seconds_bucket{le="0.5"}': "0x30"},
+    "GroundwireFoldsSlow": {
+        'groundwire_fold_duration_seconds_bucket{le="2.0"}': "0x30",
+        'groundwire_fold_duration_seconds_bucket{le="5.0"}': "0+60x30",
+        'groundwire_fold_duration_seconds_bucket{le="+Inf"}': "0+60x30",
+    },
+    "GroundwireConnections": {"groundwire_open_connections": "990x30"},
+    "GroundwireStreams": {"groundwire_streams": "64x30"},
+    "GroundwireProcessorFull": {
+        'groundwire_cpu_seconds_total{part="server"}': "0+30x30",
+        'groundwire_cpu_seconds_total{part="workers"}': "0+210x30",
+    },
+    "GroundwireMemory": {
+        'groundwire_resident_bytes{part="server"}': "4e8x30",
+        'groundwire_resident_bytes{part="workers"}': "2.3e9x30",
+    },
+    "GroundwireDescriptors": {
+        'groundwire_file_descriptors{part="server"}': "900x30",
+        "groundwire_max_file_descriptors": "1024x30",
+    },
+}
+"""Series, a value each minute, under which an alert about the server's own freeze fires."""
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is a part of Prometheus")
+@pytest.mark.parametrize("name", FIRING)
+def test_an_alert_fires(name: str, tmp_path: Path) -> None:
+    (rule,) = (rule for rule in ALERTS["groups"][0]["rules"] if rule["alert"] == name)
+    series = [{"series": _add_instance(text), "values": values} for text, values in FIRING[name].items()]
+    quiet = [each | {"values": "0x30"} for each in series if "max_" not in each["series"]]
+    expected = {"exp_labels": rule["labels"] | {"instance": "a"}, "exp_annotations": rule["annotations"]}
+    text = json.dumps(expected).replace("{{ $labels.instance }}", "a")
+    tests = [
+        {"interval": "1m", "input_series": given, "alert_rule_test": [{"eval_time": "25m", "alertname": name} | alerts]}
+        for given, alerts in ((series, {"exp_alerts": [json.loads(text)]}), (quiet, {"exp_alerts": []}))
+    ]
+    file = tmp_path / "alerts.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(CHART / "alerts.yaml")], "tests": tests}), encoding="utf-8")
+    checked = subprocess.run(["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def _add_instance(series: str) -> str:
+    name, _, labels = series.partition("{")
+    return f'{name}{{instance="a",{labels}' if labels else f'{name}{{instance="a"}}'
+
+
 def test_the_images_are_pinned() -> None:
     compose = yaml.safe_load((FOLDER / "compose.yaml").read_text(encoding="utf-8"))
     for name, service in compose["services"].items():
@@ -131,7 +185,13 @@ def test_the_pods_have_time_to_stop() -> None:
     variables = {entry["name"]: entry.get("value", "token") for entry in container["env"]}
     settings = load_settings(environment=variables)
     grace = pod["terminationGracePeriodSeconds"] * 1000
-    ending = server.HANDSHAKE_SECONDS + server.ACCEPT_SECONDS + server.SETTLE_SECONDS + EXIT_SECONDS
+    ending = (
+        server.HANDSHAKE_SECONDS
+        + server.ACCEPT_SECONDS
+        + server.SETTLE_SECONDS
+        + server.LAST_WORDS_SECONDS
+        + EXIT_SECONDS
+    )
     assert 7 < ending < 8, "values.yaml and the guide say 8 seconds"
     assert settings.drain_delay_ms + settings.drain_timeout_ms + 8_000 <= grace
     probe = container["readinessProbe"]
