@@ -277,6 +277,12 @@ def test_an_answer_over_the_limit_of_bytes_is_refused() -> None:
     assert "more than 150 bytes" in last["error"]["message"]
 
 
+def test_an_answer_of_a_transport_that_is_whole_is_checked() -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": RIGHT}, "finish_reason": "stop"}
+    answer = ask(transport=httpx.MockTransport(lambda request: httpx.Response(200, json={"choices": [choice]})))
+    assert answer.json()["choices"][0]["message"]["content"] == RIGHT
+
+
 def test_an_upstream_that_is_not_there_is_an_error() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
