@@ -89,7 +89,12 @@ def reads_in_response(names: Iterable[str]) -> bool:
 
     A fusion of them scores responses as a whole, and no model reads a sentence apart from its response.
     """
-    return any(find_feature(name).metric.reads_sentences == "in_response" for name in names)
+    return any(map(is_in_response, names))
+
+
+def is_in_response(feature: str) -> bool:
+    """Whether a feature is of a model that reads sentences in their response."""
+    return find_feature(feature).metric.reads_sentences == "in_response"
 
 
 class SentenceWeights(NamedTuple):
@@ -103,13 +108,18 @@ class SentenceWeights(NamedTuple):
     """Weights of features that a sentence can have, from 0."""
     uncounted: frozenset[str]
     """Features that every sentence has, as 0 if as nothing else."""
-    reads_in_response: bool = False
-    """Whether a model reads sentences in their response for one of the features."""
+    in_response: frozenset[str] = frozenset()
+    """Features of models that read sentences in their response."""
+
+    @property
+    def reads_in_response(self) -> bool:
+        """Whether a model reads sentences in their response for one of the features."""
+        return bool(self.in_response)
 
     @classmethod
     def of(cls, features: Mapping[str, tuple[float, float]]) -> SentenceWeights:
         """Build them from the weight and the mean of each feature of a fusion."""
-        in_response = reads_in_response(features)
+        in_response = frozenset(filter(is_in_response, features))
         weights = {
             name: abs(weight)
             for name, (weight, _) in features.items()

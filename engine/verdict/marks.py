@@ -18,7 +18,14 @@ from msgspec.structs import replace
 
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
-from ..schema.explanations import Reason, StatedValue, UnsupportedSpan, ValuesExplanation
+from ..schema.explanations import (
+    FlaggedToken,
+    ReaderExplanation,
+    Reason,
+    StatedValue,
+    UnsupportedSpan,
+    ValuesExplanation,
+)
 from ..schema.time_limit import check_time
 from ..text.normalization import FUNCTION_WORDS
 from ..text.sentences import Sentence
@@ -84,8 +91,12 @@ class _Word(NamedTuple):
 class _Sentence:
     """A sentence of the response and what it has, by place in the response."""
 
-    def __init__(self, response: str, sentence: Sentence, values: Sequence[StatedValue]) -> None:
+    def __init__(
+        self, response: str, sentence: Sentence, values: Sequence[StatedValue], tokens: Sequence[FlaggedToken]
+    ) -> None:
         self.response = response
+        most = max([token.probability for token in tokens], default=0.0)
+        self.most_doubted = RangeIndex(token for token in tokens if token.probability == most)
         # Of the sentence alone, as a stream reads it: a word of the response may go on beyond it ("end.Then").
         self.words = RangeIndex(word.shift(sentence.start) for word in _list_words(sentence.text))
         self.amounts = RangeIndex(
@@ -129,6 +140,12 @@ def fit_marks(
         if isinstance(result.explanation, ValuesExplanation)
         for value in result.explanation.values
     ]
+    tokens = [
+        token
+        for _, result in results
+        if isinstance(result.explanation, ReaderExplanation)
+        for token in result.explanation.tokens
+    ]
     vague = {metric.name for metric, _ in results if metric.precision == 0}  # evidence about whole sentences
     response, read = request.response, [_list_words(text) for text in request.knowledge]
     known_stems = {stem(fold_name(text)) for text in {word.text for words in read for word in words}}
@@ -139,7 +156,9 @@ def fit_marks(
         if not inside:
             continue
         values = starting_in(stated, sentence.start, sentence.end)
-        fitted += _fit_sentence(inside, _Sentence(response, sentence, values), known_stems, vague)
+        doubts = starting_in(tokens, sentence.start, sentence.end)
+        about = _Sentence(response, sentence, values, doubts)
+        fitted += _fit_sentence(inside, about, known_stems, vague)
     return tuple(fitted)
 
 
@@ -151,12 +170,17 @@ def _fit_sentence(
 ) -> Iterator[UnsupportedSpan]:
     contradicted = sentence.contradicted.items
     has_value = sentence.doubtful.overlaps
+
+    def is_unknown(mark: UnsupportedSpan) -> bool:
+        return has_value(mark) or not _is_known(mark, known_stems, sentence)
+
     marks = [mark for span in _join(spans, sentence) for mark in _fit(span, sentence, vague)]
     if contradicted:
         marks = [mark for mark in marks if has_value(mark) or mark.metric not in vague] or marks
         marks = [mark for mark in marks if has_value(mark) or not _goes_on(mark, sentence)]
-    unknown = [mark for mark in marks if has_value(mark) or not _is_known(mark, known_stems, sentence)]
-    marks = unknown or marks
+    if any(is_unknown(mark) for mark in marks):
+        # Words that the knowledge has are not what is wrong beside others, unless the reader doubts them most.
+        marks = [mark for mark in marks if is_unknown(mark) or sentence.most_doubted.overlaps(mark)]
     if not contradicted:
         marks = _bridge(marks, sentence)
     marks = [_trim(mark, sentence, known_stems) for mark in marks]

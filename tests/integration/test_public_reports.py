@@ -16,13 +16,9 @@ ROWS = [
     for line in (Path(__file__).parents[2] / "bench" / "quality" / "public_reports.jsonl").read_text().splitlines()
 ]
 READER = "for the reader to learn: "
-LABEL_MISSED = {
+MISSED = {
     "xllama-243-2": READER + "“each” gives a total to every part",
     "home-llm-186-3": READER + "two rooms have each other's temperature",
-}
-MARK_MISSED = {
-    **LABEL_MISSED,
-    "home-llm-186-4": READER + "the bedroom has the office's humidity",
 }
 
 
@@ -32,25 +28,25 @@ def engine() -> Iterator[Engine]:
         yield loaded
 
 
-def list_rows(missed: dict[str, str], rows: list[dict[str, Any]]) -> list[Any]:
-    """The rows, of which those in ``missed`` are known to fail."""
+def list_rows(rows: list[dict[str, Any]]) -> list[Any]:
+    """The rows, of which those in ``MISSED`` are known to fail."""
     return [
         pytest.param(
             row,
             id=row["id"],
-            marks=[pytest.mark.xfail(reason=missed[row["id"]], strict=True)] if row["id"] in missed else [],
+            marks=[pytest.mark.xfail(reason=MISSED[row["id"]], strict=True)] if row["id"] in MISSED else [],
         )
         for row in rows
     ]
 
 
-@pytest.mark.parametrize("row", list_rows(LABEL_MISSED, ROWS))
+@pytest.mark.parametrize("row", list_rows(ROWS))
 def test_the_label_is_right(engine: Engine, row: dict[str, Any]) -> None:
     score = engine.score(row["response"], row["knowledge"], history=row["history"])
     assert score.verdict.label == row["label"]
 
 
-@pytest.mark.parametrize("row", list_rows(MARK_MISSED, [row for row in ROWS if row["unsupported"]]))
+@pytest.mark.parametrize("row", list_rows([row for row in ROWS if row["unsupported"]]))
 def test_the_wrong_words_are_marked(engine: Engine, row: dict[str, Any]) -> None:
     marks = engine.score(row["response"], row["knowledge"], history=row["history"]).unsupported
     assert all(

@@ -50,10 +50,10 @@ FUSION = Fusion(
 )
 
 
-def make_rule(*, whole: bool = False) -> Rule:
-    fusion = msgspec.structs.replace(FUSION, whole=whole)
+def make_rule(fusion: Fusion = FUSION, *, whole: bool = False) -> Rule:
+    fusion = msgspec.structs.replace(fusion, whole=whole)
     calibration = Calibration(fitted_on=("dev",), rows=100, fusions=(fusion,), scales={})
-    metrics = [METRICS[name] for name in (*FUSION.metrics, "nli")]
+    metrics = [METRICS[name] for name in (*fusion.metrics, "nli")]
     rule = bind_criteria(metrics, calibration, "balanced").rule
     assert rule is not None
     return rule
@@ -285,6 +285,21 @@ def test_sentences_follow_a_response_that_was_scored_as_a_whole(
     )
     decided = [follow_response(part.verdict, context) for part in context.sentences]
     assert decided == [whole if index in following else part for index, part in enumerate(parts)]
+
+
+def test_the_sentence_that_the_model_of_sentences_doubts_most_follows_an_inconsistent_response() -> None:
+    """The lowest probability counts where there is no such model, and among sentences that it doubts as much."""
+    read = Feature(name="reader", mean=0.5, deviation=0.5, weight=1.0, logit=True)
+    fusion = msgspec.structs.replace(FUSION, metrics=("reader", *FUSION.metrics), features=(*FUSION.features, read))
+    parts = (
+        scored(0.6, contributions={"reader": -0.5, "overlap": 1.0}),
+        scored(0.55, contributions={"reader": 0.5, "overlap": -1.0}),
+        scored(0.58, contributions={"reader": -0.5, "overlap": 0.9}),
+    )
+    for rule, following in ((make_rule(fusion, whole=True), 2), (WHOLE_RULE, 1)):
+        context = about(rule=rule, sentences=split(*parts), whole=scored(0.2))
+        decided = [follow_response(part.verdict, context).label for part in context.sentences]
+        assert [label == "inconsistent" for label in decided] == [index == following for index in range(3)]
 
 
 def test_adjustments_apply_one_after_another() -> None:

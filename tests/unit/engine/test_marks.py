@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from groundwire.engine import MetricResult, UnsupportedSpan
 from groundwire.engine.metrics.requests import ReadRequest
-from groundwire.engine.schema.explanations import StatedValue, ValuesExplanation
+from groundwire.engine.schema.explanations import FlaggedToken, ReaderExplanation, StatedValue, ValuesExplanation
 from groundwire.engine.verdict.marks import LIGHT, fit_marks, is_negation
 from tests.support.verdicts import bind
 
 
-def fit(response: str, texts: list[str], knowledge: str = "", values: tuple[StatedValue, ...] = ()) -> list[str]:
-    """The marks that come of the given texts of a response, by two metrics."""
+def fit(
+    response: str,
+    texts: list[str],
+    knowledge: str = "",
+    values: tuple[StatedValue, ...] = (),
+    doubts: Mapping[str, float] = MappingProxyType({}),
+) -> list[str]:
+    """The marks that come of the given texts of a response, by two metrics; ``doubts`` are the reader's, by word."""
     spans = [
         UnsupportedSpan(
             text, response.index(text), response.index(text) + len(text), "detected", "", "token_classifier"
@@ -25,6 +33,10 @@ def fit(response: str, texts: list[str], knowledge: str = "", values: tuple[Stat
         MetricResult("token_classifier", "scored", 0.1),
         MetricResult("values", "scored", 0.1, explanation=ValuesExplanation(values)),
     ]
+    if doubts:
+        tokens = [FlaggedToken(response.index(word), response.index(word) + len(word), p) for word, p in doubts.items()]
+        explanation = ReaderExplanation((), (), tuple(sorted(tokens, key=lambda token: token.start)))
+        results.append(MetricResult("reader", "scored", 0.1, explanation=explanation))
     marks = fit_marks(ReadRequest(response, (knowledge,) if knowledge else ()), spans, bind(results))
     assert all(response[mark.start : mark.end] == mark.text for mark in marks)
     return [mark.text for mark in marks]
@@ -74,6 +86,23 @@ def test_the_words_after_a_contradicted_value_are_not_marked_with_it() -> None:
     assert fit(response, ["50 kilometres", "long, and it was added"], values=values) == ["50 kilometres"]
     assert fit(response, ["50 kilometres", "added later"], values=values) == ["50 kilometres", "added later"]
     assert fit(response, ["50 kilometres", "long"], values=values) == ["50 kilometres", "long"]
+
+
+@pytest.mark.parametrize(
+    ("doubts", "expected"),
+    [
+        ({}, ["Three"]),
+        ({"30": 0.99, "Three": 0.6}, ["Three", "30 %"]),
+        ({"30": 0.6, "Three": 0.99}, ["Three"]),
+        ({"charge": 0.99, "30": 0.6}, ["Three"]),
+    ],
+)
+def test_a_word_of_the_knowledge_is_marked_beside_others_if_the_reader_doubts_it_most(
+    doubts: dict[str, float], expected: list[str]
+) -> None:
+    response, knowledge = "Three lights stand for 30 % of the charge.", "Two lights stand for 30 %, four for 100 %."
+    assert fit(response, ["Three", "30 %"], knowledge, doubts=doubts) == expected
+    assert fit(response, ["30 %"], knowledge, doubts=doubts) == ["30 %"], "where nothing else is marked it stays"
 
 
 def test_a_function_word_gives_way_to_the_unsupported_value_after_it() -> None:
