@@ -1,5 +1,5 @@
-"""A score is the same to the last bit whatever seed Python hashes strings with: sets have an order of their own in each
-process."""
+"""A score is the same to the last bit whatever seed Python hashes strings with, how many requests are in flight, and
+how many threads compute: sets have an order of their own in each process."""
 
 from __future__ import annotations
 
@@ -39,28 +39,39 @@ ITEMS = [
 ]
 PROGRAM = f"""
 import sys
+from collections import deque
 import msgspec
-from groundwire.engine import Engine
+from groundwire.engine import Engine, Request
 from groundwire.engine.schema.results import Timings
 from groundwire.runtime.without_torch import leave_torch_out
 leave_torch_out()
-with Engine.load("compact", device="cpu", threads=1) as engine:
-    for score in engine.score_many({ITEMS!r}, metrics="all"):
-        sys.stdout.buffer.write(msgspec.structs.replace(score, timings=Timings(0.0, {{}})).to_json().encode() + b"\\n")
+threads, in_flight = map(int, sys.argv[1:])
+waiting, items = deque(), [Request(response, (knowledge,)) for response, knowledge in {ITEMS!r}] * 4
+with Engine.load("compact", device="cpu", threads=threads) as engine:
+    plan = engine.plan("all")
+    while items or waiting:
+        while items and len(waiting) < in_flight:
+            waiting.append(engine.submit(items.pop(0), plan))
+        score = msgspec.structs.replace(waiting.popleft().result(), timings=Timings(0.0, {{}}))
+        sys.stdout.buffer.write(score.to_json().encode() + b"\\n")
 """
+RUNS = ((0, 1, 1), (1, 2, 8), (2, 1, 32))
+"""Seed, threads, and requests in flight of each process."""
 
 
-def score(seed: int) -> list[bytes]:
-    """The scores of all items in a process of their own."""
+def score(run: tuple[int, int, int]) -> list[bytes]:
+    """The scores of all items, four times, in a process of their own."""
+    seed, *arguments = run
     environment = os.environ | {"PYTHONHASHSEED": str(seed)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=True, stdout=subprocess.PIPE)
-    return done.stdout.splitlines()
+    command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout.splitlines()
 
 
-def test_scores_do_not_depend_on_the_order_of_sets() -> None:
+def test_scores_depend_on_neither_the_order_of_sets_nor_threads_nor_other_requests() -> None:
     with ThreadPoolExecutor(2) as pool:
-        first, *others = pool.map(score, range(3))
-    assert len(first) == len(ITEMS)
-    for seed, scores in enumerate(others, 1):
+        first, *others = pool.map(score, RUNS)
+    assert len(first) == 4 * len(ITEMS)
+    assert first == first[: len(ITEMS)] * 4
+    for run, scores in zip(RUNS[1:], others, strict=True):
         changed = [index for index, pair in enumerate(zip(first, scores, strict=True)) if pair[0] != pair[1]]
-        assert not changed, f"seed {seed} changes the scores of items {changed}"
+        assert not changed, f"seed, threads, in flight {run}: the scores of items {changed} differ"
