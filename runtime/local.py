@@ -28,6 +28,7 @@ from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
 from .protocol import CaptureCounts, Identity, Outcome
 from .tensorrt.library import import_tensorrt
+from .trimming import trim_memory
 
 LOADERS = 2
 """Graphs that load at the same time."""
@@ -283,11 +284,12 @@ class LocalRuntime:
         self.profile.interrupt()
 
     def close(self) -> None:
-        """Free the models, and close the connections to a server."""
+        """Free the models and give their memory back, and close the connections to a server."""
         self._closed = True
         self._models.clear()
         if self.profile.server is not None:
             self.profile.server.close()
+        trim_memory()
 
     def _warm_calls_of(self, role: str) -> Sequence[Call]:
         return kind_of(self._roles[role][0]).warm_calls(role)

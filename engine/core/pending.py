@@ -38,13 +38,15 @@ class Pending(Generic[T]):
     >>> score = pending.result(timeout=1.0)                                                    # doctest: +SKIP
     """
 
-    def __init__(self, procedure: Procedure[T], cancel: Callable[[Job[Any]], None], threads: Executor) -> None:
+    def __init__(
+        self, procedure: Procedure[T], cancel: Callable[[Job[Any]], None], threads: Executor | None = None
+    ) -> None:
         """Start a procedure.
 
         Args:
             procedure: A generator of waits that returns the result.
             cancel: Gives up a job; ``Scheduler.cancel``.
-            threads: Where ``await`` resumes the procedure, so that the event loop goes on.
+            threads: Where ``await`` resumes the procedure, so that the event loop goes on; None for asyncio's own.
         """
         self._procedure = procedure
         self._cancel = cancel
