@@ -16,6 +16,7 @@ from .bundles.calibration import Calibration, join_calibrations
 from .bundles.manifest import Canary, Role, RoleInfo, TargetRole
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
+from .garbage import trim_memory
 from .kserve.endpoint import Endpoint
 from .kserve.server import Server
 from .models.canary import check_canary, digest_call, make_canary
@@ -28,7 +29,6 @@ from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
 from .protocol import CaptureCounts, Identity, Outcome
 from .tensorrt.library import import_tensorrt
-from .trimming import trim_memory
 
 LOADERS = 2
 """Graphs that load at the same time."""
