@@ -122,17 +122,20 @@ RECENT_COMMITS = 20
 """The commits whose changes of ``RECIPES`` bring its tests into the set ``test``."""
 
 MINIMUM: dict[str, int] = {
-    "runtime": 90,
+    "runtime": 85,
     "engine": 90,
     "apps": 90,
-    "interfaces": 90,
-    "export": 90,
+    "interfaces": 85,
+    "export": 85,
     "evaluate": 90,
-    "recipes": 90,
+    "recipes": 85,
     "engine/scheduling": 100,
     "engine/verdict": 100,
 }
-"""The coverage gate: per folder, the least per cent of lines and branches that tests run."""
+"""The coverage gate: per folder, the least per cent of lines and branches that tests of its own run, in their process.
+
+What only whole programs run, as most of a server, counts as not run: see ``MEASURED`` in ``tests/conftest.py``.
+"""
 
 COVERAGE = ROOT / "build" / "coverage"
 

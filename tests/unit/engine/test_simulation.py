@@ -35,7 +35,7 @@ def test_no_schedule_breaks_an_invariant() -> None:
 
 
 def test_a_tenant_that_returns_is_served_after_those_that_waited_whatever_names_the_others_have() -> None:
-    for seed in range(SEEDS // 10):
+    for seed in range(SEEDS // 40):
         assert NameSimulation(seed).run() == [], f"seed {seed}"
 
 

@@ -138,7 +138,7 @@ def test_the_calibration_says_what_the_fit_says() -> None:
 
 def test_the_stated_rates_are_those_of_unseen_examples() -> None:
     fitted = fit_calibration(draw_examples(2000, 3, q2=0.7, pmi=1.1), ("q2", "pmi"))
-    fresh = draw_examples(4000, 4, q2=0.7, pmi=1.1)
+    fresh = draw_examples(2000, 4, q2=0.7, pmi=1.1)
     for name, point in fitted.fusions[0].profiles.items():
         verdicts = [
             decide({n: MetricResult(n, "scored", v) for n, v in e.features.items()}, fitted, name).label for e in fresh

@@ -478,8 +478,7 @@ def test_any_text_can_be_shown(text: str) -> None:
     assert len(replace_unshowable(text)) == len(text)
 
 
-def test_the_page_says_whether_responses_are_like_those_of_the_calibration(tmp_path: Path) -> None:
-    page = Tree(write_report(results(), tmp_path).read_text(encoding="utf-8")).root
+def test_the_page_says_whether_responses_are_like_those_of_the_calibration(page: ET.Element) -> None:
     (table,) = [table for table in page.iter("table") if "Stability index" in " ".join(heads_of(table))][:1]
     assert heads_of(table)[-1].strip("↑↓ ") == "Band"
     assert [(text_of(row[0]).strip(), text_of(row[-1]).strip()) for row in rows_of(table)] == [
