@@ -37,6 +37,8 @@ _IS_YES, _IS_NO = (re.compile(rf"(?:(?:{answer}|{_FILLER}) )+") for answer in (_
 _HAS_YES, _HAS_NO = (re.compile(rf"(?:^|(?<= )){answer} (?!problem|worries)") for answer in (_YES, _NO))
 _LONGEST, _SEARCHED = 80, 400
 """Characters of a bare answer at most, and of a response in which one is looked for."""
+_LONGEST_TURN = 1_000
+"""Characters of the end of a turn in which its question is looked for."""
 _STOP = re.compile(r"[.!?…\n]+")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
@@ -101,7 +103,7 @@ def answers_turn(sentence: str, before: str) -> bool:
 
 
 def _state(answer: Sentence, turn: str, *, is_yes: bool) -> StatedAnswer | None:
-    *before, last = sentences(turn)
+    *before, last = sentences(turn[-_LONGEST_TURN:])
     question = " ".join(last.text.split())
     if not question.endswith("?"):
         return None
