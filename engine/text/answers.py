@@ -18,11 +18,11 @@ _AUXILIARY = r"(?:is|are|was|were|am|does|do|did|has|have|had|can|could|will|wou
 _FILLER = (
     r"(?:oh|well|hi|hello|hey|sorry|please|sir|madam|thanks|thank you|no (?:problem|worries)|(?:with|my) pleasure"
     r"|(?:happy|glad) to help|of course|i (?:think|believe)(?: so)?|great|(?:great|good) question|i'm afraid|sadly"
-    r"|unfortunately|actually|really|at all|that's it|you bet|for sure|very much)"
+    r"|unfortunately|actually|really|okay|ok|at all|that's it|you bet|for sure|very much)"
 )
 _YES = (
     r"(?:yes|yeah|yep|yup|aye|sure|sure thing|absolutely|definitely|certainly|of course|indeed|correct|right|exactly"
-    r"|precisely|true|affirmative|naturally|totally|always|okay|ok|you bet|for sure|i (?:think|believe) so"
+    r"|precisely|true|affirmative|naturally|totally|always|you bet|for sure|i (?:think|believe) so"
     r"|(?:that|it|this)(?:'s| is) (?:(?:absolutely|perfectly|quite|exactly) )?(?:right|correct|true|so|the case)"
     rf"|you(?:'re| are) (?:absolutely |quite )?(?:right|correct)|{_PRONOUN} (?:(?:certainly|definitely|sure|indeed) )?"
     rf"{_AUXILIARY}(?: indeed)?)"
