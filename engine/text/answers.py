@@ -18,11 +18,11 @@ _AUXILIARY = r"(?:is|are|was|were|am|does|do|did|has|have|had|can|could|will|wou
 _FILLER = (
     r"(?:oh|well|hi|hello|hey|sorry|please|sir|madam|thanks|thank you|no (?:problem|worries)|(?:with|my) pleasure"
     r"|(?:happy|glad) to help|of course|i (?:think|believe)(?: so)?|great|(?:great|good) question|i'm afraid|sadly"
-    r"|unfortunately|actually|really|at all|that's it|you bet|for sure|very much)"
+    r"|unfortunately|actually|really|okay|ok|at all|that's it|you bet|for sure|very much)"
 )
 _YES = (
     r"(?:yes|yeah|yep|yup|aye|sure|sure thing|absolutely|definitely|certainly|of course|indeed|correct|right|exactly"
-    r"|precisely|true|affirmative|naturally|totally|always|okay|ok|you bet|for sure|i (?:think|believe) so"
+    r"|precisely|true|affirmative|naturally|totally|always|you bet|for sure|i (?:think|believe) so"
     r"|(?:that|it|this)(?:'s| is) (?:(?:absolutely|perfectly|quite|exactly) )?(?:right|correct|true|so|the case)"
     rf"|you(?:'re| are) (?:absolutely |quite )?(?:right|correct)|{_PRONOUN} (?:(?:certainly|definitely|sure|indeed) )?"
     rf"{_AUXILIARY}(?: indeed)?)"
@@ -37,6 +37,8 @@ _IS_YES, _IS_NO = (re.compile(rf"(?:(?:{answer}|{_FILLER}) )+") for answer in (_
 _HAS_YES, _HAS_NO = (re.compile(rf"(?:^|(?<= )){answer} (?!problem|worries)") for answer in (_YES, _NO))
 _LONGEST, _SEARCHED = 80, 400
 """Characters of a bare answer at most, and of a response in which one is looked for."""
+_LONGEST_TURN = 1_000
+"""Characters of the end of a turn in which its question is looked for."""
 _STOP = re.compile(r"[.!?…\n]+")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
@@ -101,7 +103,7 @@ def answers_turn(sentence: str, before: str) -> bool:
 
 
 def _state(answer: Sentence, turn: str, *, is_yes: bool) -> StatedAnswer | None:
-    *before, last = sentences(turn)
+    *before, last = sentences(turn[-_LONGEST_TURN:])
     question = " ".join(last.text.split())
     if not question.endswith("?"):
         return None

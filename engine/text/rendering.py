@@ -170,16 +170,17 @@ def _find_tags(text: str) -> Iterator[RenderedPart]:
         if name and not _is_markup(text, match, bool(counts[name] and counts[f"{name}/"])):
             continue
         shown = _show_block(name, match["close"]) if _IS_BLOCK.fullmatch(name) else ""
-        if not text[broken : match.start()].strip():
+        is_broken = broken == match.start()
+        if shown and (is_broken or not text[broken : match.start()].strip()):
             shown = shown.removeprefix("\n")  # a line begins here
         end = match.end()
-        broken = end if "\n" in shown or broken == match.start() else broken
+        broken = end if "\n" in shown or is_broken else broken
         yield RenderedPart(*match.span(), shown)
 
 
 def _is_markup(text: str, match: re.Match[str], is_paired: bool) -> bool:
     """Whether a tag shows nothing of itself, rather than being what a text speaks of; a link's address is a value."""
-    before, after = text[: match.start()][-2:], text[match.end() : match.end() + 1]
+    before, after = text[max(0, match.start() - 2) : match.start()], text[match.end() : match.end() + 1]
     if match["name"].lower() == "a" and not match["close"] and "href" in match[0].lower():
         return before[-1:].isalnum()
     touches = before[-1:].isalnum() or after.isalnum() or before.strip()[-1:].isdecimal()
@@ -224,6 +225,7 @@ _ENCLOSED = "\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u3248-\u324f\u3251-\u325f\u
 """Numbers in circles, on discs, in parentheses and with a full stop or a comma."""
 _RAISED = "\u2070\u00b9\u00b2\u00b3\u2074-\u2079\u2080-\u2089"
 """Superscript and subscript digits."""
+_RAISED_DIGITS = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉")
 _FORMS = (
     "\u2102-\u2115\u2119-\u2138\u2145-\u2149\u2160-\u217f\u3371-\u33df\ufb00-\ufb06\U0001d400-\U0001d7ff"
     "\U0001fbf0-\U0001fbf9"
@@ -271,8 +273,9 @@ def _show_number(text: str, match: re.Match[str]) -> str:
 
 
 def _is_line_start(text: str, start: int) -> bool:
-    begin = text.rfind("\n", 0, start) + 1
-    return not text[begin:start].strip(" \t")
+    while start > 0 and text[start - 1] in " \t":
+        start -= 1
+    return start == 0 or text[start - 1] == "\n"
 
 
 def _find_number(character: str) -> str:
@@ -317,7 +320,8 @@ def _show_sign(character: str) -> str:
     return plain.strip("()") if unicodedata.name(character).startswith("PARENTHESIZED") else plain
 
 
-_NUMERIC = re.compile(r"[^\x00-\x7f]+")
+_SHOWN_WORD = re.compile(r"\S+")
+_MAYBE_NUMBER = re.compile(rf"[{_RAISED}]+|[^\x00-\x7f]")
 
 
 def find_unread_numbers(text: str) -> Iterator[str]:
@@ -326,26 +330,20 @@ def find_unread_numbers(text: str) -> Iterator[str]:
     >>> list(find_unread_numbers("It lasts 3⁶ months, has 20 m², emits CO₂ and costs ½ €.¹"))
     ['3⁶']
     """
-    for run in _NUMERIC.finditer(text):
-        for index in range(*run.span()):
-            if unicodedata.category(text[index]) in ("No", "Nl") and _is_unread(text, index):
-                begin, end = index, index + 1
-                while begin > 0 and not text[begin - 1].isspace():
-                    begin -= 1
-                while end < len(text) and not text[end].isspace():
-                    end += 1
-                yield text[begin:end].strip(".,;:!?()[]\"'“”‘’")
-                break
+    if text.isascii():
+        return
+    for word in _SHOWN_WORD.finditer(text):
+        signs = () if word[0].isascii() else _MAYBE_NUMBER.finditer(text, *word.span())
+        if any(_is_unread(text, *match.span()) for match in signs):
+            yield word[0].strip(".,;:!?()[]\"'“”‘’")
 
 
-def _is_unread(text: str, index: int) -> bool:
-    if re.match(f"[{_RAISED}]", text[index]) is None:
-        return not unicodedata.name(text[index], "").startswith("VULGAR FRACTION")
-    start = end = index
-    while start > 0 and unicodedata.category(text[start - 1]) == "No":
-        start -= 1
-    while end < len(text) and unicodedata.category(text[end]) == "No":
-        end += 1
+def _is_unread(text: str, start: int, end: int) -> bool:
+    """Whether characters are a number for the eye, and neither a fraction nor an exponent, an index or a note."""
+    if unicodedata.category(text[start]) not in ("No", "Nl"):
+        return False
+    if text[start] not in _RAISED_DIGITS:
+        return not unicodedata.name(text[start], "").startswith("VULGAR FRACTION")
     if start > 0 and text[start - 1].isdecimal():
         return True
     return _begins_word(text, start) and not _names_another(text, start, end)

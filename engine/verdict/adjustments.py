@@ -32,6 +32,8 @@ from .fusion import Rule, logit, sigmoid
 NO_KNOWLEDGE = "No knowledge was given, so nothing supports it."
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
 UNREAD = "People take {!r} for a number, and nothing here reads it; write numbers in plain digits."
+COMPARED = 50
+"""Such words that are looked for in the knowledge, at most."""
 UNSTATED = "It says yes or no to a question that states something, and nothing says whether that is so."
 REFUTING: Mapping[str, float] = {VALUES.name_number("disproved"): 0.2, VALUES.name_number("replaced"): 0.11}
 """Numbers that are proof where they are above 0, with the highest probability that a sentence with one is consistent.
@@ -194,9 +196,10 @@ def doubt_unread(verdict: Verdict, context: VerdictContext) -> Verdict:
     answer = context.request.bare_answer
     if verdict.label == "unverifiable" and answer is not None and answer[0] < context.end and context.start < answer[1]:
         message = UNSTATED
-    for word in find_unread_numbers(context.text):
-        if not any(word in passage for passage in context.request.knowledge):
+    for count, word in enumerate(dict.fromkeys(find_unread_numbers(context.text))):
+        if count == COMPARED or not any(word in passage for passage in context.request.knowledge):
             message = UNREAD.format(word)
+            break
     return (
         replace(verdict, label="unknown", probability=None, contributions=None, message=message) if message else verdict
     )
