@@ -36,6 +36,8 @@ FOLDER = Path(__file__).parents[1] / "results"
 SIZES = (3_000, 10_000, 30_000)
 """Characters of the knowledge."""
 WANTED = 0.97
+_RECORD = re.compile(r"(?<=\}),\s*(?=\{)")
+"""Between records of JSON, of which a sentence may have many."""
 _VALUE = re.compile(r"\d[\d.,:]*\d|\d|(?<=\s)[A-Z]\w+")
 
 
@@ -46,7 +48,6 @@ class Question(NamedTuple):
     text: str
     gold: tuple[str, ...]
     """Each of them must be in the excerpt."""
-    history: tuple[str, ...] = ()
 
 
 def list_written(size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
@@ -71,7 +72,7 @@ def _ask(
     wrong, _ = falsify(answer, chosen, rng)
     right_texts, wrong_texts = ([part.text for part in sentences(text)] for text in (answer.supported, wrong))
     values = [value for index in chosen for value in _VALUE.findall(f" {answer.slots[index].supported}")]
-    known = [sentence.text for passage in own for sentence in read_sentences(passage)]
+    known = [part for passage in own for sentence in read_sentences(passage) for part in _RECORD.split(sentence.text)]
     for value in values:
         holders = [text for text in known if re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text)]
         if len(holders) != 1:
@@ -79,7 +80,7 @@ def _ask(
         for index, (right, other) in enumerate(zip(right_texts, wrong_texts, strict=False)):
             if right != other and value in right:
                 for kind, texts in (("right", right_texts), ("wrong", wrong_texts)):
-                    yield kind, Question(passages, cut_window(texts, index), (holders[0],), answer.history)
+                    yield kind, Question(passages, cut_window(texts, index), (holders[0],))
 
 
 def list_claims(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str, Question]]:
@@ -110,7 +111,7 @@ def list_tools(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str,
             total += len(logs[-1])
         rng.shuffle(logs)
         lines = [str(value.value) for value in said]
-        yield "right", Question(tuple(logs), turn.response, tuple(lines), turn.history)
+        yield "right", Question(tuple(logs), turn.response, tuple(lines))
         # With one value alone nothing says which record it should be of.
         swaps = [
             swap
@@ -120,7 +121,7 @@ def list_tools(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str,
         ]
         if swaps:
             swap = rng.choice(swaps)
-            yield "wrong", Question(tuple(logs), swap.apply(turn)[0], (turn.values[swap.index].value,), turn.history)
+            yield "wrong", Question(tuple(logs), swap.apply(turn)[0], (turn.values[swap.index].value,))
 
 
 def cut_window(texts: Sequence[str], index: int) -> str:
@@ -147,7 +148,7 @@ def has_gold(question: Question) -> bool:
     for _ in index.read():
         pass
     queries = [sentence.text for sentence in sentences(question.text)]
-    excerpt = index.find(queries, NEAR.excerpt, "".join(question.history[-1:]))
+    excerpt = index.find(queries, NEAR.excerpt)
     text = " ".join(" ".join(excerpt.passages).split())
     return all(" ".join(gold.split()) in text for gold in question.gold)
 

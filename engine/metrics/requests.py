@@ -220,11 +220,8 @@ def read_together(requests: Iterable[Request]) -> list[ReadRequest]:
 class SelectedKnowledge:
     """What one metric reads of the knowledge of a request: all, or the parts that it selects."""
 
-    def __init__(
-        self, knowledge: tuple[str, ...], index: KnowledgeIndex | None, reach: Reach, context: str = ""
-    ) -> None:
-        """``index`` is None for knowledge that is read whole; ``context`` is what the response answers."""
-        self._context = context
+    def __init__(self, knowledge: tuple[str, ...], index: KnowledgeIndex | None, reach: Reach) -> None:
+        """``index`` is None for knowledge that is read whole."""
         self._knowledge = knowledge
         self._reach = reach
         self._index = index
@@ -241,8 +238,7 @@ class SelectedKnowledge:
         if self._index is None:
             return self._written
         if text not in self._selected:
-            queries = [sentence.text for sentence in sentences(text)]
-            excerpt = self._index.find(queries, self._reach.excerpt, self._context)
+            excerpt = self._index.find([sentence.text for sentence in sentences(text)], self._reach.excerpt)
             for part in excerpt.ranges:
                 self._read.setdefault(part.passage, set()).add((part.start, part.end))
             self._selected[text] = self._write(excerpt.passages)
@@ -308,6 +304,4 @@ def open_knowledge(request: ReadRequest, reach: Reach = FAR) -> Steps[SelectedKn
     index = request.read_knowledge.index
     for _ in index.read():
         yield []  # others have a turn, and a request that was stopped ends here
-    # What papers read of knowledge depends on the response alone.
-    context = request.history[-1] if reach is NEAR and request.history else ""
-    return SelectedKnowledge(knowledge, index, reach, context)
+    return SelectedKnowledge(knowledge, index, reach)

@@ -97,8 +97,6 @@ _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _STEM = 6
 """Letters of a word that are compared: "refunds", "refunded" and "refundable" are one word."""
-CONTEXT_WEIGHT = 0.5
-"""How much a word of the context counts beside a word of the query."""
 _BREAK = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|\s*\n\s*|(?<=\}),\s*(?=\{)")
 """The end of a sentence, of a line or of a record of JSON."""
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?[ap]\.?m\b|\b(\d{1,2}):(\d\d)\b", re.IGNORECASE)
@@ -150,16 +148,14 @@ class KnowledgeIndex:
                 if part % PARTS_AT_ONCE == PARTS_AT_ONCE - 1:
                     yield False
 
-    def find(self, queries: Sequence[str], size: int, context: str = "") -> Excerpt:
+    def find(self, queries: Sequence[str], size: int) -> Excerpt:
         """The parts that share most with the queries, in the order of the knowledge.
 
         Args:
             queries: Sentences; each has its turn to choose, so that every one finds what it is about.
             size: Pieces of the excerpt at most, but for its first part.
-            context: What the queries answer; its words count by half, so that "It costs 40" finds what costs 40.
         """
-        stems = set(find_stems(context))
-        rankings = [iter(self._rank(query, stems)) for query in queries]
+        rankings = [iter(self._rank(query)) for query in queries]
         chosen: set[int] = set()
         read = 0
         while rankings:
@@ -175,13 +171,12 @@ class KnowledgeIndex:
             rankings = remaining
         return self._join(sorted(chosen) or [0][: len(self._parts)])
 
-    def _rank(self, query: str, context: set[str]) -> list[int]:
+    def _rank(self, query: str) -> list[int]:
         weights: defaultdict[int, float] = defaultdict(float)
         total = len(self._parts)
-        stems = set(find_stems(query))
-        for word in sorted(stems | context):  # sums depend on the order
+        for word in sorted(set(find_stems(query))):  # sums depend on the order
             parts = self._parts_of.get(word, array("I"))
-            weight = math.log((total + 1) / (len(parts) + 0.5)) * (1.0 if word in stems else CONTEXT_WEIGHT)
+            weight = math.log((total + 1) / (len(parts) + 0.5))
             for part in parts if 2 * len(parts) <= total else ():
                 weights[part] += weight
         return sorted(weights, key=lambda part: (-weights[part], part))
