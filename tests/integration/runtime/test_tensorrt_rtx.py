@@ -14,7 +14,7 @@ from onnx import helper
 from typer.testing import CliRunner
 
 from groundwire.cli.bundle import app
-from groundwire.export import EmbedderOptions, Gate, ReaderOptions, RoleOptions, export_bundle, export_role
+from groundwire.export import EmbedderSettings, Gate, ReaderSettings, RoleOptions, export_bundle, export_role
 from groundwire.recipes.reader.bundle import HISTORY_MARK, make_checkpoint
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import PassRole, ShapePlan, Target
@@ -54,7 +54,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "qa": (models.extractive_qa(root / "rtx-qa", "albert"), "fp16", None),
             "detector.facts": (models.classifier(root / "rtx-facts", "bert"), "int8", None),
             "token_classifier": (models.token_classifier(root / "rtx-tokens", "bert"), "fp16", None),
-            "embedder": (models.embedder(root / "rtx-embedder", "roberta"), "fp32", EmbedderOptions(layer=1)),
+            "embedder": (models.embedder(root / "rtx-embedder", "roberta"), "fp32", EmbedderSettings(layer=1)),
         }
         roles: dict[str, Any] = {
             role: RoleOptions(
@@ -65,7 +65,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
         checkpoint = make_checkpoint(make_decided(), "tiny", 48)
         roles["reader"] = RoleOptions(
             "tiny",
-            ReaderOptions(checkpoint, HISTORY_MARK),
+            ReaderSettings(checkpoint, HISTORY_MARK),
             precision="fp16",
             target="tensorrt-rtx",
             gate=Gate(decision_agreement=0.9),
