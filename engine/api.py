@@ -85,8 +85,8 @@ class Engine:
         Args:
             bundle: Name of an embedded bundle, a directory that ``groundwire export`` wrote, or a bundle on the hub,
                 ``hf://ORG/NAME@REVISION`` (needs ``groundwire[hub]``; nothing else opens a connection).
-            device: ``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` is the second GPU. Nothing falls back
-                silently.
+            device: ``auto``, ``cpu``, ``cuda``, ``tensorrt`` or ``tensorrt-rtx``; ``cuda:1`` is the second GPU. Nothing
+                falls back silently.
             threads: CPU threads, 1 or more; None takes the usable processors.
             extra: Further bundles whose roles are added. No role may be in two of them; ``ROLE=BUNDLE`` takes one role,
                 in place of the role of that name in the bundles before it. The fusions of the first calibration count,

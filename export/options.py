@@ -148,12 +148,12 @@ class RoleOptions:
     revision: str | None = None
     """Commit, tag or branch of a hub checkpoint; None takes the newest."""
     precision: RequestedPrecision = "int8"
-    """int8 for CPUs, fp16 for GPUs, fp8 for the target ``tensorrt`` alone. int8 that fails its gate becomes mixed, then
-    fp32."""
+    """int8 for CPUs, fp16 for GPUs, fp8 for the targets ``tensorrt`` and ``tensorrt-rtx`` alone. int8 that fails its
+    gate becomes mixed, then fp32."""
     target: TargetName | None = None
     """Add a graph of this ``precision`` for one kind of device, beside the role's own, which a bundle keeps when it has
-    the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets, and
-    question generators one for CUDA."""
+    the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets,
+    question generators one for CUDA, readers and embedders one for TensorRT-RTX."""
     max_tokens: int | None = None
     """Window in tokens, special tokens included; None takes the checkpoint's."""
     gate: Gate = field(default_factory=Gate)

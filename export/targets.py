@@ -11,9 +11,10 @@ import onnx_ir as ir
 
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import (
-    EncoderRole,
+    EmbedderRole,
     GeneratorTarget,
     QuestionGeneratorRole,
+    ReferenceRole,
     ShapePlan,
     Target,
     TargetName,
@@ -37,6 +38,7 @@ from .verify.outcome import ReferenceOutputs
 PRECISIONS: dict[TargetName, tuple[RequestedPrecision, ...]] = {
     "cuda": ("fp32", "fp16"),
     "tensorrt": ("fp32", "fp16", "fp8", "int8"),
+    "tensorrt-rtx": ("fp32", "fp16", "fp8", "int8"),
 }
 """What a target's graph may be asked to be."""
 MAX_TOKENS, MAX_ROWS, USUAL_ROWS = 32768, 512, 16
@@ -46,7 +48,7 @@ _SAME = 1e-3
 
 
 def make_plan(max_tokens: int) -> ShapePlan:
-    """Return the shapes of a TensorRT graph whose window is ``max_tokens``; each width is a shape profile."""
+    """Return the shapes of a graph for engines whose window is ``max_tokens``; each width is a shape profile."""
     return ShapePlan(list_widths(max_tokens), MAX_TOKENS, MAX_ROWS, USUAL_ROWS)
 
 
@@ -56,7 +58,9 @@ def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force
         target = options.target
         if target is None:
             if options.precision == "fp8":
-                raise ExportError("precision='fp8' needs a target that computes with it: --target tensorrt.")
+                raise ExportError(
+                    "precision='fp8' needs a target that computes with it: --target tensorrt or tensorrt-rtx."
+                )
             continue
         if find_kind_name(role) not in TARGET_KINDS[target]:
             raise ExportError(f"{role!r} has no target {target}; those of {', '.join(TARGET_KINDS[target])} have.")
@@ -80,7 +84,7 @@ def adapt_graphs(target: TargetName, graphs: Sequence[ir.Model]) -> tuple[ir.Mod
     for graph in copies:
         if target == "tensorrt":
             adapt_operators(graph)
-        else:
+        elif target == "cuda":
             fuse_attention(graph)
             fuse_inputs(graph)
             _forget_shapes(graph)
@@ -107,9 +111,10 @@ def describe_target(
         return GeneratorTarget(*files, verified.precision, verified.parity), named
     (graph,) = verified.graphs
     plan = None
-    if name == "tensorrt":
+    if name != "cuda":
         plan = make_plan(max_tokens)
-        if unsupported := find_unsupported(graph):
+        # TensorRT-RTX reads the graph where its engine is built, on any machine, and says itself what it refuses.
+        if name == "tensorrt" and (unsupported := find_unsupported(graph)):
             raise ExportError(
                 f"TensorRT cannot run the graph of {role!r}: {'; '.join(unsupported[:5])}. Use --target cuda, or "
                 "another checkpoint."
@@ -120,14 +125,14 @@ def describe_target(
 
 def check_same_checkpoint(role: str, bundle: Bundle, reference: ReferenceOutputs) -> None:
     """Raise ExportError unless a bundle's role is of the checkpoint of ``reference``: by the logits that the bundle
-    keeps, or of a question generator by what its own graphs give."""
+    keeps, or of a question generator and an embedder by what their own graphs give."""
     advice = f"Export {role!r} again with --force and without --target, then add the target."
     record = bundle.manifest.roles[role]
-    if isinstance(record, QuestionGeneratorRole):
-        if record.shortlist is not None:
-            raise ExportError(f"{role!r} of {bundle.directory} chooses among {record.shortlist} tokens. {advice}")
+    if isinstance(record, QuestionGeneratorRole) and record.shortlist is not None:
+        raise ExportError(f"{role!r} of {bundle.directory} chooses among {record.shortlist} tokens. {advice}")
+    if isinstance(record, QuestionGeneratorRole | EmbedderRole):
         same = _agrees(record, bundle, reference)
-    elif not isinstance(record, EncoderRole) or not isinstance(record.reference, str):
+    elif not isinstance(record, ReferenceRole) or not isinstance(record.reference, str):
         raise ExportError(f"{bundle.directory} has no reference logits of {role!r} to compare with. {advice}")
     else:
         assert isinstance(reference, EncoderReference)
@@ -138,8 +143,8 @@ def check_same_checkpoint(role: str, bundle: Bundle, reference: ReferenceOutputs
         )
 
 
-def _agrees(record: QuestionGeneratorRole, bundle: Bundle, reference: ReferenceOutputs) -> bool:
-    """Whether a generator's own graphs pass the gate of their precision."""
+def _agrees(record: QuestionGeneratorRole | EmbedderRole, bundle: Bundle, reference: ReferenceOutputs) -> bool:
+    """Whether a role's own graphs pass the gate of their precision."""
     try:
         parity = reference.compare([ir.load(bundle.file(name)) for name in record.graph_files])
     except Exception:  # ONNX Runtime's exceptions share no public base; a graph of other sizes fails
@@ -163,7 +168,7 @@ def read_role(bundle: Bundle, role: str) -> RoleFiles:
     graphs = {name: ir.load(bundle.file(name)) for name in (*record.graph_files, *record.target_files)}
     tokenizer = bundle.file(record.tokenizer).read_text(encoding="utf-8")
     reference = None
-    if isinstance(record, EncoderRole) and isinstance(record.reference, str):
+    if isinstance(record, ReferenceRole) and isinstance(record.reference, str):
         reference = bundle.file(record.reference).read_bytes()
     return RoleFiles(record, graphs, tokenizer, reference, unchanged=True)
 

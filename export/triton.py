@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.external_data import find_external_files
-from groundwire.runtime.bundles.manifest import EncoderRole, Precision, ShapePlan
+from groundwire.runtime.bundles.manifest import EncoderRole, PassRole, Precision, ShapePlan
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.kserve.names import name_model
 from groundwire.runtime.kserve.specs import GraphSpec, TensorSpec, read_graph_spec
@@ -106,7 +106,7 @@ def _choose_models(bundle: Bundle, device: DeviceKind, instances: int) -> list[R
     models: dict[str, RepositoryModel] = {}
     precisions = bundle.manifest.precisions_on(device, served=True)
     for name, role in bundle.manifest.roles.items():
-        target = role.find_target(device) if isinstance(role, EncoderRole) else None
+        target = role.find_target(device) if isinstance(role, PassRole) else None
         if device == "tensorrt" and isinstance(role, EncoderRole) and target is None:
             raise ExportError(
                 f"The role {name!r} has no target for TensorRT. Add it: groundwire export {name} --source "
@@ -116,7 +116,7 @@ def _choose_models(bundle: Bundle, device: DeviceKind, instances: int) -> list[R
         if target is None and device != "cpu":
             runs_on = "cpu" if precisions.get(name) in _QUANTIZED else "cuda"
         plan = None
-        if device == "tensorrt" and isinstance(role, EncoderRole) and target is not None:
+        if device == "tensorrt" and isinstance(role, PassRole) and target is not None:
             plan = check_plan(bundle, role, target)
         for graph in role.graph_files if target is None else (target.graph,):
             spec = read_graph_spec(bundle.file(graph))

@@ -1,4 +1,4 @@
-"""Memory of a process with models: what is collected once it only answers requests, and what goes back to the system."""
+"""Memory of a process with models: what is collected while it answers, and what goes back to the system."""
 
 from __future__ import annotations
 

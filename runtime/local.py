@@ -28,7 +28,7 @@ from .ort.device import Device, DeviceChoice, DeviceKind, choose_device, name_ke
 from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
 from .protocol import CaptureCounts, Identity, Outcome
-from .tensorrt.library import import_tensorrt
+from .tensorrt.library import import_library
 
 LOADERS = 2
 """Graphs that load at the same time."""
@@ -145,6 +145,8 @@ class LocalRuntime:
         chosen = parse_device(device) or Device("cpu")
         if chosen.index:
             raise InvalidRequest(f"device={device!r}: the model server chooses its GPU; pass {chosen.kind!r}.")
+        if chosen.kind == "tensorrt-rtx":
+            raise InvalidRequest(f"device={device!r}: no model server runs TensorRT-RTX; pass cpu, cuda or tensorrt.")
         _check_precision(bundles, _list_remote_precisions(bundles, chosen.kind), precision)
         server = Server.open(endpoint, chosen.kind)
         try:
@@ -415,7 +417,7 @@ def _list_precisions(bundles: Sequence[Bundle], device: Device) -> dict[str, str
 def _name_kernels(device: Device, *, strict: bool) -> str:
     names = [
         name_kernels(device),
-        *([f"tensorrt-{import_tensorrt().__version__}"] if device.kind == "tensorrt" else []),
+        *([f"{device.kind}-{import_library(device.kind).__version__}"] if device.runs_engines else []),
         *(["strict"] if strict else []),
     ]
     return "/".join(names)

@@ -119,7 +119,7 @@ def measure_speed(
             watch(f"{name}: {callers} in flight")
             rate = measure_rate(engine, texts, callers, seconds, metrics, at_least=callers)
             rates.append(GroupRate(name, rate, engine.statistics().captures))
-        on_gpu = engine.core.runtime.identity.device in ("cuda", "tensorrt")
+        on_gpu = engine.core.runtime.identity.device != "cpu"
         memory = Memory(loaded, _read(peak_mb), used_gpu_mb(gpu) if on_gpu else None)
     return Speed(signature, load_ms, first_ms, tuple(latency), tuple(rates), memory)
 

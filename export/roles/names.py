@@ -57,7 +57,11 @@ SETTINGS_OF_KINDS: Mapping[str, type[KindSettings]] = MappingProxyType(
 """By the name of the kind; other kinds have no settings of their own."""
 _ENCODERS = ("extractive_qa", "classifier", "token_classifier")
 TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
-    {"cuda": (*_ENCODERS, "question_generator"), "tensorrt": _ENCODERS}
+    {
+        "cuda": (*_ENCODERS, "question_generator"),
+        "tensorrt": _ENCODERS,
+        "tensorrt-rtx": (*_ENCODERS, "reader", "embedder"),
+    }
 )
 """By target, the kinds whose roles have graphs for it."""
 

@@ -12,10 +12,10 @@ from rich.table import Table
 from groundwire.export.answers import list_calls
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import Parity, SpansRole, TargetRole
-from groundwire.runtime.compilation import compile_bundle
+from groundwire.runtime.compilation import compile_bundle, compile_portable
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.device import Device, parse_device, start_device
+from groundwire.runtime.ort.device import PROVIDERS, Device, parse_device, start_device
 from groundwire.runtime.parity.certify import Certified, certify_each, record_answers
 from groundwire.runtime.parity.recorded import write_answers
 from groundwire.runtime.version import VERSION
@@ -97,7 +97,7 @@ def record(bundle: BundleArgument) -> None:
 @app.command(name="certify")
 def certify_roles(
     bundle: BundleArgument,
-    device: Annotated[str, typer.Option(help="cpu, cuda or tensorrt: where the graphs are run.")] = "cpu",
+    device: Annotated[str, typer.Option(help=f"{', '.join(PROVIDERS)}: where the graphs are run.")] = "cpu",
 ) -> None:
     """Compare a bundle's models with their checkpoints on this machine; the exit code is 1 if one is too far.
 
@@ -112,7 +112,7 @@ def certify_roles(
     """
     chosen = parse_device(device)
     if chosen is None:
-        raise DeviceError("device='auto' is no device to certify; name one: cpu, cuda or tensorrt.")
+        raise DeviceError(f"device='auto' is no device to certify; name one: {', '.join(PROVIDERS)}.")
     if chosen.kind != "cpu":
         start_device(chosen)
     opened = Bundle.open(bundle)
@@ -124,23 +124,48 @@ def certify_roles(
 @app.command(name="compile")
 def compile_engines(
     bundle: BundleArgument,
-    device: Annotated[str, typer.Option(help="tensorrt.")] = "tensorrt",
+    device: Annotated[str, typer.Option(help="tensorrt or tensorrt-rtx.")] = "tensorrt",
+    capability: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="tensorrt-rtx: a compute capability to build for, such as 8.9; without it, for all from 8.0."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Build engines that are there already again.")] = False,
 ) -> None:
-    """Build the TensorRT engines of a bundle, for the GPU of this machine; the exit code is 1 if one is not kept.
+    """Build the TensorRT engines of a bundle; the exit code is 1 if one is not kept.
 
-    Run it on the machine that will serve: an engine is for one GPU and one version of TensorRT, and takes minutes. Each
-    engine is compared with its checkpoint, and kept if it passes. They are written to the folder `engines` of the
-    bundle; the runtime loads them with `--device tensorrt` and builds none.
+    They are written to the folder `engines` of the bundle; the runtime loads them with `--device` and builds none.
+
+    Run it for `tensorrt` on the machine that will serve: an engine is for one GPU and one version of TensorRT, and
+    takes minutes. Each engine is compared with its checkpoint, and kept if it passes.
+
+    Run it for `tensorrt-rtx` on any machine, without a GPU: an engine is for one version of TensorRT-RTX. Nothing is
+    compared; `groundwire bundle certify` does that on the machine that will serve.
 
         groundwire export nli --source ./my-nli --target tensorrt --precision fp16 --out my-bundle
         groundwire bundle compile my-bundle
+        groundwire bundle compile my-bundle --device tensorrt-rtx --capability 8.6 --capability 8.9
     """
     chosen = parse_device(device)
-    if chosen is None or chosen.kind != "tensorrt":
-        raise DeviceError(f"device={device!r} needs no engines; compile takes device='tensorrt'.")
+    if chosen is None or not chosen.runs_engines:
+        raise DeviceError(f"device={device!r} needs no engines; compile takes device='tensorrt' or 'tensorrt-rtx'.")
     opened = Bundle.open(bundle)
     errors = display.error_console()
+    if chosen.kind == "tensorrt-rtx":
+        sizes = compile_portable(
+            opened,
+            capability or (),
+            created_with=f"groundwire {VERSION}",
+            force=force,
+            watch=lambda role: errors.print(f"building the engine of {escape(role)}"),
+        )
+        for name, size in sizes.items():
+            built = "there already" if size is None else f"built, {size / 1e6:.1f} MB; not run here"
+            display.output_console().print(f"[bold]{escape(name)}[/] {built}")
+        return
+    if capability:
+        raise DeviceError("--capability is for device='tensorrt-rtx'; TensorRT builds for the GPU of this machine.")
     reports = compile_bundle(
         opened,
         chosen,

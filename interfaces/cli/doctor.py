@@ -20,7 +20,16 @@ from groundwire.runtime.tensorrt.library import start_tensorrt
 
 from . import display
 
-PACKAGES = ("groundwire", "onnxruntime", "onnxruntime-gpu", "numpy", "tokenizers", "spacy", "tensorrt-cu13")
+PACKAGES = (
+    "groundwire",
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "numpy",
+    "tokenizers",
+    "spacy",
+    "tensorrt-cu13",
+    "tensorrt-rtx-cu13-libs",
+)
 
 
 def doctor() -> None:
@@ -67,7 +76,7 @@ def _check_device(device: Device) -> str:
     if device.provider not in ort.get_available_providers():
         return f"[dim]no {device.provider}[/]"
     try:
-        (start_tensorrt if device.kind == "tensorrt" else start_device)(device)
+        (start_tensorrt if device.runs_engines else start_device)(device)
     except DeviceError as error:
         return f"[red]{escape(str(error))}[/]"
     return f"[green]starts[/] {name_kernels(device)}{_check_captures(device)}".rstrip()

@@ -58,6 +58,7 @@ class TargetChoice(StrEnum):
 
     CUDA = "cuda"
     TENSORRT = "tensorrt"
+    TENSORRT_RTX = "tensorrt-rtx"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,7 +186,8 @@ def export(
     target: Annotated[
         TargetChoice | None,
         typer.Option(
-            help="Add a graph of this precision for one device: cuda (fp16, fp32) or tensorrt (fp16, fp8, int8, fp32). "
+            help="Add a graph of this precision for one device: cuda (fp16, fp32), tensorrt or tensorrt-rtx (fp16, "
+            "fp8, int8, fp32). "
             "A role that the bundle has keeps its own graph; a new role gets it in fp16. With triton: run these graphs."
         ),
     ] = None,
@@ -229,7 +231,11 @@ def _export_repository(
     from groundwire.export.triton import write_repository
 
     opened = Bundle.open(bundle)
-    device: Literal["cpu", "cuda", "tensorrt"] = "cpu" if target is None else target.value
+    if target is TargetChoice.TENSORRT_RTX:
+        raise typer.BadParameter("Triton runs no engines of TensorRT-RTX; choose --target cuda or tensorrt.")
+    device: Literal["cpu", "cuda", "tensorrt"] = "cpu"
+    if target is not None:
+        device = "cuda" if target is TargetChoice.CUDA else "tensorrt"
     models = write_repository(opened, out, device, instances=instances, force=force)
     console = Console(soft_wrap=True, highlight=False)
     for model in models:

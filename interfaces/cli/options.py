@@ -30,7 +30,9 @@ from .groups import Setting
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
 _ALIASES = "; ".join(f"{field}: {', '.join(names)}" for field, names in ALIASES.items())
 _BUNDLE = "Name of an embedded bundle, or a directory that `groundwire export` wrote"
-_DEVICE = "auto, cpu, cuda or tensorrt; cuda:1 is the second GPU. A missing device is an error, not a fallback."
+_DEVICE = (
+    "auto, cpu, cuda, tensorrt or tensorrt-rtx; cuda:1 is the second GPU. A missing device is an error, not a fallback."
+)
 
 BundleOption = Annotated[
     str, typer.Option(help=f"{_BUNDLE}; compact if left out.", show_default=False, envvar="GROUNDWIRE_BUNDLE")
@@ -328,7 +330,7 @@ def parse_device(name: str) -> DeviceChoice:
     try:
         devices.parse_device(name)
     except DeviceError as error:
-        message = f"{name} is unknown; use auto, cpu, cuda or tensorrt; cuda:1 is the second GPU."
+        message = f"{name} is unknown; use auto, cpu, cuda, tensorrt or tensorrt-rtx; cuda:1 is the second GPU."
         raise typer.BadParameter(message, param_hint="--device") from error
     return name
 

@@ -32,7 +32,7 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     extra: tuple[str, ...] = ()
     """Further bundles, whose roles are added, such as nph for /refine."""
     device: str = "auto"
-    """auto, cpu, cuda or tensorrt; cuda:1 is the second GPU."""
+    """auto, cpu, cuda, tensorrt or tensorrt-rtx; cuda:1 is the second GPU."""
     threads: Count | None = None
     """CPU threads of all worker processes together. Default: all usable processors."""
     calibration: str | None = None

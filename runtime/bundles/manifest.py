@@ -26,7 +26,7 @@ Rescaling: TypeAlias = Annotated[float, msgspec.Meta(gt=-1, lt=1)]
 INFERENCE = frozenset({"entailment", "contradiction", "neutral"})
 """Labels of a model that infers a hypothesis from a premise."""
 Precision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8", "mixed"]
-TargetName: TypeAlias = Literal["cuda", "tensorrt"]
+TargetName: TypeAlias = Literal["cuda", "tensorrt", "tensorrt-rtx"]
 """The devices for which a role may have another graph than its own."""
 
 
@@ -226,21 +226,19 @@ class _Model(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True):
     parity: Parity | None = None
 
 
-class _GraphRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _EncoderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
     graph: str
     reference: str | msgspec.UnsetType = msgspec.UNSET
     """The file with the checkpoint's logits on fixed texts, for comparisons without the checkpoint. Unset and not None,
     as ``targets`` is, so that older manifests keep their digest."""
 
+    targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
+    """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
+
     @property
     def graph_files(self) -> tuple[str, ...]:
         """Its one graph."""
         return (self.graph,)
-
-
-class _EncoderRole(_GraphRole, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    targets: dict[TargetName, Target] | msgspec.UnsetType = msgspec.UNSET
-    """Other graphs of the same checkpoint, by the device that runs them instead of ``graph``."""
 
     @property
     def target_files(self) -> tuple[str, ...]:
@@ -333,7 +331,7 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
 
     def find_target(self, device: str) -> GeneratorTarget | None:
         """The target of a kind of device; CUDA's with TensorRT, which runs encoders only. None for its own graphs."""
-        return (self.targets or {}).get("cuda") if device in ("cuda", "tensorrt") else None
+        return (self.targets or {}).get("cuda") if device != "cpu" else None
 
 
 class ResponseGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="response_generator"):
@@ -393,21 +391,15 @@ class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only
         return (self.graph, self.head.graph) if isinstance(self.head, Head) else (self.graph,)
 
 
-class EmbedderRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="embedder"):
+class EmbedderRole(_EncoderRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="embedder"):
     """An encoder that gives token vectors, cut at the layer that serves best."""
 
-    graph: str
     layer: Count
     """How many of the encoder's layers the graph has."""
     baseline: tuple[Rescaling, Rescaling, Rescaling] | None = None
     """Precision, recall and F1 of unrelated sentences, for rescaling BERTScore; None where not measured."""
     stride: Count = 0
     """Tokens that neighbouring windows of a long text share."""
-
-    @property
-    def graph_files(self) -> tuple[str, ...]:
-        """Its one graph."""
-        return (self.graph,)
 
     @property
     def info(self) -> RoleInfo:
@@ -434,7 +426,7 @@ class TokenClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw
         return RoleInfo(self.labels, (self.supported,))
 
 
-class ReaderRole(_GraphRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="reader"):
+class ReaderRole(_EncoderRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="reader"):
     """A model that labels an answer as a whole, its sentences and its tokens in one pass."""
 
     heads: dict[str, ReaderHead]
@@ -510,10 +502,12 @@ Role: TypeAlias = (
 
 
 EncoderRole: TypeAlias = ExtractiveQARole | ClassifierRole | TokenClassifierRole
-"""The roles of one graph that one pass reads; they may have targets and reference logits."""
+"""The roles that every device for engines needs a target of."""
 ReferenceRole: TypeAlias = EncoderRole | ReaderRole
 """The roles that may have reference logits."""
-TargetRole: TypeAlias = EncoderRole | QuestionGeneratorRole
+PassRole: TypeAlias = ReferenceRole | EmbedderRole
+"""The roles of one graph that one pass over token ids reads."""
+TargetRole: TypeAlias = PassRole | QuestionGeneratorRole
 """The roles that may have targets."""
 
 
@@ -563,7 +557,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def precisions_on(self, device: str, *, served: bool = False) -> dict[str, Precision]:
         """The precision of every role that has graphs, on a kind of device, or ``served`` by a model server there."""
-        kinds = EncoderRole if served else TargetRole
+        kinds = PassRole if served else TargetRole
         targets = {name: role.find_target(device) for name, role in self.roles.items() if isinstance(role, kinds)}
         return {
             name: role.precision if (target := targets.get(name)) is None else target.precision

@@ -16,7 +16,7 @@ from ..errors import GroundwireError, ModelError
 from ..ort.session import DeviceProfile, Graph, forward
 from ..texts.tokenization import OwnedWindow, TextEncoder
 from ..texts.unread import check_readable
-from .graphs import load_encoder, prepare_graph
+from .graphs import load_graph, prepare_graph
 
 BLOCK_COLUMNS = 4096
 """Columns of a similarity table that are held at once: 16 KiB per token of the other side."""
@@ -41,7 +41,7 @@ class Embedder:
     @classmethod
     def load(cls, bundle: Bundle, role: EmbedderRole, profile: DeviceProfile) -> Embedder:
         """Open the role's graph and tokenizer."""
-        session = load_encoder(bundle, role.graph, role.max_tokens, profile)
+        session = load_graph(bundle, role, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     def prepare(self) -> None:

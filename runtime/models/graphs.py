@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bundles.bundle import Bundle
-from ..bundles.manifest import EncoderRole, QuestionGeneratorRole, Role, ShapePlan, Target
+from ..bundles.manifest import EncoderRole, PassRole, QuestionGeneratorRole, Role, ShapePlan, Target
 from ..calls import Classify, ClassifyTokens, Read
 from ..capture.encoder import CapturedEncoder
 from ..capture.memory import Sizes
@@ -23,13 +23,15 @@ from ..ort.remote import open_graph
 from ..ort.session import DeviceProfile, Graph, forward
 from ..protocol import Outcome
 from ..tensorrt.engine import TensorRTEngine
+from ..tensorrt.library import LIBRARIES
 from ..texts.tokenization import Window
 
 
 def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, DeviceProfile]:
     """The role's record with the graph and precision that the device of ``profile`` runs, and the profile of its graph.
 
-    TensorRT runs encoders; the other kinds run on CUDA beside it. DeviceError for an encoder without a target for it.
+    TensorRT runs encoders; the other kinds run on CUDA beside it, and so do readers and embedders without a target for
+    it. DeviceError for another encoder without a target.
     A model server runs the graphs of the kind of device that it names, and a question generator's own.
     """
     device = profile.device if profile.server is None else Device(profile.server.device)
@@ -37,28 +39,28 @@ def place_role(name: str, role: Role, profile: DeviceProfile) -> tuple[Role, Dev
         role = msgspec.structs.replace(
             role, encoder=graphs.encoder, decoder=graphs.decoder, precision=graphs.precision, parity=graphs.parity
         )
-    target = role.find_target(device.kind) if isinstance(role, EncoderRole) else None
+    target = role.find_target(device.kind) if isinstance(role, PassRole) else None
     if target is not None:
         placed = msgspec.structs.replace(role, graph=target.graph, precision=target.precision, parity=target.parity)
         return (msgspec.structs.replace(placed, head=msgspec.UNSET) if hasattr(placed, "head") else placed), profile
-    if device.kind == "tensorrt" and isinstance(role, EncoderRole):
+    if device.runs_engines and isinstance(role, EncoderRole):
         raise DeviceError(
-            f"The role {name!r} has no target for TensorRT. Add it: groundwire export {name} --source {role.source} "
-            "--target tensorrt --precision fp16 --out BUNDLE, then groundwire bundle compile BUNDLE; or use "
-            "device='cuda'."
+            f"The role {name!r} has no target for {LIBRARIES[device.kind].title}. Add it: groundwire export {name} "
+            f"--source {role.source} --target {device.kind} --precision fp16 --out BUNDLE, then groundwire bundle "
+            f"compile BUNDLE --device {device.kind}; or use device='cuda'."
         )
-    if device.kind != "tensorrt" or profile.server is not None:
+    if not device.runs_engines or profile.server is not None:
         return role, profile
     return role, replace(profile, device=replace(device, kind="cuda"))
 
 
-def load_graph(bundle: Bundle, role: EncoderRole, profile: DeviceProfile) -> Graph:
+def load_graph(bundle: Bundle, role: PassRole, profile: DeviceProfile) -> Graph:
     """Open the graph of a role that ``place_role`` returned: an engine for TensorRT, else what ``open_graph`` opens.
 
     Raises BundleError, or DeviceError when no engine fits, as ``TensorRTEngine.load`` does.
     """
-    target = role.find_target("tensorrt")
-    if profile.device.kind == "tensorrt" and target is not None:
+    target = role.find_target(profile.device.kind)
+    if profile.device.runs_engines and target is not None:
         check_plan(bundle, role, target)
         return TensorRTEngine.load(bundle, target, profile.device)
     return load_encoder(bundle, role.graph, role.max_tokens, profile)
@@ -88,7 +90,7 @@ def prepare_graph(graph: Graph) -> None:
         graph.prepare()
 
 
-def check_plan(bundle: Bundle, role: EncoderRole, target: Target) -> ShapePlan:
+def check_plan(bundle: Bundle, role: PassRole, target: Target) -> ShapePlan:
     """The shapes of a target for TensorRT; BundleError when there are none for the longest texts of the role."""
     if target.plan is None or target.plan.widths[-1] < role.max_tokens:
         raise BundleError(

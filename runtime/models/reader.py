@@ -17,7 +17,7 @@ from ..ort.session import Array, DeviceProfile, Graph, softmax
 from ..protocol import Outcome
 from ..texts.tokenization import TextEncoder, Window
 from ..texts.unread import read_pair
-from .graphs import find_output, load_encoder, prepare_graph, run_windows
+from .graphs import find_output, load_graph, prepare_graph, run_windows
 
 PREMISE_END = "\n"
 """Between passages that are read together."""
@@ -48,7 +48,7 @@ class AnswerReader:
     @classmethod
     def load(cls, bundle: Bundle, role: ReaderRole, profile: DeviceProfile) -> AnswerReader:
         """Open the role's graph and tokenizer."""
-        session = load_encoder(bundle, role.graph, role.max_tokens, profile)
+        session = load_graph(bundle, role, profile)
         return cls(role, session, TextEncoder.load(bundle.file(role.tokenizer), role.max_tokens), profile)
 
     def prepare(self) -> None:

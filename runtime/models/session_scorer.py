@@ -23,7 +23,12 @@ from ..ort.device import DeviceKind
 from ..ort.session import Array, DeviceProfile, ValueGraph
 from ..texts.tokenization import flatten, pad
 
-MAX_PADDED_TOKENS: Mapping[DeviceKind, int] = {"cpu": 512, "cuda": 1024, "tensorrt": 1024}
+MAX_PADDED_TOKENS: Mapping[DeviceKind, int] = {
+    "cpu": 512,
+    "cuda": 1024,
+    "tensorrt": 1024,
+    "tensorrt-rtx": 1024,
+}
 """Padded tokens of one run, at most. They bound its memory: keys and values of BLOOM-560m take 197 kB a token in
 float32, and on a GPU every scored position has logits over the whole vocabulary."""
 _POSITION_MULTIPLE = 8

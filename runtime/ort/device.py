@@ -24,15 +24,16 @@ from ..bundles.protobuf import encode_field, encode_message
 from ..errors import DeviceError
 from .gate import GATE, GpuSession
 
-DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt"]
+DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt", "tensorrt-rtx"]
 DeviceChoice: TypeAlias = str
-"""``auto``, ``cpu``, ``cuda`` or ``tensorrt``; ``cuda:1`` and ``tensorrt:1`` are the second GPU."""
+"""``auto``, ``cpu``, ``cuda``, ``tensorrt`` or ``tensorrt-rtx``; ``cuda:1`` is the second GPU."""
 
 PROVIDERS: dict[DeviceKind, str] = {
     "cpu": "CPUExecutionProvider",
     "cuda": "CUDAExecutionProvider",
     # Engines run beside it: it has the memory, and the graphs that TensorRT does not run.
     "tensorrt": "CUDAExecutionProvider",
+    "tensorrt-rtx": "CUDAExecutionProvider",
 }
 _MAJOR, _MINOR = 75, 76
 """The driver's numbers for the two parts of the compute capability."""
@@ -54,6 +55,11 @@ class Device:
     def provider(self) -> str:
         """The name of ONNX Runtime's provider, which for TensorRT is CUDA's."""
         return PROVIDERS[self.kind]
+
+    @property
+    def runs_engines(self) -> bool:
+        """Whether it runs engines that were built of targets."""
+        return self.kind in ("tensorrt", "tensorrt-rtx")
 
     @property
     def memory(self) -> str:

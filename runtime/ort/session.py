@@ -89,7 +89,7 @@ class DeviceProfile:
         if device.kind == "cpu":
             count = usable_cores() if threads is None else threads
             return cls(device, count, 1536, 64, 80, min(count, MAX_CONCURRENT_BATCHES))
-        if strict and (device.kind == "tensorrt" or memory_mb is not None):
+        if strict and (device.runs_engines or memory_mb is not None):
             raise DeviceError(
                 f"strict=True on {device}{'' if memory_mb is None else f' with device_memory_mb={memory_mb}'}: only "
                 "CUDA without a limit of memory runs every batch at one shape. Leave one of them out."

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bundles.bundle import Bundle
-from ..bundles.manifest import EncoderRole, ExtractiveQARole, Parity, ReaderRole, ReferenceRole, Role, SpansRole
+from ..bundles.manifest import ExtractiveQARole, Parity, ReaderRole, ReferenceRole, Role, SpansRole
 from ..capture.encoder import CapturedEncoder
 from ..errors import ModelError
-from ..models.graphs import find_output, load_encoder, load_graph, place_role
+from ..models.graphs import find_output, load_graph, place_role
 from ..models.loading import load_group
 from ..ort.device import Device
 from ..ort.session import DeviceProfile, Graph, forward
@@ -85,12 +85,7 @@ def certify_each(
         report = None
         if isinstance(placed, ReferenceRole) and isinstance(placed.reference, str):
             watch(name)
-            if isinstance(placed, EncoderRole):
-                graph = load_graph(bundle, placed, profile)
-            else:
-                assert isinstance(placed, ReaderRole)
-                graph = load_encoder(bundle, placed.graph, placed.max_tokens, profile)
-            report = certify_graph(bundle, placed, graph, profile)
+            report = certify_graph(bundle, placed, load_graph(bundle, placed, profile), profile)
         elif name in answers:
             watch(name)
             report = certify_answers(bundle, name, placed, answers[name], profile)

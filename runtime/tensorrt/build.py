@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..bundles.manifest import ShapePlan
 from ..errors import DeviceError
-from .library import Messages
+from .library import Messages, find_title
 from .records import list_shapes
 
 
@@ -21,17 +22,25 @@ class Built(NamedTuple):
     none."""
 
 
-def build_engine(tensorrt: Any, graph: Path, plan: ShapePlan, timings: bytes = b"") -> Built:
+def build_engine(
+    tensorrt: Any,
+    graph: Path,
+    plan: ShapePlan,
+    timings: bytes | None = b"",
+    capabilities: Sequence[tuple[int, int]] = (),
+) -> Built:
     """Build the engine of a graph, strongly typed, with one profile for each width of its plan.
 
     Products of float32 stay float32 (no TF32), as when the graph was compared with its checkpoint.
 
     Args:
-        tensorrt: The Python module.
+        tensorrt: The Python module of TensorRT or TensorRT-RTX.
         graph: The ONNX file, with its weights beside it.
         plan: The widths and the rows of its batches.
         timings: The timings of an earlier build: kernels that they have are not measured again. TensorRT does not take
-            the timings of another version or another kind of GPU, and measures then.
+            the timings of another version or another kind of GPU, and measures then. None for TensorRT-RTX, which
+            measures nothing.
+        capabilities: The compute capabilities that TensorRT-RTX builds for, such as (8, 9); none for a portable engine.
 
     Returns:
         The engine, and the timings for the next build.
@@ -39,27 +48,32 @@ def build_engine(tensorrt: Any, graph: Path, plan: ShapePlan, timings: bytes = b
     Raises:
         DeviceError: TensorRT refuses the graph or finds no kernels.
     """
+    title = find_title(tensorrt)
     messages = Messages(tensorrt)
     builder = tensorrt.Builder(messages.logger)
     network = builder.create_network(1 << int(tensorrt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
     parser = tensorrt.OnnxParser(network, messages.logger)
     if not parser.parse_from_file(str(graph)):
         errors = "; ".join(str(parser.get_error(index)) for index in range(parser.num_errors))
-        raise DeviceError(f"TensorRT cannot read {graph}: {errors or messages.take()}.")
+        raise DeviceError(f"{title} cannot read {graph}: {errors or messages.take()}. Use device='cuda' for this role.")
     config = builder.create_builder_config()
     config.clear_flag(tensorrt.BuilderFlag.TF32)
+    if capabilities:
+        config.num_compute_capabilities = len(capabilities)
+        for index, (major, minor) in enumerate(capabilities):
+            config.set_compute_capability(getattr(tensorrt.ComputeCapability, f"SM{major}{minor}"), index)
     names = [network.get_input(index).name for index in range(network.num_inputs)]
     for least, usual, most in list_shapes(plan):
         profile = builder.create_optimization_profile()
         for name in names:
             profile.set_shape(name, least, usual, most)
         if config.add_optimization_profile(profile) < 0:
-            raise DeviceError(f"TensorRT refuses the shapes {least} to {most} of {graph}: {messages.take()}.")
-    cache = _set_timings(config, timings)
+            raise DeviceError(f"{title} refuses the shapes {least} to {most} of {graph}: {messages.take()}.")
+    cache = None if timings is None else _set_timings(config, timings)
     messages.take()  # of timings that it did not take
     content = builder.build_serialized_network(network, config)
     if content is None:
-        raise DeviceError(f"TensorRT built no engine of {graph}: {messages.take()}.")
+        raise DeviceError(f"{title} built no engine of {graph}: {messages.take()}. Use device='cuda' for this role.")
     return Built(bytes(content), b"" if cache is None else bytes(cache.serialize()))
 
 

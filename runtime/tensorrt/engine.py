@@ -15,8 +15,8 @@ from ..ort.cuda import Stream
 from ..ort.device import Device
 from ..ort.gate import GATE
 from ..ort.session import Array
-from .library import Messages, name_key, start_tensorrt
-from .records import find_engine_record, list_shapes
+from .library import Messages, find_capability, find_title, name_key, start_tensorrt
+from .records import choose_rtx_folder, find_engine_record, list_shapes
 
 AXES = ("rows", "width")
 """The axes of inputs and outputs whose sizes differ from batch to batch, in their order."""
@@ -83,11 +83,16 @@ class TensorRTEngine:
         this GPU, or the bundle as it is now; BundleError when the file is damaged.
         """
         tensorrt = start_tensorrt(device)
-        folder, gpu = name_key(tensorrt, device)
-        record, path = find_engine_record(bundle, target, folder, gpu)
+        if device.kind == "tensorrt-rtx":
+            version, capability = str(tensorrt.__version__), find_capability(tensorrt, device)
+            folder, gpu = choose_rtx_folder(bundle, target.graph, version, capability), ""
+        else:
+            folder, gpu = name_key(tensorrt, device)
+        record, path = find_engine_record(bundle, target, folder, gpu, device.kind)
         if not path.is_file() or sha256(path) != record.sha256:
             raise BundleError(
-                f"{path} is missing or damaged. Build it again: groundwire bundle compile {bundle.directory}"
+                f"{path} is missing or damaged. Build it again: groundwire bundle compile {bundle.directory} --device "
+                f"{device.kind}"
             )
         return cls.open(tensorrt, path, target, device)
 
@@ -100,7 +105,7 @@ class TensorRTEngine:
             runtime = tensorrt.Runtime(messages.logger)
             engine = runtime.deserialize_cuda_engine(path.read_bytes())
             if engine is None:
-                raise DeviceError(f"TensorRT refuses {path}: {messages.take()}.")
+                raise DeviceError(f"{find_title(tensorrt)} refuses {path}: {messages.take()}.")
             loaded = cls(tensorrt, engine, target.graph, target.plan, device, messages)
         built = [
             [tuple(shape) for shape in engine.get_tensor_profile_shape(name, index)]

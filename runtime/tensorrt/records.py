@@ -3,11 +3,15 @@
 An engine runs where the compute capability, the GPU and the version of TensorRT are those it was built with, and while
 the graph and the weights are those it was built of. It is code for a GPU, so it is never part of a bundle that is
 passed on: the manifest does not list it, and what is fetched from a hub is what the manifest lists.
+
+An engine of TensorRT-RTX runs on every GPU of the compute capabilities that it was built for, or is portable; it is
+tied to the version of the library. Its folder has the name of both: ``rtx-1.7.1.116-portable``.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +22,8 @@ from ..bundles.decode import decode_json
 from ..bundles.external_data import find_external_files
 from ..bundles.manifest import Parity, ShapePlan, Target
 from ..errors import BundleError, DeviceError
+from ..ort.device import DeviceKind
+from .library import PORTABLE_FROM
 
 FOLDER = "engines"
 FILE = "engines.json"
@@ -28,21 +34,24 @@ Shapes = list[tuple[int, int]]
 
 
 class EngineRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One engine, which agrees with its checkpoint on the machine that built it."""
+    """One engine."""
 
     file: str
     sha256: str
     target: str
     """Digest of what it was built of: graph, weights and plan."""
-    parity: Parity
-    batch_spread: float
-    """The largest difference of a logit of one text between batches."""
+    parity: Parity | None = None
+    """How far it is from its checkpoint on the machine that built it; None for TensorRT-RTX, which builds without a
+    GPU."""
+    batch_spread: float | None = None
+    """The largest difference of a logit of one text between batches; None where it was not run."""
 
 
 class Engines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The engines of one GPU and version of TensorRT."""
+    """The engines of one folder."""
 
     gpu: str
+    """The name of the GPU that built them; empty for TensorRT-RTX."""
     tensorrt: str
     created_with: str
     engines: dict[str, EngineRecord]
@@ -82,7 +91,30 @@ def read_engines(bundle: Bundle, folder: str) -> Engines | None:
     return decode_json(path.read_bytes(), Engines, say)
 
 
-def find_engine_record(bundle: Bundle, target: Target, folder: str, gpu: str) -> FoundEngine:
+def name_rtx_folder(version: str, capabilities: Sequence[tuple[int, int]]) -> str:
+    """The folder of engines of TensorRT-RTX: ``rtx-1.7.1.116-sm_86-sm_89``, or ``rtx-1.7.1.116-portable``."""
+    names = [f"sm_{major}{minor}" for major, minor in capabilities] or ["portable"]
+    return "-".join(["rtx", version, *names])
+
+
+def choose_rtx_folder(bundle: Bundle, graph: str, version: str, capability: tuple[int, int]) -> str:
+    """The folder with an engine of ``graph`` that runs on a compute capability: built for it by name, else portable.
+
+    Without one, the folder that would have it.
+    """
+    exact = name_rtx_folder(version, [capability])
+    suffix = exact.rpartition("-")[2]
+    paths = sorted((bundle.directory / FOLDER).glob(f"rtx-{version}-sm_*/{FILE}"))
+    names = [path.parent.name for path in paths if suffix in path.parent.name.split("-")]
+    if capability >= PORTABLE_FROM:
+        names.append(name_rtx_folder(version, ()))
+    engines = {name: read_engines(bundle, name) for name in names}
+    return next((name for name, built in engines.items() if built is not None and graph in built.engines), exact)
+
+
+def find_engine_record(
+    bundle: Bundle, target: Target, folder: str, gpu: str, kind: DeviceKind = "tensorrt"
+) -> FoundEngine:
     """The engine of a target for this machine; DeviceError, which names the command that builds it, without one."""
     engines = read_engines(bundle, folder)
     record = None if engines is None else engines.engines.get(target.graph)
@@ -99,5 +131,5 @@ def find_engine_record(bundle: Bundle, target: Target, folder: str, gpu: str) ->
         return FoundEngine(record, bundle.directory / FOLDER / folder / record.file)
     raise DeviceError(
         f"{target.graph} {reason}, and the runtime builds none, because that takes minutes. Build it: groundwire "
-        f"bundle compile {bundle.directory} --device tensorrt; or use device='cuda'."
+        f"bundle compile {bundle.directory} --device {kind}; or use device='cuda'."
     )
