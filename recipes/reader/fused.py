@@ -69,6 +69,7 @@ class HalfOptimizer:
         for copy in self._copies:
             copy.grad = torch.zeros_like(copy)
         fused = self._copies[0].is_cuda
+        self._averages: list[torch.Tensor] = []
         self._peak = lr
         self._adam = torch.optim.AdamW(
             self._copies, lr=lr, betas=(0.9, 0.98), weight_decay=weight_decay, fused=fused or None
@@ -88,6 +89,20 @@ class HalfOptimizer:
         for half in self._halves:
             half.grad = None
         return norm
+
+    def add_to_average(self, share: float) -> None:
+        """Move the average of the parameters towards them by ``share``; the first call begins it with them."""
+        if not self._averages:
+            self._averages = [copy.detach().clone() for copy in self._copies]
+        torch._foreach_lerp_(self._averages, [copy.detach() for copy in self._copies], share)
+
+    def average_dict(self) -> dict[str, torch.Tensor]:
+        """The averages of the trained parameters in float32, on the CPU; the parameters where none was begun."""
+        names = [name for name, value in self._model.named_parameters() if value.requires_grad]
+        return {
+            name: value.detach().float().cpu()
+            for name, value in zip(names, self._averages or self._copies, strict=True)
+        }
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The model's parameters in float32, on the CPU."""

@@ -57,6 +57,7 @@ def _train(options: argparse.Namespace) -> None:
     print(steps, "steps of the reader", flush=True)
     trained = {name: value for name, value in optimizer.state_dict().items() if _is_trained(name)}
     pack.write_halves(trained, options.out, pack.TRAINED_READER, PART_MIB * 2**20)
+    pack.write_halves(optimizer.average_dict(), options.out, pack.AVERAGED_READER, PART_MIB * 2**20)
 
     if options.student_seconds:
         student = MultitaskNLI(BertModel(BertConfig.from_json_file(options.pack / "student.json")), HEADS)

@@ -31,6 +31,8 @@ from .model import Reader
 PART_BYTES = 54 * 2**20
 READER, STUDENT = "reader.safetensors.xz", "student.safetensors.xz"
 TRAINED_READER, TRAINED_STUDENT = "reader.safetensors", "student.safetensors"
+AVERAGED_READER = "average.safetensors"
+"""The reader's weights averaged over the end of the training."""
 CONFIGS = {READER: "reader.json", STUDENT: "student.json"}
 """The files of the backbones' configurations."""
 LOGS = {READER: "log.jsonl", STUDENT: "student_log.jsonl"}
@@ -111,9 +113,14 @@ def unpack_models(folder: Path, packed: Path, out: Path) -> None:
     Args:
         folder: Directory with the parts that the host wrote.
         packed: Directory of the pack, with its weights.
-        out: Directory of the reader's run; ``out/student`` becomes the small model's, if it was trained.
+        out: Directory of the reader's run; ``out/average`` becomes a run with the averaged weights, and
+            ``out/student`` the small model's, if it was trained.
     """
-    for start, trained, run in ((READER, TRAINED_READER, out), (STUDENT, TRAINED_STUDENT, out / "student")):
+    for start, trained, run in (
+        (READER, TRAINED_READER, out),
+        (READER, AVERAGED_READER, out / "average"),
+        (STUDENT, TRAINED_STUDENT, out / "student"),
+    ):
         if trained not in json.loads((folder / MANIFEST).read_text()):
             continue
         run.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,8 @@ WARMUP, FALL = 0.03, 0.6
 CLIP = 1.0
 EVERY = 25
 """Steps between two looks at the clock."""
+AVERAGED, AVERAGE_EVERY, AVERAGE_SHARE = 0.4, 10, 0.02
+"""Share of the time, at the end, whose weights are averaged; steps between two of them; how much each counts."""
 IMITATED = ("nli", "consistency", TOKEN_HEAD)
 """Heads whose probabilities the small model learns from the reader; verifiability is one of single texts."""
 HARD_WEIGHT = 0.5
@@ -63,6 +65,8 @@ def train_for(
         loss = compute(batch)
         torch.autograd.backward(loss)
         optimizer.step(scale_rate(share), CLIP)
+        if share >= 1.0 - AVERAGED and step % AVERAGE_EVERY == 0:
+            optimizer.add_to_average(AVERAGE_SHARE)
         losses.append(loss.detach())
     raise AssertionError
 

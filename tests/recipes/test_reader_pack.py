@@ -183,6 +183,8 @@ def test_the_packed_code_trains_alone(packed: Path, tmp_path: Path) -> None:
     moved = find_moved(torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["model"], make_tiny())
     assert not any("embeddings." in name or "relative_attention" in name for name in moved)
     assert {name.split(".")[0] for name in moved} == {"backbone", "heads", "whole", "pooled_sentence"}
+    averaged = torch.load(tmp_path / "run" / "average" / "checkpoint.pt", weights_only=True)["model"]
+    assert find_moved(averaged, make_tiny())
     run = tmp_path / "run" / "student"
     moved = find_moved(torch.load(run / "checkpoint.pt", weights_only=True)["model"], make_student())
     learned = {".".join(name.split(".")[:2]) for name in moved}
@@ -196,6 +198,21 @@ def find_moved(weights: dict[str, torch.Tensor], start: torch.nn.Module) -> list
     assert weights.keys() == state.keys()
     limits = {name: float(value.abs().max()) / 120 for name, value in state.items() if value.dim() > 1}
     return [name for name, limit in limits.items() if (weights[name] - state[name]).abs().max() > limit]
+
+
+def test_the_average_follows_the_weights() -> None:
+    model = torch.nn.Linear(1, 1, bias=False)
+    optimizer = HalfOptimizer(model, lambda name: True, 0.5, 0.0)
+    before = next(iter(optimizer.average_dict().values())).clone()
+    optimizer.add_to_average(0.5)
+    for weight in model.parameters():
+        weight.grad = torch.ones_like(weight)
+    optimizer.step(1.0, 1.0)
+    optimizer.add_to_average(0.25)
+    (after,) = optimizer.state_dict().values()
+    (average,) = optimizer.average_dict().values()
+    assert abs(float(after - before)) > 0.4
+    torch.testing.assert_close(average, before + 0.25 * (after - before))
 
 
 def test_a_loss_that_is_not_a_number_ends_the_training(tmp_path: Path) -> None:
