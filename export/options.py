@@ -153,7 +153,8 @@ class RoleOptions:
     target: TargetName | None = None
     """Add a graph of this ``precision`` for one kind of device, beside the role's own, which a bundle keeps when it has
     the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets,
-    question generators one for CUDA, readers and embedders one for TensorRT-RTX."""
+    question generators one for CUDA; for TensorRT-RTX, readers, embedders, question generators and language models
+    too."""
     max_tokens: int | None = None
     """Window in tokens, special tokens included; None takes the checkpoint's."""
     gate: Gate = field(default_factory=Gate)

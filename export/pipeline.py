@@ -160,7 +160,7 @@ def _export_files(role: str, options: RoleOptions, old: Bundle | None, watch: Ca
     reduce = partial(reduce_precision, on_verify=lambda: watch("verify"))
     target = options.target
     if target is not None:
-        fused = None if conversion.build_fused is None else conversion.build_fused()
+        fused = conversion.build_fused() if conversion.build_fused is not None and target == "cuda" else None
         # Ranges alone decide what stays float32 in a fused step: it converts wherever the types change.
         verified = reduce(
             fused or adapt_graphs(target, graphs),

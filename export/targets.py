@@ -13,6 +13,7 @@ from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import (
     EmbedderRole,
     GeneratorTarget,
+    LanguageModelRole,
     QuestionGeneratorRole,
     ReferenceRole,
     ShapePlan,
@@ -66,13 +67,15 @@ def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force
             raise ExportError(f"{role!r} has no target {target}; those of {', '.join(TARGET_KINDS[target])} have.")
         if options.read(QuestionGeneratorSettings).shortlist:
             raise ExportError(f"shortlist: the target {target} of {role!r} chooses among the whole vocabulary.")
-        if options.precision not in PRECISIONS[target]:
+        in_parts = find_kind_name(role) in ("question_generator", "language_model")
+        allowed = PRECISIONS["cuda" if in_parts else target]
+        if options.precision not in allowed:
             raise ExportError(
-                f"precision={options.precision!r} is not for the target {target}; choose "
-                f"{', '.join(PRECISIONS[target])}."
+                f"precision={options.precision!r} is not for the target {target} of {role!r}; choose "
+                f"{', '.join(allowed)}."
             )
         record = old.manifest.roles.get(role) if old is not None else None
-        if old is not None and isinstance(record, TargetRole) and record.find_target(target) and not force:
+        if old is not None and isinstance(record, TargetRole) and target in (record.targets or {}) and not force:
             raise ExportError(
                 f"{role!r} of {old.directory} has the target {target} already; pass --force (force=True) to replace it."
             )
@@ -111,7 +114,7 @@ def describe_target(
         return GeneratorTarget(*files, verified.precision, verified.parity), named
     (graph,) = verified.graphs
     plan = None
-    if name != "cuda":
+    if name != "cuda" and find_kind_name(role) != "language_model":
         plan = make_plan(max_tokens)
         # TensorRT-RTX reads the graph where its engine is built, on any machine, and says itself what it refuses.
         if name == "tensorrt" and (unsupported := find_unsupported(graph)):
@@ -125,12 +128,17 @@ def describe_target(
 
 def check_same_checkpoint(role: str, bundle: Bundle, reference: ReferenceOutputs) -> None:
     """Raise ExportError unless a bundle's role is of the checkpoint of ``reference``: by the logits that the bundle
-    keeps, or of a question generator and an embedder by what their own graphs give."""
+    keeps, or of other kinds by what their own graphs give."""
     advice = f"Export {role!r} again with --force and without --target, then add the target."
     record = bundle.manifest.roles[role]
     if isinstance(record, QuestionGeneratorRole) and record.shortlist is not None:
         raise ExportError(f"{role!r} of {bundle.directory} chooses among {record.shortlist} tokens. {advice}")
-    if isinstance(record, QuestionGeneratorRole | EmbedderRole):
+    if isinstance(record, LanguageModelRole) and len(record.graph_files) > 1:
+        raise ExportError(
+            f"{role!r} of {bundle.directory} has a head of its own, which no target shares. Export the target into "
+            "another bundle: --out."
+        )
+    if isinstance(record, QuestionGeneratorRole | EmbedderRole | LanguageModelRole):
         same = _agrees(record, bundle, reference)
     elif not isinstance(record, ReferenceRole) or not isinstance(record.reference, str):
         raise ExportError(f"{bundle.directory} has no reference logits of {role!r} to compare with. {advice}")
@@ -143,7 +151,9 @@ def check_same_checkpoint(role: str, bundle: Bundle, reference: ReferenceOutputs
         )
 
 
-def _agrees(record: QuestionGeneratorRole | EmbedderRole, bundle: Bundle, reference: ReferenceOutputs) -> bool:
+def _agrees(
+    record: QuestionGeneratorRole | EmbedderRole | LanguageModelRole, bundle: Bundle, reference: ReferenceOutputs
+) -> bool:
     """Whether a role's own graphs pass the gate of their precision."""
     try:
         parity = reference.compare([ir.load(bundle.file(name)) for name in record.graph_files])

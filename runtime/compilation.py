@@ -3,17 +3,25 @@ checkpoint; of TensorRT-RTX on any machine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from .bundles.bundle import Bundle, sha256
-from .bundles.manifest import PassRole, ReferenceRole, Target, TargetName
+from .bundles.manifest import (
+    LanguageModelRole,
+    PassRole,
+    QuestionGeneratorRole,
+    ReferenceRole,
+    Role,
+    ShapePlan,
+    Target,
+)
 from .errors import BundleError
 from .models.graphs import check_plan, place_role
-from .ort.device import Device
+from .ort.device import Device, DeviceKind
 from .ort.session import DeviceProfile
 from .parity.certify import Certified, certify_graph
 from .tensorrt.build import build_engine
@@ -25,12 +33,18 @@ from .tensorrt.records import (
     TIMINGS,
     EngineRecord,
     Engines,
-    digest_target,
+    Ranges,
+    digest_graph,
     name_rtx_folder,
     read_engines,
 )
 
 R = TypeVar("R")
+EngineGraph = tuple[str, ShapePlan | Ranges]
+"""The file of a graph, and the shapes of its engine."""
+SOURCES, BEAMS, NEW_TOKENS, CANDIDATES, SCORED = (1, 4, 64), (1, 5, 16), (0, 16, 128), (1, 10, 32), (8, 256, 4096)
+"""Least, usual and largest sizes of the engines of generators and language models: no device runs them yet, and the
+largest are those of searches and batches elsewhere."""
 
 
 def compile_bundle(
@@ -51,24 +65,30 @@ def compile_bundle(
     """
     tensorrt = start_tensorrt(device)
     name, gpu = name_key(tensorrt, device)
-    targets = _list_targets(bundle, "tensorrt")
+    targets = {
+        role_name: (role, target)
+        for role_name, role in bundle.manifest.roles.items()
+        if isinstance(role, PassRole) and (target := role.find_target("tensorrt")) is not None
+    }
+    graphs: dict[str, EngineGraph] = {
+        role_name: (target.graph, check_plan(bundle, role, target)) for role_name, (role, target) in targets.items()
+    }
+    _check_any(graphs, bundle, "tensorrt")
     folder = bundle.directory / FOLDER / name
     present = read_engines(bundle, name)
     records = present.engines if present is not None and present.gpu == gpu else {}
     if force:
         (folder / TIMINGS).unlink(missing_ok=True)
 
-    def build(role_name: str, role: PassRole, target: Target, path: Path) -> tuple[Certified, EngineRecord | None]:
-        report = _build_certified(tensorrt, bundle, role_name, role, target, device, path)
+    def build(role_name: str, path: Path) -> tuple[Certified, EngineRecord | None]:
+        report = _build_certified(tensorrt, bundle, role_name, *targets[role_name], device, path)
         if report.failures:
             return report, None
-        record = EngineRecord(
-            path.name, sha256(path), digest_target(bundle, target), report.parity, report.batch_spread
-        )
-        return report, record
+        digest = digest_graph(bundle, *graphs[role_name])
+        return report, EngineRecord(path.name, sha256(path), digest, report.parity, report.batch_spread)
 
     engines = Engines(gpu, str(tensorrt.__version__), created_with, records)
-    return _update(bundle, folder, engines, targets, build, force=force, watch=watch)
+    return _update(bundle, folder, engines, graphs, build, force=force, watch=watch)
 
 
 def compile_portable(
@@ -92,7 +112,8 @@ def compile_portable(
         watch: Called with each role that is built.
 
     Returns:
-        The size of each engine in bytes by role, None for an engine that was there.
+        The size of each engine in bytes by role (``qg.encoder``, ``qg.decoder`` of a question generator), None for an
+        engine that was there.
 
     Raises:
         DeviceError: TensorRT-RTX is missing, does not build for a capability, or refuses a graph.
@@ -100,58 +121,80 @@ def compile_portable(
     """
     rtx = import_library("tensorrt-rtx")
     numbers = parse_capabilities(rtx, capabilities)
-    targets = _list_targets(bundle, "tensorrt-rtx")
+    graphs = {
+        name: graph
+        for role, record in bundle.manifest.roles.items()
+        for name, graph in _list_graphs(bundle, role, record)
+    }
+    _check_any(graphs, bundle, "tensorrt-rtx")
     version = str(rtx.__version__)
-    name = name_rtx_folder(version, numbers)
+    folder = name_rtx_folder(version, numbers)
 
-    def build(role_name: str, role: PassRole, target: Target, path: Path) -> tuple[int, EngineRecord]:
-        plan = check_plan(bundle, role, target)
-        built = build_engine(rtx, bundle.file(target.graph), plan, None, numbers)
+    def build(name: str, path: Path) -> tuple[int, EngineRecord]:
+        graph, shapes = graphs[name]
+        built = build_engine(rtx, bundle.file(graph), shapes, None, numbers)
         _write_file(path, built.engine)
-        return len(built.engine), EngineRecord(path.name, sha256(path), digest_target(bundle, target))
+        return len(built.engine), EngineRecord(path.name, sha256(path), digest_graph(bundle, graph, shapes))
 
-    present = read_engines(bundle, name)
+    present = read_engines(bundle, folder)
     engines = Engines("", version, created_with, {} if present is None else present.engines)
-    return _update(bundle, bundle.directory / FOLDER / name, engines, targets, build, force=force, watch=watch)
+    return _update(bundle, bundle.directory / FOLDER / folder, engines, graphs, build, force=force, watch=watch)
 
 
-def _list_targets(bundle: Bundle, kind: TargetName) -> dict[str, tuple[PassRole, Target]]:
-    """The targets for a kind of device by role, with the role; BundleError when there are none."""
-    targets: dict[str, tuple[PassRole, Target]] = {}
-    for name, role in bundle.manifest.roles.items():
-        if isinstance(role, PassRole) and (target := role.find_target(kind)) is not None:
-            targets[name] = role, target
-    if not targets:
+def _list_graphs(bundle: Bundle, name: str, role: Role) -> Iterator[tuple[str, EngineGraph]]:
+    """Yield the graphs of a role for TensorRT-RTX, each with its name and shapes."""
+    if isinstance(role, PassRole):
+        if (target := role.find_target("tensorrt-rtx")) is not None:
+            yield name, (target.graph, check_plan(bundle, role, target))
+    elif isinstance(role, QuestionGeneratorRole):
+        if (halves := (role.targets or {}).get("tensorrt-rtx")) is not None:
+            width = _make_range(1, role.max_tokens)
+            yield f"{name}.encoder", (halves.encoder, {"batch": SOURCES, "tokens": width})
+            step = {"sources": SOURCES, "beams": BEAMS, "before": BEAMS, "past": NEW_TOKENS, "count": CANDIDATES}
+            yield f"{name}.decoder", (halves.decoder, {**step, "width": width})
+    elif isinstance(role, LanguageModelRole) and (target := (role.targets or {}).get("tensorrt-rtx")) is not None:
+        width, past = _make_range(1, role.max_tokens), _make_range(8, role.max_tokens)
+        sizes = {"batch": SOURCES, "sources": SOURCES, "texts": BEAMS, "width": width, "past": past, "scored": SCORED}
+        yield name, (target.graph, sizes)
+
+
+def _make_range(least: int, window: int) -> tuple[int, int, int]:
+    most = max(least, window)
+    return least, max(least, min(64, most)), most
+
+
+def _check_any(graphs: Mapping[str, EngineGraph], bundle: Bundle, kind: DeviceKind) -> None:
+    """Raise BundleError when there are no graphs for a kind of device."""
+    if not graphs:
         raise BundleError(
             f"{bundle.directory} has no target for {LIBRARIES[kind].title}. Export one: groundwire export ROLE "
             f"--source ID_OR_DIR --target {kind} --precision fp16 --out {bundle.directory}"
         )
-    return targets
 
 
 def _update(
     bundle: Bundle,
     folder: Path,
     engines: Engines,
-    targets: Mapping[str, tuple[PassRole, Target]],
-    build: Callable[[str, PassRole, Target, Path], tuple[R, EngineRecord | None]],
+    graphs: Mapping[str, EngineGraph],
+    build: Callable[[str, Path], tuple[R, EngineRecord | None]],
     *,
     force: bool,
     watch: Callable[[str], None],
 ) -> dict[str, R | None]:
-    """Build what ``engines`` lacks of the targets, and write the record after each; what ``build`` reports by role."""
+    """Build what ``engines`` lacks of the graphs, and write the record after each; what ``build`` reports by name."""
     reports: dict[str, R | None] = {}
     records = engines.engines
-    for name, (role, target) in targets.items():
-        old = records.get(target.graph)
-        if old is not None and not force and old.target == digest_target(bundle, target):
+    for name, (graph, shapes) in graphs.items():
+        old = records.get(graph)
+        if old is not None and not force and old.target == digest_graph(bundle, graph, shapes):
             reports[name] = None
             continue
         watch(name)
-        reports[name], record = build(name, role, target, folder / f"{Path(target.graph).stem}.engine")
-        records = {graph: other for graph, other in records.items() if graph != target.graph}
+        reports[name], record = build(name, folder / f"{Path(graph).stem}.engine")
+        records = {file: other for file, other in records.items() if file != graph}
         if record is not None:
-            records[target.graph] = record
+            records[graph] = record
         engines = msgspec.structs.replace(engines, engines=dict(sorted(records.items())))
         _write_file(folder / FILE, msgspec.json.format(msgspec.json.encode(engines), indent=2) + b"\n")
     return reports

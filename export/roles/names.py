@@ -60,7 +60,7 @@ TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
     {
         "cuda": (*_ENCODERS, "question_generator"),
         "tensorrt": _ENCODERS,
-        "tensorrt-rtx": (*_ENCODERS, "reader", "embedder"),
+        "tensorrt-rtx": (*_ENCODERS, "reader", "embedder", "question_generator", "language_model"),
     }
 )
 """By target, the kinds whose roles have graphs for it."""

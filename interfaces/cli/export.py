@@ -318,7 +318,8 @@ def _print_report(bundle: Bundle, roles: dict[str, RoleOptions]) -> None:
         if isinstance(record, SpansRole) or record.parity is None:
             console.print(f"[bold]{escape(role)}[/] {escape(record.source)}")
             continue
-        of_target = record.find_target(options.target) if options.target and isinstance(record, TargetRole) else None
+        targets = (record.targets or {}).items() if isinstance(record, TargetRole) else ()
+        of_target = next((target for device, target in targets if device == options.target), None)
         parity = record.parity if of_target is None or of_target.parity is None else of_target.parity
         precision = record.precision if of_target is None else f"{of_target.precision} for {options.target}"
         spans = "" if parity.span_agreement is None else f", {parity.span_agreement:.1%} of spans equal"

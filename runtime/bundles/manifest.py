@@ -313,7 +313,7 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
     """Removed from the front of every generated text."""
     shortlist: Positive | None = None
     """How many tokens may be generated besides the source's; None: all."""
-    targets: dict[Literal["cuda"], GeneratorTarget] | msgspec.UnsetType = msgspec.UNSET
+    targets: dict[Literal["cuda", "tensorrt-rtx"], GeneratorTarget] | msgspec.UnsetType = msgspec.UNSET
     """Other graphs of the same checkpoint. Unset and not None, so that older manifests keep their digest."""
 
     def __post_init__(self) -> None:
@@ -330,7 +330,8 @@ class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_
         return tuple(name for target in (self.targets or {}).values() for name in (target.encoder, target.decoder))
 
     def find_target(self, device: str) -> GeneratorTarget | None:
-        """The target of a kind of device; CUDA's with TensorRT, which runs encoders only. None for its own graphs."""
+        """The target that a kind of device runs: CUDA's on every GPU, for no engine of a generator is run yet. None for
+        its own graphs."""
         return (self.targets or {}).get("cuda") if device != "cpu" else None
 
 
@@ -384,6 +385,18 @@ class LanguageModelRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only
     graph reads prefix and text together."""
     heads: Count = 0
     head_dim: Count = 0
+    targets: dict[Literal["tensorrt-rtx"], Target] | msgspec.UnsetType = msgspec.UNSET
+    """Other graphs of the same checkpoint; no device runs them yet. Unset and not None, so that older manifests keep
+    their digest."""
+
+    @property
+    def target_files(self) -> tuple[str, ...]:
+        """One graph of each target."""
+        return tuple(target.graph for target in (self.targets or {}).values())
+
+    def find_target(self, device: str) -> Target | None:
+        """None: every device runs its own graph."""
+        return None
 
     @property
     def graph_files(self) -> tuple[str, ...]:
@@ -507,7 +520,7 @@ ReferenceRole: TypeAlias = EncoderRole | ReaderRole
 """The roles that may have reference logits."""
 PassRole: TypeAlias = ReferenceRole | EmbedderRole
 """The roles of one graph that one pass over token ids reads."""
-TargetRole: TypeAlias = PassRole | QuestionGeneratorRole
+TargetRole: TypeAlias = PassRole | QuestionGeneratorRole | LanguageModelRole
 """The roles that may have targets."""
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..bundles.manifest import ShapePlan
 from ..errors import DeviceError
 from .library import Messages, find_title
-from .records import list_shapes
+from .records import Ranges, list_shapes
 
 
 class Built(NamedTuple):
@@ -25,18 +25,18 @@ class Built(NamedTuple):
 def build_engine(
     tensorrt: Any,
     graph: Path,
-    plan: ShapePlan,
+    shapes: ShapePlan | Ranges,
     timings: bytes | None = b"",
     capabilities: Sequence[tuple[int, int]] = (),
 ) -> Built:
-    """Build the engine of a graph, strongly typed, with one profile for each width of its plan.
+    """Build the engine of a graph, strongly typed, with one profile for each width of a plan, or one of ranges.
 
     Products of float32 stay float32 (no TF32), as when the graph was compared with its checkpoint.
 
     Args:
         tensorrt: The Python module of TensorRT or TensorRT-RTX.
         graph: The ONNX file, with its weights beside it.
-        plan: The widths and the rows of its batches.
+        shapes: The widths and the rows of its batches, or the range of each axis.
         timings: The timings of an earlier build: kernels that they have are not measured again. TensorRT does not take
             the timings of another version or another kind of GPU, and measures then. None for TensorRT-RTX, which
             measures nothing.
@@ -62,19 +62,37 @@ def build_engine(
         config.num_compute_capabilities = len(capabilities)
         for index, (major, minor) in enumerate(capabilities):
             config.set_compute_capability(getattr(tensorrt.ComputeCapability, f"SM{major}{minor}"), index)
-    names = [network.get_input(index).name for index in range(network.num_inputs)]
-    for least, usual, most in list_shapes(plan):
+    inputs = [network.get_input(index) for index in range(network.num_inputs)]
+    for least, usual, most in list_shapes(shapes) if isinstance(shapes, ShapePlan) else ():
         profile = builder.create_optimization_profile()
-        for name in names:
-            profile.set_shape(name, least, usual, most)
+        for tensor in inputs:
+            profile.set_shape(tensor.name, least, usual, most)
         if config.add_optimization_profile(profile) < 0:
             raise DeviceError(f"{title} refuses the shapes {least} to {most} of {graph}: {messages.take()}.")
+    if not isinstance(shapes, ShapePlan):
+        profile = builder.create_optimization_profile()
+        for tensor in inputs:
+            _set_ranges(profile, tensor, shapes)
+        if config.add_optimization_profile(profile) < 0:
+            raise DeviceError(f"{title} refuses the shapes {shapes} of {graph}: {messages.take()}.")
     cache = None if timings is None else _set_timings(config, timings)
     messages.take()  # of timings that it did not take
     content = builder.build_serialized_network(network, config)
     if content is None:
         raise DeviceError(f"{title} built no engine of {graph}: {messages.take()}. Use device='cuda' for this role.")
     return Built(bytes(content), b"" if cache is None else bytes(cache.serialize()))
+
+
+def _set_ranges(profile: Any, tensor: Any, ranges: Ranges) -> None:
+    """Give a profile the shapes of an input, or the values of an input that is a size."""
+    if tensor.is_shape_tensor:
+        profile.set_shape_input(tensor.name, *((value,) for value in ranges[tensor.name]))
+        return
+    axes = [
+        ranges[tensor.get_dimension_name(axis)] if size < 0 else (size, size, size)
+        for axis, size in enumerate(tensor.shape)
+    ]
+    profile.set_shape(tensor.name, *zip(*axes, strict=True))
 
 
 def _set_timings(config: Any, timings: bytes) -> Any:

@@ -11,7 +11,7 @@ tied to the version of the library. Its folder has the name of both: ``rtx-1.7.1
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +31,10 @@ TIMINGS = "timings.cache"
 """What TensorRT has measured of kernels in all builds of a folder, in its own format."""
 Shapes = list[tuple[int, int]]
 """Least, usual and largest shape of a profile."""
+
+
+Ranges = Mapping[str, tuple[int, int, int]]
+"""Least, usual and largest size of each axis by its name in the graph, and of each input that is a size."""
 
 
 class EngineRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,10 +74,10 @@ def list_shapes(plan: ShapePlan) -> list[Shapes]:
     return [[(rows, profile.width) for rows in (1, profile.usual_rows, profile.max_rows)] for profile in plan.profiles]
 
 
-def digest_target(bundle: Bundle, target: Target) -> str:
-    """What an engine is built of: it changes with the graph, its weights and its plan."""
-    files = [target.graph, *sorted(find_external_files(bundle.file(target.graph)))]
-    content = [[bundle.manifest.files[name].sha256 for name in files], target.plan]
+def digest_graph(bundle: Bundle, graph: str, shapes: ShapePlan | Ranges | None) -> str:
+    """What an engine is built of: it changes with the graph, its weights and its shapes."""
+    files = [graph, *sorted(find_external_files(bundle.file(graph)))]
+    content = [[bundle.manifest.files[name].sha256 for name in files], shapes]
     return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
 
 
@@ -123,7 +127,7 @@ def find_engine_record(
         reason = f"has no engine for {folder}" + (f" (only for {', '.join(others)})" if others else "")
     elif engines.gpu != gpu:
         reason = f"was built on another GPU ({engines.gpu}; this is {gpu})"
-    elif record.target != digest_target(bundle, target):
+    elif record.target != digest_graph(bundle, target.graph, target.plan):
         reason = "was built of another graph, or other weights"
     elif Path(record.file).name != record.file:
         reason = f"names a file outside its folder ({record.file!r})"

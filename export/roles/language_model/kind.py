@@ -26,7 +26,7 @@ def _load(options: RoleOptions) -> Checkpoint:
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:
     file, head_file = f"{role}.onnx", f"{role}.head.onnx"
-    scoring = build_scoring_graph(checkpoint.model, streamed=options.precision != "fp16")
+    scoring = build_scoring_graph(checkpoint.model, streamed=options.precision != "fp16" and options.target is None)
 
     def record(common: CommonFields) -> LanguageModelRole:
         return LanguageModelRole(

@@ -174,7 +174,7 @@ def test_a_target_of_another_checkpoint_is_refused(checkpoint: Callable[[str, st
         (
             "nli",
             {"target": "cuda", "precision": "fp8"},
-            "precision='fp8' is not for the target cuda; choose fp32, fp16",
+            "precision='fp8' is not for the target cuda of 'nli'; choose fp32, fp16",
         ),
         ("nli", {"precision": "fp8"}, "precision='fp8' needs a target that computes with it: --target tensorrt"),
     ],
@@ -191,7 +191,7 @@ def test_the_command_adds_a_target(checkpoint: Callable[[str, str], Path], tmp_p
     assert "fp16 for tensorrt (passed: 100.0% of decisions equal" in printed
     assert "0 values kept in float, the largest other" in printed
     done = invoke_export("nli", "--source", source, "--precision", "fp8", "--target", "cuda", "--out", out)
-    assert "precision='fp8' is not for the target cuda" in str(done.exception)
+    assert "precision='fp8' is not for the target cuda of 'nli'" in str(done.exception)
 
 
 def test_of_a_preset_encoders_get_the_target_and_others_what_the_bundle_lacks(

@@ -19,7 +19,7 @@ from groundwire.recipes.reader.bundle import HISTORY_MARK, make_checkpoint
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import PassRole, ShapePlan, Target
 from groundwire.runtime.compilation import compile_portable
-from groundwire.runtime.errors import BundleError, DeviceError, InvalidRequest
+from groundwire.runtime.errors import BundleError, DeviceError, ExportError, InvalidRequest
 from groundwire.runtime.kserve.endpoint import Endpoint
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.models.graphs import place_role
@@ -173,6 +173,73 @@ def test_the_command_builds_for_named_capabilities(exported: Path, tmp_path: Pat
 def test_h100_is_none_of_its_capabilities() -> None:
     assert (9, 0) not in list_capabilities(rtx)
     assert {(7, 5), (8, 9), (12, 0)} <= set(list_capabilities(rtx))
+
+
+@pytest.fixture(scope="session")
+def generators(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of a question generator and a language model with targets for TensorRT-RTX."""
+    root = shared_root(tmp_path_factory)
+
+    def export(folder: Path) -> None:
+        sources = {
+            "qg": models.encoder_decoder(root / "rtx-qg", "t5"),
+            "lm": models.language_model(root / "rtx-lm", "gpt2"),
+        }
+        roles = {
+            role: RoleOptions(str(path), precision="fp16", target="tensorrt-rtx", max_tokens=48, allow_unverified=True)
+            for role, path in sources.items()
+        }
+        export_bundle(roles, folder)
+
+    return make_once(root / "rtx-generators", export)
+
+
+def test_encoder_step_and_language_model_are_built(generators: Path, tmp_path: Path) -> None:
+    """Their shapes have names: searches have no past at first, and the number of candidates is an input."""
+    folder = shutil.copytree(generators, tmp_path / "b")
+    bundle = Bundle.open(folder)
+    bundle.verify()
+    sizes = compile_portable(bundle, created_with="test")
+    assert set(sizes) == {"qg.encoder", "qg.decoder", "lm"}
+    assert all(size is not None and size > 1 << 16 for size in sizes.values())
+    assert set(compile_portable(bundle, created_with="test").values()) == {None}
+    profile = DeviceProfile.of(GPU, 1)
+    for name, role in bundle.manifest.roles.items():
+        placed, of_role = place_role(name, role, profile)
+        assert (placed.graph_files, of_role.device) == (role.graph_files, Device("cuda")), "no device runs them yet"
+    assert bundle.manifest.precisions_on("tensorrt-rtx") == bundle.manifest.precisions_on("cuda")
+
+
+def test_roles_without_logits_are_compared_by_their_own_graphs(tmp_path: Path) -> None:
+    sources = {
+        "embedder": models.embedder(tmp_path / "embedder", "roberta"),
+        "lm": models.language_model(tmp_path / "lm", "gpt2"),
+    }
+    folder = tmp_path / "b"
+    export_bundle({role: RoleOptions(str(path), precision="fp32") for role, path in sources.items()}, folder)
+    before = {role: Bundle.open(folder).manifest.roles[role] for role in sources}
+    for role, path in sources.items():
+        export_role(role, RoleOptions(str(path), precision="fp32", target="tensorrt-rtx"), folder)
+        with pytest.raises(ExportError, match=f"'{role}' of .* has the target tensorrt-rtx already"):
+            export_role(role, RoleOptions(str(path), precision="fp32", target="tensorrt-rtx"), folder)
+    bundle = Bundle.open(folder)
+    bundle.verify()
+    for role, old in before.items():
+        assert bundle.manifest.roles[role].graph_files == old.graph_files
+        assert bundle.manifest.roles[role].target_files == (f"{role}.tensorrt-rtx.onnx",)
+    other = models.language_model(tmp_path / "other", "gpt2", seed=9)
+    options = RoleOptions(str(other), precision="fp32", target="tensorrt-rtx")
+    with pytest.raises(ExportError, match=r"'lm' of .* is of another checkpoint"):
+        export_role("lm", options, folder, force=True)
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp8"])
+@pytest.mark.parametrize("role", ["qg", "lm"])
+def test_generators_have_no_quantized_target(tmp_path: Path, role: str, precision: Any) -> None:
+    with pytest.raises(
+        ExportError, match=f"precision='{precision}' is not for the target tensorrt-rtx of '{role}'; choose"
+    ):
+        export_role(role, RoleOptions("missing", precision=precision, target="tensorrt-rtx"), tmp_path / "b")
 
 
 # Which engine a GPU loads
