@@ -117,7 +117,14 @@ def select(names: Sequence[str], roles: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """InvalidRequest for a name that is neither a metric of any bundle nor a group."""
+    """Refuse a name that is neither a metric of any bundle nor a group.
+
+    Args:
+        names: Names of metrics and groups.
+
+    Raises:
+        InvalidRequest: A name is not known; the message has those that are.
+    """
     for name in names:
         if name not in GROUPS:
             _require_known(name, (name,))

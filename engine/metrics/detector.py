@@ -74,7 +74,11 @@ def detector(request: ReadRequest, options: Options, role_info: RoleInfos, role:
 
 
 def is_detector(name: str) -> bool:
-    """Whether ``name`` is the role, and so the metric, of a detector of consistency."""
+    """Return whether a name is the role, and so the metric, of a detector of consistency.
+
+    Args:
+        name: A name such as ``detector.consistency``.
+    """
     return name.startswith(PREFIX) and len(name) > len(PREFIX) and name != VERIFIABILITY
 
 

@@ -21,7 +21,7 @@ import websockets.sync.client as websocket
 
 from groundwire.runtime.bundles.bundle import embedded
 from tests.hostile.stops import CLIENTS, stop_under_load
-from tests.support.server import SECONDS, Server, start_server
+from tests.support.server import SECONDS, Server, start_server, time_calls
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
 TOKEN = {"Authorization": "Bearer secret"}
@@ -77,16 +77,6 @@ def read_all(connection: socket.socket) -> bytes:
     while part := connection.recv(1 << 16):
         parts.append(part)
     return b"".join(parts)
-
-
-def time_calls(call: Callable[[int], Any], count: int) -> list[float]:
-    """Seconds of each call, the shortest first."""
-    seconds = []
-    for number in range(count):
-        started = time.monotonic()
-        call(number)
-        seconds.append(time.monotonic() - started)
-    return sorted(seconds)
 
 
 def make_score_call(client: httpx.Client, **options: Any) -> Callable[[int], None]:

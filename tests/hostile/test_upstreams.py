@@ -11,10 +11,9 @@ import httpx
 import pytest
 
 from groundwire.runtime.bundles.bundle import embedded
-from tests.hostile.test_clients import time_calls
 from tests.support import hostile_upstream
 from tests.support.hostile_upstream import BODIES, CHOICES
-from tests.support.server import SECONDS, Server, start_server
+from tests.support.server import SECONDS, Server, start_server, time_calls
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
 KNOWLEDGE = "Honey keeps for years. It is golden."

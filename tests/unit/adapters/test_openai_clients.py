@@ -195,7 +195,7 @@ def test_asynchronous_clients(engine: Engine) -> None:
 def test_what_cannot_be_checked_is_an_error(engine: Engine) -> None:
     with pytest.raises(InvalidRequest, match=r"client is int, which has no chat\.completions\.create"):
         guard(3, KNOWLEDGE, engine)
-    with pytest.raises(InvalidRequest, match="it is not a chat completion"):
+    with pytest.raises(InvalidRequest, match="The answer is not a chat completion"):
         guarded(engine, {"object": "list"}).create(model="m", messages=[])
     with pytest.raises(InvalidRequest, match="only a text can be checked"):
         guarded(engine, completion([{"type": "audio"}])).create(model="m", messages=[])  # type: ignore[arg-type]
