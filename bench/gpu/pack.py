@@ -37,8 +37,8 @@ PLATFORMS = ("_2_28", "_2_27", "2014", "_2_17", "1")
 SM = 90
 """Architecture of the GPUs whose kernels are packed: H100 and H200."""
 CALL_MB = 64
-"""MiB that one call can bring: a part, and the checkout without ``bundles/``, which is 17."""
-PART_MB = 44
+"""MiB that one call can bring: a part, and the checkout without ``bundles/``, which is 21."""
+PART_MB = 38
 """MiB of a part."""
 DICTIONARY_MB = 64
 """MiB in which the compression finds what it has seen: libraries of one kind have much in common. Unpacking takes as

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundwire.engine import MetricResult, Verdict
+from groundwire.engine import MetricResult, Request, Verdict
 from groundwire.engine.metrics import METRICS
 from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
@@ -20,6 +20,7 @@ from groundwire.engine.verdict.adjustments import (
     NOTHING_STATED,
     OF_RESPONSES,
     OF_SENTENCES,
+    UNSTATED,
     ResponseEvidence,
     VerdictContext,
     adjust,
@@ -78,6 +79,16 @@ def about(text: str = "It is so.", **more: Any) -> VerdictContext:
 
 def split(*verdicts: Verdict) -> tuple[SentenceVerdict, ...]:
     return tuple(SentenceVerdict("x", index, index + 1, verdict) for index, verdict in enumerate(verdicts))
+
+
+def test_a_bare_answer_that_states_nothing_is_unknown() -> None:
+    def read(response: str) -> VerdictContext:
+        request = ReadRequest.of(Request(response, ("x",), ("Is it free?",)))
+        return about(request.response, request=request)
+
+    doubted = doubt_unread(SILENT, read("Yes!"))
+    assert (doubted.label, doubted.message) == ("unknown", UNSTATED)
+    assert doubt_unread(SILENT, read("Hi!")) is SILENT
 
 
 def test_the_order_is_written_once() -> None:
