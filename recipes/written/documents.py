@@ -15,12 +15,14 @@ A file has documents one after another::
 
 ``<<true||false||other false>>`` is a slot: the first wording is supported by the knowledge, each other one is not.
 ``<<||false>>`` adds something that the knowledge does not say. Slots that begin with the same number and a colon,
-``<<1:Anna||Ben>>``, change together. ``A:`` begins an answer, ``N:`` an answer that states nothing.
+``<<1:Anna||Ben>>``, change together; ``<<7:30||7:45>>`` is a time. ``A:`` begins an answer, ``N:`` an answer that
+states nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,7 @@ from pathlib import Path
 TITLE, ANSWERS, PASSAGE = "=== ", "@@", "---"
 SLOT = re.compile(r"<<(?:(\d):)?(.*?)>>", re.DOTALL)
 SEPARATOR = "||"
+_TIME = re.compile(r"\d{1,2}:\d\d(?!\d)")
 TURN = re.compile(r"^(H|Q|A|N): ?", re.MULTILINE)
 WRAPPED = re.compile(r"(?<=[^\n]{80})(?<![|`])\n(?=[^\s\-*|#`\d>•{}\[\]])")
 """The line break of a turn that was wrapped by its writer: after a long line and before no list, table or code."""
@@ -123,14 +126,18 @@ def _read_answers(text: str) -> Iterator[WrittenAnswer]:
 def parse_answer(text: str, history: tuple[str, ...], states_nothing: bool) -> WrittenAnswer:
     """Parse an answer; ValueError says what is wrong with a slot of it."""
     texts, slots, end = [], [], 0
-    for match in SLOT.finditer(text):
-        supported, *unsupported = match[2].split(SEPARATOR)
+    matches = list(SLOT.finditer(text))
+    groups = Counter(match[1] for match in matches if not _has_times(match))
+    for match in matches:
+        group, (supported, *unsupported) = match[1] or "", match[2].split(SEPARATOR)
+        if _has_times(match) or (_TIME.match(f"{group}:{supported}") and groups[group] == 1):
+            group, supported = "", f"{group}:{supported}"
         if not unsupported or not all(wording.strip() for wording in unsupported):
             raise ValueError(f"{match[0]!r} has no unsupported wording, or an empty one.")
         if supported.strip() in {wording.strip() for wording in unsupported}:
             raise ValueError(f"{match[0]!r} has the supported wording twice.")
         texts.append(text[end : match.start()])
-        slots.append(WordingSlot(supported, tuple(unsupported), match[1] or ""))
+        slots.append(WordingSlot(supported, tuple(unsupported), group))
         end = match.end()
     texts.append(text[end:])
     if any("<<" in part or ">>" in part for part in texts):
@@ -140,6 +147,12 @@ def parse_answer(text: str, history: tuple[str, ...], states_nothing: bool) -> W
     if not states_nothing and not slots:
         raise ValueError(f"{text[:60]!r} has no slot; give one at least.")
     return WrittenAnswer(history, tuple(texts), tuple(slots), states_nothing)
+
+
+def _has_times(match: re.Match[str]) -> bool:
+    """Whether what looks like a group is the hour of a time: another wording of the slot is a time too."""
+    supported, *unsupported = match[2].split(SEPARATOR)
+    return _TIME.match(f"{match[1] or ''}:{supported}") is not None and any(map(_TIME.match, unsupported))
 
 
 if __name__ == "__main__":

@@ -77,6 +77,21 @@ def test_the_unsupported_characters_are_those_that_differ(
     assert [(response[span.start : span.end], span.reason) for span in spans] == unsupported
 
 
+@pytest.mark.parametrize(
+    ("text", "groups", "supported"),
+    [
+        ("Open <<7:30||7:45>> to <<7:50||10>>.", ["", ""], "Open 7:30 to 7:50."),
+        ("Until <<9:30||10>>.", [""], "Until 9:30."),
+        ("It took <<1:06:58||1:07:12>>.", [""], "It took 1:06:58."),
+        ("<<1:30||70>> % of A, <<1:70||30>> % of B.", ["1", "1"], "30 % of A, 70 % of B."),
+        ("<<1:Mira||Jan>> did.", ["1"], "Mira did."),
+    ],
+)
+def test_a_time_is_no_group(text: str, groups: list[str], supported: str) -> None:
+    answer = parse_answer(text, (), False)
+    assert ([slot.group for slot in answer.slots], answer.supported) == (groups, supported)
+
+
 def test_a_long_line_of_prose_is_unwrapped_and_lists_are_not() -> None:
     line = "word " * 20
     answer = parse_document("t", f"Text.\n@@\nA: {line}\nmore <<a||b>>.\n- {line}\n- item").answers[0]
