@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 def leave_torch_out() -> None:
-    """Let thinc find no torch when it is imported; whoever else imports torch finds it.
+    """Let thinc find no torch when it is imported; other modules that import torch find it.
 
     Importing torch takes over a second of processor time and 180 MB, for wrappers that no bundle may use. Call it only
     in a process that is Groundwire's own: a pipeline of spaCy that is built on torch does not load there.

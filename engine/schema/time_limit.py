@@ -1,4 +1,4 @@
-"""A limit on the time of work that no batch of models interrupts: whoever starts it sets the limit, its loops look."""
+"""A limit on the time of work that no batch of models interrupts: its caller sets the limit, its loops check it."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class RenderedText:
 
 
 def render_text(text: str) -> RenderedText:
-    """Return a text as it is shown; a text of which nothing would be left, as it is.
+    """Return a text as it is shown; a text that would be empty then, as it is.
 
     >>> render_text("The fee is ⑨ euros: 2m² of &frac12;&nbsp;<i>CO</i>₂.¹").text
     'The fee is 9 euros: 2m² of ½ CO₂.¹'

@@ -1,8 +1,8 @@
 """What a bundle says about the engines that were built of it: ``engines/KEY/engines.json``.
 
 An engine runs where the compute capability, the GPU and the version of TensorRT are those it was built with, and while
-the graph and the weights are those it was built of. It is code for a GPU, so it is never part of a bundle that is
-passed on: the manifest does not list it, and what is fetched from a hub is what the manifest lists.
+the graph and the weights are those it was built of. It is code for a GPU, so the manifest does not list it, and a hub
+never brings it: what is fetched is what the manifest lists.
 
 An engine of TensorRT-RTX runs on every GPU of the compute capabilities that it was built for, or is portable; it is
 tied to the version of the library. Its folder has the name of both: ``rtx-1.7.1.116-portable``.
@@ -31,8 +31,6 @@ TIMINGS = "timings.cache"
 """What TensorRT has measured of kernels in all builds of a folder, in its own format."""
 Shapes = list[tuple[int, int]]
 """Least, usual and largest shape of a profile."""
-
-
 Ranges = Mapping[str, tuple[int, int, int]]
 """Least, usual and largest size of each axis by its name in the graph, and of each input that is a size."""
 
