@@ -73,13 +73,18 @@ def _measure(
     run: Annotated[Path, typer.Option(help="Directory of a run, going on or finished.", file_okay=False)],
     bench: Annotated[Path, typer.Option(help="Directory with the labelled development sets.", file_okay=False)],
     count: Annotated[int, typer.Option(help="Rows of each set, at equal distances.", min=2)] = 300,
-    worlds: Annotated[int, typer.Option(help="Pairs of held-out worlds; 0 for none.", min=0)] = 200,
+    pairs: Annotated[
+        int, typer.Option(help="Pairs of held-out worlds, of documents and of turns of tools each; 0 for none.", min=0)
+    ] = 200,
+    data: Annotated[
+        Path | None, typer.Option(help="Directory with the training sets, for the turns of tools.", file_okay=False)
+    ] = None,
     threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
 ) -> None:
     """Measure the last checkpoint of a run; the report is also written beside it."""
     from .measure import measure_reader
 
-    Console().print_json(data=measure_reader(run, bench, count, worlds, threads))
+    Console().print_json(data=measure_reader(run, bench, count, pairs, threads, data))
 
 
 @app.command("written-rows")
@@ -112,20 +117,9 @@ def _export_bundle(
     export_reader_bundle(run, out, lambda role, stage: print(role, stage), precision=precision, force=force)
 
 
-@app.command("pack-rows")
-def _pack_rows(
+@app.command("pack")
+def _pack(
     data: Annotated[Path, typer.Option(help="Directory with the training sets.", file_okay=False)],
-    out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
-    rows: Annotated[int, typer.Option(help="Rows in all, half of them twins of the others.", min=2)] = 3_000_000,
-    workers: Annotated[int, typer.Option(help="Processes that draw.", min=1)] = 1,
-) -> None:
-    """Draw rows for a host without the training sets; a run that was stopped goes on."""
-    for path in shards.write_shards(partial(build_examples, data), out, rows, workers):
-        print(path, path.stat().st_size, "bytes", flush=True)
-
-
-@app.command("pack-weights")
-def _pack_weights(
     out: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
     model: Model = None,
     start: Annotated[
@@ -135,16 +129,26 @@ def _pack_weights(
     student: Annotated[
         Path | None, typer.Option(help="Bundle whose small models learn from the reader after it.", file_okay=False)
     ] = None,
+    rows: Annotated[int, typer.Option(help="Rows in all, half of them twins of the others.", min=2)] = 3_000_000,
+    held: Annotated[
+        int, typer.Option(help="Groups of each source to measure on while the model trains.", min=1)
+    ] = shards.HELD_GROUPS,
+    workers: Annotated[int, typer.Option(help="Processes that draw rows.", min=1)] = 1,
 ) -> None:
-    """Write the weights to start from, in parts, and the code that trains them."""
-    pack.pack_models(
-        build_reader(model, layers, start), None if student is None else restore_multitask_nli(student), out
-    )
+    """Write what a host without the training sets trains from: weights in parts, code, and rows.
+
+    Files of rows that are there are kept, so a run that was stopped goes on.
+    """
+    restored = None if student is None else restore_multitask_nli(student)
+    pack.pack_models(build_reader(model, layers, start), restored, out)
     pack.pack_code(out)
+    build = partial(build_examples, data)
+    for path in (*shards.write_held(data, out, held), *shards.write_shards(build, out, rows, workers)):
+        print(path, path.stat().st_size, "bytes", flush=True)
 
 
-@app.command("unpack-weights")
-def _unpack_weights(
+@app.command("unpack")
+def _unpack(
     folder: Annotated[Path, typer.Option(help="Directory with the trained parts.", file_okay=False)],
     packed: Annotated[Path, typer.Option(help="Directory of the pack.", file_okay=False)],
     out: Annotated[Path, typer.Option(help="Directory of the run to write.", file_okay=False)],

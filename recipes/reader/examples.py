@@ -13,6 +13,7 @@ from ..synthesis.pairs import NEAR
 from ..tools import ToolPairs, read_turns
 from ..worlds import Worlds
 from ..written import WrittenPairs
+from .as_used import cut_responses, select_excerpts
 from .composition import surround
 from .contrasts import SETS, ContrastRows, read_contrasts
 from .rows import AnswerRow, encode_answer, label_ranges
@@ -35,6 +36,12 @@ LONGER_WINDOWS = {160: 0.4, 224: 0.3, 320: 0.3}
 """Those of the groups of written documents and of tools' results, which are longer."""
 LONGER = frozenset({"written", "tools"})
 LONG_TOKENS = max(WINDOWS)
+EXCERPTED, EXCERPT_TOKENS = 0.12, 448
+"""Share of the groups that read an excerpt of long knowledge, and the tokens of their rows at most."""
+OTHER_PASSAGES = (3, 9)
+"""Fewest and most passages of other documents in such knowledge, beside that of another group of the source."""
+CUT = 0.25
+"""Share of the groups whose long responses are cut as a window or a stream has them."""
 SURROUNDED = 0.4
 """Share of the groups whose answers get sentences around them."""
 SURROUNDING_TOKENS = 48
@@ -95,8 +102,14 @@ class ReaderExamples(MultitaskExamples):
         """The rows of a group of ``source``, as long as the window that is drawn for it, or shorter."""
         windows = LONGER_WINDOWS if source in LONGER else WINDOWS
         limit = rng.choices(list(windows), list(windows.values()))[0]
+        excerpted = rng.random() < EXCERPTED
         for attempt in range(ATTEMPTS):
             group = self.draw_answers(source, limit, rng)
+            if rng.random() < CUT:
+                group = cut_responses(group, rng)
+            if excerpted:
+                limit = EXCERPT_TOKENS
+                group = select_excerpts(group, self._draw_others(source, rng), rng)
             last = attempt == ATTEMPTS - 1
             first, second = (encode_answer(self._tokens, answer, limit, cut=last) for answer in group)
             if first is not None and second is not None:
@@ -123,6 +136,14 @@ class ReaderExamples(MultitaskExamples):
         if limit == LONG_TOKENS and rng.random() < DISTRACTED:
             group = self._add_passage(group, words, rng)
         return surround(group, self._draw_aside, rng) if surrounded else group
+
+    def _draw_others(self, source: str, rng: random.Random) -> list[str]:
+        """Draw passages to find knowledge among: that of another group, and written ones."""
+        passages = [self.draw_answers(source, LONG_TOKENS, rng)[0].example.first]
+        for _ in range(rng.randint(*OTHER_PASSAGES)):
+            passages.append(rng.choice(rng.choice(self._sources.written.documents).passages))
+        rng.shuffle(passages)
+        return passages
 
     def make_answer(self, example: MultitaskExample) -> AnswerRow:
         """The answer of an example, with the sentence labels that follow from its own."""

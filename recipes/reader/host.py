@@ -37,13 +37,13 @@ def _train(options: argparse.Namespace) -> None:
     from . import pack, timed
     from .fused import HalfOptimizer, fuse_attention
     from .model import Reader
-    from .packed_rows import PackedRows
+    from .packed_rows import ArrivingRows, read_held
 
     torch.manual_seed(13)
     device = select_device()
-    rows = PackedRows.read(options.pack, device)
+    rows, held = ArrivingRows(options.pack, device), read_held(options.pack, device)
     options.out.mkdir(parents=True, exist_ok=True)
-    print(rows.groups, "groups on", device, flush=True)
+    print("Training on", device, "measured on", ", ".join(sorted(held)) or "nothing", flush=True)
 
     reader = Reader(MPNetModel(MPNetConfig.from_json_file(options.pack / "reader.json"), add_pooling_layer=False))
     if not options.random:
@@ -53,8 +53,10 @@ def _train(options: argparse.Namespace) -> None:
     optimizer = HalfOptimizer(reader, _is_trained, options.lr, weight_decay=0.01)
     batches = rows.make_batches(options.batch, seed=13)
     log = options.out / pack.LOGS[pack.READER]
-    steps = timed.train_for(options.seconds, batches, partial(timed.compute_reader_loss, reader), optimizer, log)
-    print(steps, "steps of the reader", flush=True)
+    compute = partial(timed.compute_reader_loss, reader)
+    check = partial(timed.measure_held, reader, held, options.batch)
+    steps = timed.train_for(options.seconds, batches, compute, optimizer, log, check)
+    print(steps, "steps of the reader; files of rows and how often each was begun:", dict(rows.times), flush=True)
     trained = {name: value for name, value in optimizer.state_dict().items() if _is_trained(name)}
     pack.write_halves(trained, options.out, pack.TRAINED_READER, PART_MIB * 2**20)
     pack.write_halves(optimizer.average_dict(), options.out, pack.AVERAGED_READER, PART_MIB * 2**20)
@@ -65,9 +67,9 @@ def _train(options: argparse.Namespace) -> None:
             student.load_state_dict(pack.unpack_weights(options.pack, pack.STUDENT))
         student.to(device).train()
         optimizer = HalfOptimizer(student, lambda name: "embeddings" not in name, options.student_lr, 0.01)
-        compute = partial(timed.compute_imitation_loss, student, reader.eval())
+        imitate = partial(timed.compute_imitation_loss, student, reader.eval())
         log = options.out / pack.LOGS[pack.STUDENT]
-        steps = timed.train_for(options.student_seconds, batches, compute, optimizer, log)
+        steps = timed.train_for(options.student_seconds, batches, imitate, optimizer, log)
         print(steps, "steps of the small model", flush=True)
         trained = {name: value for name, value in optimizer.state_dict().items() if "embeddings" not in name}
         pack.write_halves(trained, options.out, pack.TRAINED_STUDENT, PART_MIB * 2**20)

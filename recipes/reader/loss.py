@@ -43,7 +43,11 @@ def compute_head_logits(model: torch.nn.Module, batch: Batch) -> dict[str, torch
 def compute_losses(model: Reader, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """The loss of the heads of the multi-task NLI model with the ranking loss, and the weighted mean over the labelled
     sentences."""
-    logits = compute_head_logits(model, batch)
+    return compare_labels(compute_head_logits(model, batch), batch)
+
+
+def compare_labels(logits: dict[str, torch.Tensor], batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    """``compute_losses`` of logits that are computed already."""
     labels = batch[SENTENCE_HEAD].flatten()
     weights = torch.tensor(LABEL_WEIGHTS, device=labels.device)
     table = logits[SENTENCE_HEAD].float().flatten(0, 1)
@@ -60,6 +64,17 @@ def compute_ranking_loss(logits: dict[str, torch.Tensor], batch: Batch) -> torch
     compared, each as -log sigmoid of the difference: the log-odds of consistent, and the largest log-odds of
     unsupported of a sentence.
     """
+    twins, *differences = compare_twins(logits, batch)
+    return sum(-(twins * torch.nn.functional.logsigmoid(difference)).mean() for difference in differences)
+
+
+def compare_twins(logits: dict[str, torch.Tensor], batch: Batch) -> list[torch.Tensor]:
+    """How much more consistent the consistent row of each group is than the other.
+
+    Returns:
+        Three tensors [G]: 1 for groups of a consistent and an inconsistent row, 0 for others; the difference of their
+        log-odds of consistent; that of the largest log-odds of unsupported of a sentence.
+    """
     labels = batch["consistency"].reshape(-1, GROUP)
     direction = (labels[:, 1] - labels[:, 0]).float() * (labels != IGNORED).all(-1)
     whole = logits["consistency"].float()
@@ -68,11 +83,8 @@ def compute_ranking_loss(logits: dict[str, torch.Tensor], batch: Batch) -> torch
     doubt = sentences[..., UNSUPPORTED] - others
     absent = torch.arange(doubt.shape[1], device=doubt.device) >= batch[SENTENCE_IDS].amax(-1, keepdim=True)
     worst = doubt.masked_fill(absent, float("-inf")).amax(-1).clamp(min=-1e4)
-    total = torch.zeros((), device=direction.device)
-    for score in (whole[:, 0] - whole[:, 1], -worst):
-        pair = score.reshape(-1, GROUP)
-        total = total - (direction.abs() * torch.nn.functional.logsigmoid(direction * (pair[:, 0] - pair[:, 1]))).mean()
-    return total
+    pairs = (score.reshape(-1, GROUP) for score in (whole[:, 0] - whole[:, 1], -worst))
+    return [direction.abs(), *(direction * (pair[:, 0] - pair[:, 1]) for pair in pairs)]
 
 
 def split_batch(batch: Batch, max_tokens: int) -> list[Batch]:

@@ -1,11 +1,12 @@
-"""Measures a reader on labelled development sets and on held-out worlds, in float32."""
+"""Measures a reader on labelled development sets and on sources that are held out of training, in float32."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,21 +20,26 @@ from ..common.corpus import read_rows
 from ..common.loop import Row, collate
 from ..compact.multitask_examples import MultitaskExample
 from ..compact.multitask_model import HEADS, IGNORED, TOKEN_HEAD
-from ..worlds import Worlds
+from ..tools import ToolPairs, read_turns
+from ..written import WrittenPairs
 from .feed import FILL
 from .loss import compute_head_logits
 from .model import SENTENCE_HEAD, SENTENCE_IDS, STATES_NOTHING, UNSUPPORTED, Reader, load_reader
 from .rows import AnswerRow, encode_answer
+from .tools_source import draw_tool_pair
 from .worlds_source import draw_world_pair, load_worlds
+from .written_source import draw_written_pair
 
 Array: TypeAlias = np.ndarray[Any, Any]
+DrawPair: TypeAlias = Callable[[int, random.Random], tuple[AnswerRow, AnswerRow]]
+"""Draws a pair of about so many words."""
 DEVELOPMENT = ("fever_symmetric_dev", "q2_wow_600", "begin_wow_dev", "begin_wow_test", "begin_tc_dev")
 LIMIT = 320
 """Tokens of a row; longer knowledge is cut."""
 LENGTHS = {"1": (1, 1), "2-3": (2, 3), "4-7": (4, 7), "8+": (8, 10_000)}
 """Answers by number of sentences."""
 WORLD_WORDS = (60, 110, 180)
-"""Words of the knowledge and response of held-out worlds, in turn."""
+"""Words of the knowledge and response of held-out worlds and documents, in turn."""
 THRESHOLD = 0.5
 
 
@@ -66,15 +72,18 @@ class Reading:
         return float(self.tokens[:, 0].min(initial=0.0))
 
 
-def measure_reader(run: Path, bench: Path, count: int = 300, worlds: int = 200, threads: int = 0) -> dict[str, Any]:
+def measure_reader(
+    run: Path, bench: Path, count: int = 300, pairs: int = 200, threads: int = 0, data: Path | None = None
+) -> dict[str, Any]:
     """The figures of a run, going on or finished; also written to ``run/measure-{step}.json``.
 
     Args:
         run: The run's directory.
         bench: Directory with the sets of ``DEVELOPMENT``; missing sets are left out.
         count: Rows of each set at most.
-        worlds: Pairs of held-out worlds; 0 leaves them out.
+        pairs: Pairs of each source that is held out; 0 leaves them out.
         threads: CPU threads; 0 leaves torch's default.
+        data: Directory with the training sets, for turns of services that training lacks; None leaves them out.
     """
     if threads:
         torch.set_num_threads(threads)
@@ -86,24 +95,37 @@ def measure_reader(run: Path, bench: Path, count: int = 300, worlds: int = 200, 
         if path.is_file():
             rows = choose_rows(list(read_rows(path)), count)
             report[name] = describe(read_answers(reader, [make_bench_answer(row) for row in rows]))
-    if worlds:
-        report["worlds_dev"] = measure_worlds(reader, load_worlds("dev"), worlds)
+    if pairs:
+        for name, draw in list_held_sources(data).items():
+            report[f"{name}_dev"] = measure_pairs(reader, draw, pairs)
     (run / f"measure-{step}.json").write_text(json.dumps(report, indent=1) + "\n")
     return report
 
 
-def measure_worlds(reader: Reader, worlds: Worlds, pairs: int, seed: int = 7) -> dict[str, Any]:
-    """The figures on pairs of worlds, and the share of pairs that each head ranks right."""
+def list_held_sources(data: Path | None) -> dict[str, DrawPair]:
+    """The sources that are kept out of training, by name: worlds, written documents, and turns of tools of ``data``."""
+    worlds, written = load_worlds("dev"), WrittenPairs.read("dev")
+    turns = read_turns(data, "dev") if data is not None else []
+    tools = ToolPairs(turns) if turns else None
+    return {
+        "worlds": partial(draw_world_pair, worlds),
+        "written": partial(draw_written_pair, written),
+        **({"tools": partial(draw_tool_pair, tools)} if tools is not None else {}),
+    }
+
+
+def measure_pairs(reader: Reader, draw: DrawPair, pairs: int, seed: int = 7) -> dict[str, Any]:
+    """The figures on pairs that ``draw`` draws, and the share of them that each head ranks right."""
     drawn = [
-        draw_world_pair(worlds, WORLD_WORDS[index % len(WORLD_WORDS)], random.Random(seed * 1_000_003 + index))
-        for index in range(pairs)
+        draw(WORLD_WORDS[index % len(WORLD_WORDS)], random.Random(seed * 1_000_003 + index)) for index in range(pairs)
     ]
     readings = read_answers(reader, [answer for pair in drawn for answer in pair])
     good, bad = readings[::2], readings[1::2]
-    pairs_read = list(zip(good, bad, strict=True))
+    pairs_read = [(one, other) for one, other in zip(good, bad, strict=True) if one.label != other.label]
+    count = len(pairs_read)
     ranked = {
-        "whole": sum(a.whole > b.whole for a, b in pairs_read) / pairs,
-        "worst_sentence": sum(a.worst_sentence < b.worst_sentence for a, b in pairs_read) / pairs,
+        "whole": sum(a.whole > b.whole for a, b in pairs_read) / count,
+        "worst_sentence": sum(a.worst_sentence < b.worst_sentence for a, b in pairs_read) / count,
     }
     return {**describe(readings), "ranked": {name: _round(value) for name, value in ranked.items()}}
 

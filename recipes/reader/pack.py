@@ -2,14 +2,14 @@
 
 Recipe for a host with one GPU to which few MiB travel at a time:
 
-1. Here: ``pack-weights`` and ``pack-rows`` (a million rows are about 40 MB), both into one directory; the
-   code goes with the weights. Every file is at most ``PART_BYTES`` long; ``manifest.json`` has the weights' digests.
+1. Here: ``pack`` writes weights, code, rows to measure on and rows to train on (a million are about 73 MB) to one
+   directory. Every file is at most ``PART_BYTES`` long; ``manifest.json`` has the weights' digests.
 2. Copy the files to one directory of the host, in as many calls as it takes. It needs torch, numpy, transformers and
-   safetensors.
+   safetensors. Files of rows may follow while it trains: copy each under another name, and rename it.
 3. There: ``python -m zipfile -e code.zip code``, then ``python code/train_packed.py PACK OUT --seconds 300
    --student-seconds 60`` trains for so long, the small model after the reader, and writes the weights of both to OUT
    in parts.
-4. Here: ``unpack-weights --folder OUT --packed PACK --out RUN`` makes a run of the reader of them, and one of the small
+4. Here: ``unpack --folder OUT --packed PACK --out RUN`` makes a run of the reader of them, and one of the small
    model in ``RUN/student``.
 """
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import lzma
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +30,8 @@ SPAN = 24
 """Batches whose groups are sorted by length together."""
 WIDTH_STEP = 16
 """Widths of batches are its multiples."""
+ROWS, HELD = "rows-*.npz.xz", "held-*.npz.xz"
+"""The files of a pack to train on, and those to measure on."""
 DICTIONARY_BYTES = 512 * 2**20
 """How far back the compression looks for the same knowledge."""
 
@@ -46,16 +50,13 @@ class PackedRows:
         self.groups = len(self._widths["input_ids"])
 
     @classmethod
-    def read(cls, folder: Path, device: torch.device) -> PackedRows:
-        """All ``rows-*.npz.xz`` of a directory; ValueError for none."""
-        files = sorted(folder.glob("rows-*.npz.xz"))
-        if not files:
-            raise ValueError(f"{folder} has no rows-*.npz.xz; write them with the command pack-rows.")
-        parts = [np.load(io.BytesIO(lzma.decompress(file.read_bytes()))) for file in files]
-        return cls({name: np.concatenate([part[name] for part in parts]) for name in parts[0].files}, device)
+    def read(cls, path: Path, device: torch.device) -> PackedRows:
+        """The rows of a file."""
+        arrays = np.load(io.BytesIO(lzma.decompress(path.read_bytes())))
+        return cls({name: arrays[name] for name in arrays.files}, device)
 
     def make_batches(self, batch: int, seed: int) -> Iterator[Batch]:
-        """Yield batches of ``batch`` rows for ever, groups of similar length together; every epoch has its own order.
+        """Yield batches of ``batch`` rows, groups of similar length together, until each group that fills one was read.
 
         ValueError when the groups do not fill a batch.
         """
@@ -64,16 +65,20 @@ class PackedRows:
             raise ValueError(
                 f"{self.groups} groups do not fill a batch of {batch} rows; give more, or a smaller batch."
             )
-        order = np.arange(self.groups)
         random_order = np.random.default_rng(seed)
-        while True:
-            random_order.shuffle(order)
-            for first in range(0, self.groups - size + 1, size * SPAN):
-                span = order[first : first + size * SPAN]
-                span = span[np.argsort(self._widths["input_ids"][span], kind="stable")]
-                starts = random_order.permutation(len(span) // size) * size
-                for start in starts:
-                    yield self.collate(span[start : start + size])
+        order = random_order.permutation(self.groups)
+        for first in range(0, self.groups - size + 1, size * SPAN):
+            span = order[first : first + size * SPAN]
+            span = span[np.argsort(self._widths["input_ids"][span], kind="stable")]
+            starts = random_order.permutation(len(span) // size) * size
+            for start in starts:
+                yield self.collate(span[start : start + size])
+
+    def list_batches(self, batch: int) -> Iterator[Batch]:
+        """Yield all rows once, shortest first."""
+        order = np.argsort(self._widths["input_ids"], kind="stable")
+        for start in range(0, self.groups, batch // GROUP):
+            yield self.collate(order[start : start + batch // GROUP])
 
     def collate(self, groups: Array) -> Batch:
         """The rows of the groups of these numbers, padded."""
@@ -98,6 +103,48 @@ class PackedRows:
         index = (self._starts[name][numbers][:, None] + columns).clamp(max=len(values) - 1)
         table = values[index].long()
         return table.masked_fill(columns >= self._lengths[name][numbers][:, None], padding)
+
+
+class ArrivingRows:
+    """The files of rows of a directory, which may get more of them while somebody trains on those that are there.
+
+    A file has to arrive whole: copy it under another name, and rename it.
+    """
+
+    def __init__(self, folder: Path, device: torch.device) -> None:
+        self._folder = folder
+        self._device = device
+        self.times: Counter[str] = Counter()
+        """How often each file was begun."""
+
+    def make_batches(self, batch: int, seed: int) -> Iterator[Batch]:
+        """Yield batches of ``batch`` rows for ever, file after file: the next is one that was read least often.
+
+        The next file is read from the disk while its predecessor is trained on.
+
+        Raises:
+            ValueError: If there is no file yet, or one does not fill a batch.
+        """
+        with ThreadPoolExecutor(1) as executor:
+            name = self._choose()
+            ahead = executor.submit(PackedRows.read, self._folder / name, self._device)
+            while True:
+                rows, times = ahead.result(), self.times[name]
+                self.times[name] += 1
+                name = self._choose()
+                ahead = executor.submit(PackedRows.read, self._folder / name, self._device)
+                yield from rows.make_batches(batch, seed + times)
+
+    def _choose(self) -> str:
+        names = [path.name for path in self._folder.glob(ROWS)]
+        if not names:
+            raise ValueError(f"{self._folder} has no {ROWS}; write them with the command pack.")
+        return min(names, key=lambda name: (self.times[name], name))
+
+
+def read_held(folder: Path, device: torch.device) -> dict[str, PackedRows]:
+    """The rows of a directory that are kept for measuring, by source."""
+    return {path.name.split(".")[0].removeprefix("held-"): PackedRows.read(path, device) for path in folder.glob(HELD)}
 
 
 def pack_rows(rows: Iterable[Row]) -> dict[str, Array]:

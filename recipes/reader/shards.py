@@ -16,30 +16,24 @@ from .packed_rows import GROUP, compress_rows, pack_rows
 
 SHARD_GROUPS = 50_000
 """Groups of a file of rows: about five MiB, and four minutes of a core."""
+HELD_SOURCES, HELD_GROUPS = ("worlds", "written", "tools", "public", "minimal"), 400
+"""What is measured on while a model trains: of each source so many groups, of texts that no training row has."""
 
 
-def write_rows(
-    make_group: Callable[[int, random.Random], Sequence[Row]],
-    out: Path,
-    groups: int,
-    first: int = 0,
-    seed: int = 13,
-    part_bytes: int = PART_BYTES,
-) -> Path:
-    """Draw ``groups`` groups and write them to ``out/rows-{first}.npz.xz``; other ``first`` are other groups.
+def write_rows(make_group: MakeGroup, path: Path, indices: range, seed: int = 13, part_bytes: int = PART_BYTES) -> Path:
+    """Draw the groups of these indices and write them to ``path``; other indices are other groups.
 
     Raises:
         ValueError: If the file is longer than ``part_bytes``.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
 
     def draw() -> Iterator[Row]:
-        for index in range(first, first + groups):
+        for index in indices:
             group = make_group(index, random.Random(seed * 15_485_863 + index))
             assert len(group) == GROUP
             yield from group
 
-    path = name_rows(out, first)
     data = compress_rows(pack_rows(draw()))
     if len(data) > part_bytes:
         raise ValueError(f"{path} has {len(data)} bytes, more than {part_bytes}; write fewer groups a file.")
@@ -47,6 +41,29 @@ def write_rows(
     unfinished.write_bytes(data)
     unfinished.rename(path)
     return path
+
+
+def write_held(data: Path, out: Path, groups: int = HELD_GROUPS) -> Iterator[Path]:
+    """Draw groups of each source of ``HELD_SOURCES`` that are kept for measuring; files that are there are kept.
+
+    Args:
+        data: Directory with the training sets.
+        out: Directory of the files.
+        groups: Of each source.
+    """
+    missing = [source for source in HELD_SOURCES if not name_held(out, source).is_file()]
+    if missing:
+        from .examples import ReaderExamples
+
+        examples = ReaderExamples.read(data, "dev")
+    for source in missing:
+        yield write_rows(partial(_draw, examples.draw, source), name_held(out, source), range(groups))
+
+
+def _draw(
+    draw: Callable[[str, random.Random], Sequence[Row]], source: str, _: int, rng: random.Random
+) -> Sequence[Row]:
+    return draw(source, rng)
 
 
 def write_shards(
@@ -74,5 +91,10 @@ def name_rows(out: Path, first: int) -> Path:
     return out / f"rows-{first:09}.npz.xz"
 
 
+def name_held(out: Path, source: str) -> Path:
+    """The file of the groups of ``source`` that are measured on."""
+    return out / f"held-{source}.npz.xz"
+
+
 def _write_shard(out: Path, groups: int, first: int) -> Path:
-    return write_rows(call_group, out, groups, first)
+    return write_rows(call_group, name_rows(out, first), range(first, first + groups))

@@ -15,6 +15,8 @@ TEXTS = Path(__file__).parent / "texts"
 """The documents of this project, a file for about ten."""
 HELD_OUT = 10
 """One document of so many is held out of training."""
+HELD_OUT_FILE = re.compile(r"_8\d\Z")
+"""The end of the names, without suffix, of the files of three writers of whom nothing is trained on."""
 COUNTS, COUNT_WEIGHTS = (1, 2, 3), (0.7, 0.2, 0.1)
 """Slots that an unsupported answer has wrong, and how often."""
 DISTRACTED = 0.4
@@ -72,7 +74,8 @@ class WrittenPairs:
         """ValueError for no documents."""
         if not documents:
             raise ValueError("There are no written documents; give one at least.")
-        self._documents = documents
+        self.documents = tuple(documents)
+        """The documents, in the order of the files."""
 
     @classmethod
     def read(cls, split: str, folder: Path = TEXTS) -> WrittenPairs:
@@ -85,29 +88,28 @@ class WrittenPairs:
         Raises:
             ValueError: If a document is malformed, or the split has none.
         """
-        paths = sorted(folder.glob("*.txt"))
-        documents = [document for path in paths for document in read_documents(path)]
-        return cls([document for document in documents if is_for_measuring(document) == (split == "dev")])
+        documents = [
+            document
+            for path in sorted(folder.glob("*.txt"))
+            for document in read_documents(path)
+            if is_for_measuring(document, path) == (split == "dev")
+        ]
+        return cls(documents)
 
     def __len__(self) -> int:
-        return len(self._documents)
-
-    @property
-    def documents(self) -> tuple[Document, ...]:
-        """The documents, in the order of the files."""
-        return tuple(self._documents)
+        return len(self.documents)
 
     def draw(self, words: int, rng: random.Random) -> WrittenPair:
         """Draw a pair whose knowledge and response have about ``words`` words at most, if such documents are found."""
         for _ in range(ATTEMPTS):
-            document = rng.choice(self._documents)
+            document = rng.choice(self.documents)
             answer = rng.choice([answer for answer in document.answers if not answer.states_nothing])
             room = words - _count_words([*document.passages, *answer.history, answer.supported])
             if room >= 0:
                 break
         passages = list(document.passages)
         if rng.random() < DISTRACTED:
-            other = rng.choice(rng.choice(self._documents).passages)
+            other = rng.choice(rng.choice(self.documents).passages)
             if other not in passages and _count_words([other]) <= room:
                 passages.insert(rng.randint(0, len(passages)), other)
         knowledge = tuple(passages)
@@ -121,8 +123,10 @@ class WrittenPairs:
         return WrittenPair(first, WrittenRow(knowledge, answer.history, response, spans))
 
 
-def is_for_measuring(document: Document) -> bool:
-    """Whether a document is kept for measuring; its knowledge decides."""
+def is_for_measuring(document: Document, path: Path) -> bool:
+    """Whether a document of a file is kept for measuring: its knowledge decides, or its writer."""
+    if HELD_OUT_FILE.search(path.stem):
+        return True
     digest = hashlib.sha256("\n".join(document.passages).encode()).digest()
     return digest[0] % HELD_OUT == 0
 

@@ -298,12 +298,12 @@ def test_a_run_continues_and_is_measured(
         tmp_path / "q2_wow_600.jsonl",
         [{"knowledge": KNOWLEDGE, "response": RESPONSE, "history": [], "label": label} for label in (0, 1)],
     )
-    report = measure.measure_reader(tmp_path, tmp_path, worlds=0)
+    report = measure.measure_reader(tmp_path, tmp_path, pairs=0)
     assert json.loads((tmp_path / "measure-3.json").read_text()) == report
     assert report["q2_wow_600"]["by_sentences"]["2-3"]["rows"] == 2
     loaded = load_reader(tmp_path)
     assert loaded.backbone.config.num_hidden_layers == 2
-    figures = measure.measure_worlds(loaded, load_worlds("train"), 4)
+    figures = measure.measure_pairs(loaded, partial(draw_world_pair, load_worlds("train")), 4)
     assert figures["rows"] == 8
     assert set(figures["roc_auc"]) == {"whole", "nli", "worst_sentence", "worst_token", "sentence"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -24,10 +25,13 @@ from groundwire.recipes.compact.multitask_model import HEADS, ROLES, TOKEN_HEAD,
 from groundwire.recipes.reader import pack, shards, timed
 from groundwire.recipes.reader.feed import FILL, MakeGroup
 from groundwire.recipes.reader.fused import FusedStates, HalfOptimizer
-from groundwire.recipes.reader.packed_rows import PackedRows
+from groundwire.recipes.reader.loss import compute_head_logits
+from groundwire.recipes.reader.packed_rows import ArrivingRows, PackedRows, read_held
 from groundwire.recipes.reader.rows import encode_answer
 from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
 from tests.support.readers import make_tiny
+
+CPU = torch.device("cpu")
 
 
 def make_group(index: int, rng: random.Random) -> list[Row]:
@@ -38,10 +42,12 @@ def make_group(index: int, rng: random.Random) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pack of eight groups and of the weights of a tiny reader and a tiny small model, in parts of 100,000 bytes."""
+    """A pack of eight groups and three to measure on, and of the weights of a tiny reader and a tiny small model, in
+    parts of 100,000 bytes."""
     out = tmp_path_factory.mktemp("pack")
-    shards.write_rows(make_group, out, 5)
-    shards.write_rows(make_group, out, 3, first=5)
+    shards.write_rows(make_group, shards.name_rows(out, 0), range(5))
+    shards.write_rows(make_group, shards.name_rows(out, 5), range(5, 8))
+    shards.write_rows(make_group, shards.name_held(out, "worlds"), range(100, 103))
     pack.pack_models(make_tiny(), make_student(), out, part_bytes=100_000)
     pack.pack_code(out)
     return out
@@ -54,9 +60,9 @@ def make_student() -> MultitaskNLI:
 
 
 def test_packed_rows_are_the_rows(packed: Path) -> None:
-    rows = PackedRows.read(packed, torch.device("cpu"))
-    assert rows.groups == 8
-    numbers = np.array([6, 0, 3])
+    rows = PackedRows.read(shards.name_rows(packed, 0), CPU)
+    assert rows.groups == 5
+    numbers = np.array([4, 0, 3])
     expected = collate(
         [row for index in numbers.tolist() for row in make_group(index, random.Random(13 * 15_485_863 + index))], FILL
     )
@@ -72,14 +78,51 @@ def test_packed_rows_are_the_rows(packed: Path) -> None:
     assert not batch["attention_mask"][:, width:].any()
 
 
-def test_batches_of_an_epoch_have_every_group_once(packed: Path) -> None:
-    rows = PackedRows.read(packed, torch.device("cpu"))
-    batches = rows.make_batches(4, seed=1)
-    epochs = [[row.tobytes() for _ in range(4) for row in trim(next(batches))] for _ in range(2)]
-    assert sorted(epochs[0]) == sorted(epochs[1]) == sorted(row.tobytes() for row in trim(rows.collate(np.arange(8))))
-    assert epochs[0] != epochs[1]
-    with pytest.raises(ValueError, match="8 groups do not fill a batch of 18"):
+def test_batches_have_every_group_once(packed: Path) -> None:
+    rows = PackedRows.read(shards.name_rows(packed, 0), CPU)
+    orders = [[row.tobytes() for batch in rows.make_batches(2, seed) for row in trim(batch)] for seed in (1, 2)]
+    everything = [row.tobytes() for batch in rows.list_batches(4) for row in trim(batch)]
+    assert sorted(orders[0]) == sorted(orders[1]) == sorted(everything)
+    assert len(everything) == 10
+    assert orders[0] != orders[1]
+    with pytest.raises(ValueError, match="5 groups do not fill a batch of 18"):
         next(rows.make_batches(18, seed=1))
+
+
+def test_a_file_that_arrives_is_read_next(packed: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="write them with the command pack"):
+        next(ArrivingRows(tmp_path, CPU).make_batches(2, seed=1))
+    first, second = shards.name_rows(packed, 0), shards.name_rows(packed, 5)
+    shutil.copy(first, tmp_path / first.name)
+    rows = ArrivingRows(tmp_path, CPU)
+    batches = rows.make_batches(2, seed=1)
+    read = [next(batches)]
+    shutil.copy(second, tmp_path / "unfinished")
+    (tmp_path / "unfinished").rename(tmp_path / second.name)
+    # The file after the first was chosen before the second arrived.
+    read += [next(batches) for _ in range(5 + 5 + 3 - 1)]
+    assert dict(rows.times) == {first.name: 2, second.name: 1}
+    groups = [b"".join(row.tobytes() for row in trim(batch)) for batch in read]
+    assert len(set(groups)) == 8
+    assert groups[:5] != groups[5:10], "each time has its own order"
+    next(batches)
+    assert rows.times[second.name] == 2
+
+
+def test_held_rows_are_measured(packed: Path) -> None:
+    reader, held = make_tiny(), read_held(packed, CPU)
+    assert list(held) == ["worlds"]
+    measured = timed.measure_held(reader, held, batch=4)
+    batch = held["worlds"].collate(np.arange(3))
+    with torch.inference_mode():
+        reader.eval()
+        logits = compute_head_logits(reader, batch)
+    labels = batch["consistency"].reshape(-1, 2)
+    score = (logits["consistency"][:, 0] - logits["consistency"][:, 1]).reshape(-1, 2)
+    right = ((score[:, 0] > score[:, 1]) == (labels[:, 0] < labels[:, 1]))[labels[:, 0] != labels[:, 1]]
+    assert measured["whole.worlds"] == round(float(right.float().mean()), 4)
+    assert 0 < measured["loss.worlds"] < 20
+    assert measured.keys() == {"loss.worlds", "whole.worlds", "worst.worlds"}
 
 
 def trim(batch: Batch) -> list[np.ndarray[Any, Any]]:
@@ -132,9 +175,9 @@ def test_drawing_goes_on_where_it_was(packed: Path, tmp_path: Path) -> None:
     content = whole[0].read_bytes()
     assert list(shards.write_shards(make_build, tmp_path / "whole", rows=11, shard=2)) == [whole[1]]
     assert whole[0].read_bytes() == content
-    both = [PackedRows.read(folder, torch.device("cpu")) for folder in (tmp_path / "whole", packed)]
-    first, second = (trim(rows.collate(np.arange(6))) for rows in both)
-    assert [row.tobytes() for row in first] == [row.tobytes() for row in second]
+    first = [row for path in whole for row in trim(PackedRows.read(path, CPU).collate(np.arange(2)))]
+    second = trim(PackedRows.read(shards.name_rows(packed, 0), CPU).collate(np.arange(5)))
+    assert [row.tobytes() for row in first[:10]] == [row.tobytes() for row in second]
 
 
 def make_build() -> MakeGroup:
@@ -143,7 +186,7 @@ def make_build() -> MakeGroup:
 
 def test_a_file_of_rows_is_bounded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="write fewer groups"):
-        shards.write_rows(make_group, tmp_path, 2, part_bytes=100)
+        shards.write_rows(make_group, shards.name_rows(tmp_path, 0), range(2), part_bytes=100)
 
 
 BUNDLE = Path(__file__).parents[2] / "bundles" / "compact"
@@ -179,6 +222,7 @@ def test_the_packed_code_trains_alone(packed: Path, tmp_path: Path) -> None:
         last = json.loads((tmp_path / "out" / f"{name}.jsonl").read_text().splitlines()[-1])
         assert last["step"] >= 25
         assert last["rate"] < 1
+        assert ("loss.worlds" in last) == (name == "log")
     pack.unpack_models(tmp_path / "out", packed, tmp_path / "run")
     moved = find_moved(torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["model"], make_tiny())
     assert not any("embeddings." in name or "relative_attention" in name for name in moved)

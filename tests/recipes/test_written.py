@@ -144,3 +144,12 @@ def test_rows_are_chosen_at_equal_distances_and_in_pairs(tmp_path: Path) -> None
     assert [rows[index + 1] for index in indices] == some[1::2]
     gaps = [right - left for left, right in itertools.pairwise(indices)]
     assert max(gaps) - min(gaps) <= 2
+
+
+def test_whole_writers_are_held_out(tmp_path: Path) -> None:
+    for name in ("support_08", "support_81"):
+        text = "\n".join(f"=== {name}: {index}\nRoom {index}. {SPA}" for index in range(9))
+        (tmp_path / f"{name}.txt").write_text(text)
+    kept, held = (WrittenPairs.read(split, tmp_path).documents for split in ("train", "dev"))
+    assert {document.title.split(":")[0] for document in kept} == {"support_08"}
+    assert sum(document.title.startswith("support_81") for document in held) == 9
