@@ -46,12 +46,13 @@ class Engine:
     ...     score.verdict.label, score.unsupported
     """
 
-    def __init__(self, runtime: Runtime, options: LoadOptions | None = None) -> None:
+    def __init__(self, runtime: Runtime, options: LoadOptions | None = None, *, metrics: Metrics = None) -> None:
         """Make an engine over any runtime; ``load`` is the usual way.
 
         Args:
             runtime: The runtime of the models, a ``FakeRuntime`` in tests.
             options: Calibration, bounds and tenants; None takes the defaults.
+            metrics: As for ``load``.
 
         Raises:
             InvalidRequest: An argument is of another type.
@@ -66,7 +67,7 @@ class Engine:
             cache_bytes=options.cache_bytes,
             tenant_weights=options.tenant_weights,
         )
-        self._core = Core(runtime, scheduler, options.loaded_calibration or runtime.calibration)
+        self._core = Core(runtime, scheduler, options.loaded_calibration or runtime.calibration, metrics)
         self._max_in_flight = min(IN_FLIGHT, options.max_waiting)
 
     @classmethod
@@ -78,6 +79,7 @@ class Engine:
         threads: int | None = None,
         extra: Sequence[str | Path] = (),
         processes: int = 1,
+        metrics: Metrics = None,
         options: LoadOptions | None = None,
     ) -> Engine:
         """Open a bundle. In asyncio, ``await asyncio.to_thread(Engine.load)`` keeps the event loop going.
@@ -95,6 +97,8 @@ class Engine:
             processes: Processes that compute, 1–256, each with its share of the threads and models of its own, which
                 take as much memory again. More than one raise the throughput, as only one thread of a process runs
                 Python at a time. One that ends is replaced, and what it was asked is asked again.
+            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``) of requests that name none; None takes
+                the metrics of the verdict, or Q² alone in a bundle without a calibration.
             options: Everything else; None takes the defaults.
 
         Returns:
@@ -108,7 +112,13 @@ class Engine:
             ServerError: A model server does not answer as the protocol says.
         """
         options = check_load_options(options)
-        return cls(open_runtime(bundle, device, threads, extra, processes, options), options)
+        engine = cls(open_runtime(bundle, device, threads, extra, processes, options), options, metrics=metrics)
+        try:
+            engine.plan()
+        except InvalidRequest:
+            engine.close()
+            raise
+        return engine
 
     def score(
         self,
@@ -128,8 +138,7 @@ class Engine:
                 these.
             history: The utterances before the response, oldest first.
             triples: Facts of a knowledge graph; without ``knowledge`` they are the knowledge.
-            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes the metrics of the verdict,
-                or Q² alone in a bundle without a calibration.
+            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes those of ``load``.
             options: Settings of metrics and verdict, and when the request is served; None takes the defaults.
 
         Returns:

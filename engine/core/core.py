@@ -51,11 +51,19 @@ MAX_PLANS = 256
 class Core:
     """The runtime, its scheduler and its calibration: the parts of one ``Engine``. Safe to use from many threads."""
 
-    def __init__(self, runtime: Runtime, scheduler: Scheduler, calibration: Calibration | None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        scheduler: Scheduler,
+        calibration: Calibration | None,
+        metrics: Sequence[str] | str | None = None,
+    ) -> None:
+        """Join the parts; ``metrics`` are those of requests that name none, None for those of the calibration."""
         self.runtime = runtime
         self.scheduler = scheduler
         self.calibration = calibration
         """How the metrics' values are read; None where none was fitted, and every verdict is ``unknown``."""
+        self._metrics = metrics
         self._calibration_digest = "" if calibration is None else calibration.digest()
         self._plans: OrderedDict[Key, tuple[Plan, list[Metric]]] = OrderedDict()
         self._lock = threading.Lock()
@@ -89,12 +97,13 @@ class Core:
         """Return the plan of a configuration; equal arguments get the same one.
 
         Args:
-            metrics: Names of metrics or groups; None takes the metrics of the calibration.
+            metrics: Names of metrics or groups; None takes the metrics of the engine, else of the calibration.
             options: Options of the request; None takes the defaults.
 
         Raises:
             InvalidRequest: A name is unknown or needs a role that the bundle lacks, or an option is out of range.
         """
+        metrics = self._metrics if metrics is None else metrics
         key = _make_key(metrics, options)
         if key is not None:
             with self._lock:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from groundwire.runtime.arguments import suggest
 from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
@@ -24,12 +26,27 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
 """1 or more."""
 
 
+METHODS: Mapping[str, str] = {
+    **dict.fromkeys(("asdict", "as_dict", "dict", "model_dump"), "to_dict()"),
+    **dict.fromkeys(("json", "dumps", "model_dump_json"), "to_json()"),
+}
+"""What other libraries call the methods of records."""
+
+
 class Record(msgspec.Struct, frozen=True):
     """Base of the records: a JSON form, and back."""
+
+    other_words: ClassVar[Mapping[str, str]] = METHODS
+    """What an error names for an attribute that other libraries call otherwise."""
 
     def to_json(self) -> str:
         """The record as one line of JSON."""
         return msgspec.json.encode(self).decode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain dictionaries and lists."""
+        built: dict[str, Any] = msgspec.to_builtins(self)
+        return built
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -38,11 +55,15 @@ class Record(msgspec.Struct, frozen=True):
             raise InvalidRequest(f"The JSON form of {cls.__name__} is a string, not {type(text).__name__}.")
         return decode_json(text, cls, lambda reason: InvalidRequest(f"Not the JSON form of {cls.__name__}: {reason}."))
 
+    def __getattr__(self, name: str) -> Any:
+        """Say what a name that the record lacks is called here, or in which of its fields it is."""
+        near = "" if name.startswith("_") else _find_near(self, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{near}.", name=name, obj=self)
+
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        """The record as plain dictionaries and lists: FastAPI sends ``vars`` of what a route without types returns."""
-        built: dict[str, Any] = msgspec.to_builtins(self)
-        return built
+        """``to_dict``: FastAPI sends ``vars`` of what a route without types returns."""
+        return self.to_dict()
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -58,6 +79,20 @@ class Record(msgspec.Struct, frozen=True):
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
         """The record is an object in the OpenAPI document of another program."""
         return {"type": "object", "title": cls.__name__, "description": (cls.__doc__ or "").partition("\n")[0]}
+
+
+def _find_near(record: Record, name: str) -> str:
+    """A part of a sentence that says where a value of this name is: in a field, by the word of others, or nearly."""
+    meant = [record.other_words[name]] if name in record.other_words else []
+    for field in record.__struct_fields__:
+        value = getattr(record, field)
+        if isinstance(value, Record) and name in value.__struct_fields__:
+            meant.append(f"{field}.{name}")
+        elif isinstance(value, dict) and name in value:
+            meant.append(f"{field}[{name!r}]")
+    if meant:
+        return f" (did you mean {' or '.join(meant)}?)"
+    return suggest(name, (*record.__struct_fields__, *(key for key in dir(type(record)) if not key.startswith("_"))))
 
 
 def check_record(value: Any, kind: type[R]) -> R:

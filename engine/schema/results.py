@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -13,11 +13,12 @@ from groundwire.runtime.bundles.calibration import ProfileName
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
-from .base import Record, digest_fields
+from .base import METHODS, Record, digest_fields
 from .explanations import Explanation, PassageRange
 from .explanations import UnsupportedSpan as UnsupportedSpan
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Record)
 Status: TypeAlias = Literal["scored", "nothing_to_verify", "truncated", "deadline", "cancelled", "failed", "invalid"]
 """``scored``: the value counts. ``nothing_to_verify``: the metric found nothing that it can check. ``truncated``: the
 texts exceed what may be read, or too much of them is unknown to the model's tokenizer. ``deadline``, ``cancelled``:
@@ -73,6 +74,8 @@ class MetricResult(Record, frozen=True):
 
 class Ranked(Record, frozen=True):
     """One of several candidate responses, in its place."""
+
+    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "score": "result.value", "value": "result.value"}
 
     response: str
     index: int
@@ -171,6 +174,11 @@ class Score(Record, frozen=True):
     ``metrics`` has all metrics by name. Where a defect ends what draws the verdict, the status is ``failed``.
     """
 
+    other_words: ClassVar[Mapping[str, str]] = {
+        **METHODS,
+        **dict.fromkeys(("consistent", "is_consistent", "faithful", "passed"), "verdict.label"),
+    }
+
     status: Status
     value: float | None
     verdict: Verdict
@@ -196,10 +204,40 @@ class Score(Record, frozen=True):
     left_out: dict[str, int] = msgspec.field(default_factory=dict)
     """Entries that ``shorten`` has left out, by the path of their list, as ``metrics.reader.explanation.tokens``."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The record as plain dictionaries and lists."""
-        built: dict[str, Any] = msgspec.to_builtins(self)
-        return built
+    def explain(self, kind: type[E], metric: str | None = None) -> E | None:
+        """Return what a metric says about its value, typed.
+
+        Args:
+            kind: The record of the metric's explanation, of ``groundwire.explanations``.
+            metric: Name of the metric; None takes the first that explains itself so.
+
+        Returns:
+            The explanation; None where no such metric was asked, or it did not score.
+
+        >>> score.explain(ReaderExplanation).sentences[0].supported                            # doctest: +SKIP
+        """
+        for result in self.metrics.values():
+            if isinstance(result.explanation, kind) and metric in (None, result.name):
+                return result.explanation
+        return None
+
+    def __repr__(self) -> str:
+        """One line: the verdict and the first words that are not supported."""
+        shown = [f"Score({self.verdict.label}"]
+        if self.verdict.probability is not None:
+            shown.append(f"{self.verdict.probability:.2f}{'' if self.verdict.sure else ' (not sure)'}")
+        if self.status != "scored":
+            shown.append(f"status {self.status}")
+        if self.unsupported:
+            more = f" and {len(self.unsupported) - 1} more" if len(self.unsupported) > 1 else ""
+            shown.append(f"unsupported {self.unsupported[0].text[:60]!r}{more}")
+        return f"{', '.join(shown)}, metrics {len(self.metrics)})"
+
+    def _repr_html_(self) -> str:
+        """A small card for notebooks."""
+        from .card import write_card
+
+        return write_card(self)
 
     def shorten(self, max_entries: int | None) -> Score:
         """Return the score with the first entries of each list: of sentences, and of what metrics explain.

@@ -76,7 +76,29 @@ def __getattr__(name: str) -> Any:
         from groundwire import engine
 
         return getattr(engine, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_find_elsewhere(name)}")
+
+
+_ELSEWHERE = {
+    **{name: f"from groundwire.evaluate import {name}" for name in ("calibrate", "compare", "evaluate")},
+    **{name: f"from groundwire.repair import {name}" for name in ("KnowledgeGraph",)},
+    "load": "Engine.load()",
+}
+"""What is not in this module, and where it is."""
+
+
+def _find_elsewhere(name: str) -> str:
+    """A part of a sentence that says where ``name`` is, if anything of the kind is there."""
+    if name in _ELSEWHERE:
+        return f": {_ELSEWHERE[name]}"
+    if name.startswith("_"):
+        return ""
+    from groundwire.engine import Engine
+    from groundwire.runtime.arguments import suggest
+
+    if hasattr(Engine, name):
+        return f": it is a method, with Engine.load() as engine: engine.{name}(…)"
+    return suggest(name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -82,6 +82,7 @@ def test_every_package_is_in_one_of_the_wheels() -> None:
     assert {f"{name}/__init__.py" for name, source in tree.list_packages().items() if source.is_dir()} <= inside
     assert {
         "groundwire/py.typed",
+        "groundwire/explanations.py",
         "groundwire/metrics.py",
         "groundwire/testing.py",
         "groundwire/__main__.py",

@@ -1,0 +1,124 @@
+"""What people guess of the Python interface works, or its error names the right word."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import groundwire
+from groundwire import explanations
+from groundwire.engine import Engine, InvalidRequest, MetricResult, Ranked, Score
+from groundwire.engine.schema.explanations import Explanation
+from groundwire.explanations import DetectorExplanation, Q2Explanation
+from groundwire.runtime.fake import FakeRuntime
+from groundwire.testing import make_engine
+from tests.support.generation import language_model
+
+WRONG = 'It <b>closes</b> & "opens" at ten.'
+
+
+@pytest.fixture(scope="module")
+def score() -> Iterator[Score]:
+    with make_engine(lambda response, knowledge: 0.1 if "ten" in response else 0.9) as engine:
+        yield engine.score(f"The shop is old. {WRONG}", "The shop is old. It opens at nine.")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("evaluate", "from groundwire.evaluate import evaluate"),
+        ("calibrate", "from groundwire.evaluate import calibrate"),
+        ("KnowledgeGraph", "from groundwire.repair import KnowledgeGraph"),
+        ("rank", "engine.rank("),
+        ("score_many", "engine.score_many("),
+        ("Option", "did you mean Options"),
+    ],
+)
+def test_a_name_of_the_top_level_that_is_elsewhere(name: str, meant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(vars(groundwire), name, raising=False)  # a package that was imported is an attribute
+    with pytest.raises(AttributeError) as error:
+        getattr(groundwire, name)
+    assert meant in str(error.value)
+
+
+def test_where_it_is_said_to_be_it_is() -> None:
+    from groundwire.evaluate import calibrate, compare, evaluate
+    from groundwire.repair import KnowledgeGraph
+
+    assert all(map(callable, (calibrate, compare, evaluate, KnowledgeGraph)))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("label", "verdict.label"),
+        ("probability", "verdict.probability"),
+        ("consistent", "verdict.label"),
+        ("asdict", "to_dict()"),
+        ("json", "to_json()"),
+        ("unsuported", "unsupported"),
+        ("detector.test", "metrics['detector.test']"),
+    ],
+)
+def test_an_attribute_that_a_score_lacks(score: Score, name: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=r"Score has no attribute") as error:
+        getattr(score, name)
+    assert f"did you mean {meant}" in str(error.value)
+
+
+def test_an_attribute_that_a_candidate_lacks() -> None:
+    with pytest.raises(AttributeError, match=r"did you mean result\.value"):
+        _ = Ranked("a", 0, MetricResult("pmi", "scored", 0.5)).score  # type: ignore[attr-defined]
+
+
+def test_special_names_are_not_looked_for(score: Score) -> None:
+    with pytest.raises(AttributeError, match=r"Score has no attribute '_repr_png_'\.$"):
+        getattr(score, "_repr_png_")  # noqa: B009
+
+
+def test_an_engine_has_metrics_of_its_own() -> None:
+    with Engine(FakeRuntime({"lm": language_model}), metrics="pmi") as engine:
+        assert list(engine.score("bees make honey", "bees make honey").metrics) == ["pmi"]
+        assert engine.plan() is engine.plan("pmi")
+        assert engine.plan(["overlap"]).names == ("overlap",)
+
+
+def test_wrong_metrics_are_refused_when_an_engine_is_loaded() -> None:
+    with pytest.raises(InvalidRequest, match="pmi"):
+        Engine.load(metrics=["pmii"])
+
+
+def test_an_explanation_is_read_by_its_type(score: Score) -> None:
+    explanation = score.explain(DetectorExplanation)
+    assert explanation is score.metrics["detector.test"].explanation
+    assert score.explain(DetectorExplanation, "detector.test") is explanation
+    assert score.explain(DetectorExplanation, "detector.other") is None
+    assert score.explain(Q2Explanation) is None
+
+
+def test_every_explanation_has_a_public_name() -> None:
+    assert set(explanations.__all__) == {kind.__name__ for kind in Explanation.__args__}
+
+
+def test_a_score_is_shown_on_one_short_line(score: Score) -> None:
+    text = repr(score)
+    assert text.startswith("Score(inconsistent, 0.10")
+    assert "unsupported" in text
+    assert "\n" not in text
+    assert len(text) <= 200
+
+
+def test_a_score_is_shown_as_a_card(score: Score) -> None:
+    html = score._repr_html_()
+    assert "&lt;b&gt;closes&lt;/b&gt; &amp; &quot;opens&quot; at ten." in html
+    assert "<b>" not in html
+    assert html.count(">consistent<") == 1
+    assert html.count(">inconsistent<") == 2
+
+
+def test_a_card_needs_no_other_package(score: Score) -> None:
+    before = set(sys.modules)
+    score._repr_html_()
+    assert {name.split(".")[0] for name in set(sys.modules) - before} <= {"groundwire", "html"}
