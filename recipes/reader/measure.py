@@ -40,6 +40,8 @@ LENGTHS = {"1": (1, 1), "2-3": (2, 3), "4-7": (4, 7), "8+": (8, 10_000)}
 """Answers by number of sentences."""
 WORLD_WORDS = (60, 110, 180)
 """Words of the knowledge and response of held-out worlds and documents, in turn."""
+TOOL_TOKENS = 3
+"""Tokens of turns of tools for each of ``WORLD_WORDS``: a log has many signs."""
 THRESHOLD = 0.5
 
 
@@ -110,7 +112,7 @@ def list_held_sources(data: Path | None) -> dict[str, DrawPair]:
     return {
         "worlds": partial(draw_world_pair, worlds),
         "written": partial(draw_written_pair, written),
-        **({"tools": partial(draw_tool_pair, tools)} if tools is not None else {}),
+        **({"tools": lambda words, rng: draw_tool_pair(tools, TOOL_TOKENS * words, rng)} if tools else {}),
     }
 
 
