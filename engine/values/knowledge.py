@@ -13,6 +13,8 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple, TypeAlias
 
+from groundwire.runtime.texts.characters import is_alphanumeric, is_digits, is_letters, starts_lower, starts_upper
+
 from ..text.normalization import FUNCTION_WORDS
 from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date, read_hours
@@ -115,7 +117,7 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
     codes, taken = find_codes(tokens)
     values: list[Value] = []
     end = 0
-    starts = [index for index, token in enumerate(tokens) if token.lower in _STARTS or token.text[0].isdecimal()]
+    starts = [index for index, token in enumerate(tokens) if token.lower in _STARTS or is_digits(token.text[0])]
     cited = _list_citations(tokens)
     for index in starts:
         token = tokens[index]
@@ -166,13 +168,13 @@ def _corrects(tokens: Sequence[Token], index_of: Mapping[int, int], last: Value,
     if number.measure != "count" or number.nouns or not (amount.nouns or amount.measure != "count"):
         return False
     first = index = index_of[value.start]
-    while index > 0 and (tokens[index - 1].lower in _CORRECTING or not tokens[index - 1].text[0].isalnum()):
+    while index > 0 and (tokens[index - 1].lower in _CORRECTING or not is_alphanumeric(tokens[index - 1].text[0])):
         index -= 1
     if not any(token.lower in _CORRECTING or token.text == ";" for token in tokens[index:first]):
         return False
     between = [token for token in tokens[max(0, index - _CORRECTION_GAP - 1) : index] if token.start >= last.end]
     following = next((token for token in tokens[first + 1 : first + 2]), None)
-    ends = following is None or not following.text[0].isalnum()
+    ends = following is None or not is_alphanumeric(following.text[0])
     return ends and len(between) <= _CORRECTION_GAP and all(token.sentence == last.sentence for token in between)
 
 
@@ -184,7 +186,7 @@ def _list_citations(tokens: Sequence[Token]) -> set[int]:
         while (
             last < len(tokens)
             and last < first + _MAX_CITED
-            and (tokens[last].text in ",-–" or (tokens[last].text.isdecimal() and len(tokens[last].text) < 4))
+            and (tokens[last].text in ",-–" or (is_digits(tokens[last].text) and len(tokens[last].text) < 4))
         ):
             last += 1
         is_listed = text_at(tokens, first - 1) in (":", "=", "[", ",") or last == first + 1
@@ -441,13 +443,13 @@ def _index_words(
         first = token.text[0]
         if key[1] != token.sentence:
             key = (passage, token.sentence)
-        if first.isupper() and token.lower not in FUNCTION_WORDS:
+        if starts_upper(first) and token.lower not in FUNCTION_WORDS:
             initials += first.lower()
             if 1 < len(initials) < 8 and initials not in acronyms:
                 acronyms[initials] = _locate(key, token)
         elif initials and token.lower not in _IN_ACRONYMS:
             initials = ""
-        if first.isalnum():
+        if is_alphanumeric(first):
             word = fold_name(token.text)
             words.setdefault(word, {}).setdefault(key, token)
             for part in PHRASES.get((previous, word), ()):
@@ -476,7 +478,7 @@ def list_content(tokens: Sequence[Token], values: Sequence[Value]) -> Mapping[in
             start, end = next(bounds, (inf, inf))
         words = content[token.sentence]
         lower = token.lower
-        if token.start < start and len(lower) > 2 and lower[0].isalpha() and lower not in _NO_CONTENT:
+        if token.start < start and len(lower) > 2 and is_letters(lower[0]) and lower not in _NO_CONTENT:
             words.add(stem(COUNTRY_OF.get(lower, lower)))
     return content
 
@@ -484,5 +486,5 @@ def list_content(tokens: Sequence[Token], values: Sequence[Value]) -> Mapping[in
 def _opens_without_name(tokens: Sequence[Token]) -> bool:
     if not tokens:
         return False
-    described = tokens[0].lower == "the" and len(tokens) > 1 and tokens[1].text[0].islower()
+    described = tokens[0].lower == "the" and len(tokens) > 1 and starts_lower(tokens[1].text)
     return described or tokens[0].lower in _PRONOUNS

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from groundwire.engine import InvalidRequest, Options, Plan, Triple
 from groundwire.files.json_text import MalformedText, decode_json
 from groundwire.runtime.arguments import suggest
+from groundwire.runtime.texts.characters import is_digits
 
 from .context import RequestContext
 from .problems import Refusal, find_path
@@ -76,7 +77,7 @@ class ServiceRequest:
         """The body, within the limit of bytes and the deadline."""
         limit = self.service.settings.max_body_bytes
         declared = self.http.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > limit:
+        if is_digits(declared) and int(declared) > limit:
             raise _make_too_large(limit)
         parts, size = [], 0
         try:
