@@ -143,29 +143,37 @@ _CORRECTION_GAP = 6
 
 
 def _complete_units(tokens: Sequence[Token], values: Sequence[Value]) -> list[Value]:
-    """The values; a bare number in the place of the one before has its unit: "24 months; sorry, 36"."""
+    """The values; a bare number in the place of the one before has its unit and sentence: "24 months; sorry, 36"."""
     index_of = {token.start: index for index, token in enumerate(tokens)}
     completed: list[Value] = []
     for value in values:
         last = completed[-1] if completed else None
-        if last is not None and _corrects(tokens, index_of, last, value):
+        number = _find_bare_number(value)
+        if last is not None and number is not None and _corrects(tokens, index_of, last, value):
             assert isinstance(last.content, Measure)
-            assert isinstance(value.content, Measure)
             factor = last.content.factor
             content = last.content._replace(
-                amount=value.content.amount * factor, step=value.content.step * factor, hedge="exact", span=None
+                amount=number.amount * factor, step=number.step * factor, hedge="exact", span=None
             )
-            value = value._replace(kind=last.kind, content=content)
+            value = value._replace(kind=last.kind, content=content, sentence=last.sentence, corrects=True)
         completed.append(value)
     return completed
 
 
+def _find_bare_number(value: Value) -> Measure | None:
+    """A number that does not say what it counts; after an amount, a year is one too: "900 dollars; sorry, 1800"."""
+    content = value.content
+    if isinstance(content, Date) and content.first == content.last and content.first is not None:
+        is_year = content == Date(content.first, content.first)
+        return Measure("count", float(content.first), 1.0) if is_year else None
+    is_bare = isinstance(content, Measure) and content.measure == "count" and not content.nouns
+    return content if isinstance(content, Measure) and is_bare else None
+
+
 def _corrects(tokens: Sequence[Token], index_of: Mapping[int, int], last: Value, value: Value) -> bool:
     """Whether a bare number, which ends its clause, follows an amount after a word like "sorry"."""
-    amount, number = last.content, value.content
-    if not isinstance(amount, Measure) or not isinstance(number, Measure) or amount.measure == "rank":
-        return False
-    if number.measure != "count" or number.nouns or not (amount.nouns or amount.measure != "count"):
+    amount = last.content
+    if not isinstance(amount, Measure) or amount.measure == "rank" or not (amount.nouns or amount.measure != "count"):
         return False
     first = index = index_of[value.start]
     while index > 0 and (tokens[index - 1].lower in _CORRECTING or not is_alphanumeric(tokens[index - 1].text[0])):

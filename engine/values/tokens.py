@@ -115,8 +115,10 @@ class Value(NamedTuple):
     start: int
     end: int
     sentence: int
-    """Number of its sentence in the text, from 0."""
+    """Number of its sentence in the text, from 0; of one that corrects another, the other's."""
     content: Content
+    corrects: bool = False
+    """Whether it is said in the place of the value before it: "24 months; sorry, 36"."""
 
     @property
     def type(self) -> SpanType:

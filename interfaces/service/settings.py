@@ -17,7 +17,7 @@ import msgspec
 
 from groundwire.engine import InvalidRequest
 from groundwire.engine.schema.base import Count, Milliseconds
-from groundwire.runtime.arguments import OptionRecord, suggest
+from groundwire.runtime.arguments import OptionRecord, name_values, suggest
 from groundwire.runtime.bundles.calibration import ProfileName
 
 PREFIX = "GROUNDWIRE_"
@@ -235,7 +235,7 @@ def _convert(values: dict[str, Any], hints: Mapping[str, Any], source: str, *, s
             converted[name] = msgspec.convert(value, hints[name], strict=strict)
         except msgspec.ValidationError as error:
             shown = "(not shown)" if name in SECRET else f"{value!r:.100}"
-            message = f"{name} of {source} is {shown}: {error}."
+            message = f"{name} of {source} is {shown}: {error}{name_values(hints[name], str(error))}."
             if name == "port" and str(value).startswith("tcp://"):
                 message += " Kubernetes sets it for a Service of the name groundwire; set enableServiceLinks: false."
             if name in FORMS:
