@@ -98,6 +98,8 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Highest priority that a request may ask for."""
     max_body_bytes: Count = 2_000_000
     """Bytes of a body, or of a line of /score_many."""
+    max_answer_bytes: Count = 8_000_000
+    """Bytes of an answer with a score, or of a line of one; `"explanations": "all"` and /evidence may ask for more."""
     max_response_chars: Count = 20_000
     """Characters of a response."""
     max_knowledge_chars: Count = 50_000
