@@ -15,6 +15,7 @@ from groundwire.runtime.arguments import check_number
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
+from groundwire.runtime.texts.characters import is_digits
 from groundwire.runtime.triples import Triple
 
 from .core.core import Core
@@ -372,7 +373,7 @@ def default_engine() -> Engine:
 def _load_from_environment() -> Engine:
     """The engine that the environment variables describe; InvalidRequest when one is not usable."""
     threads = os.environ.get("GROUNDWIRE_THREADS") or None
-    if threads is not None and not threads.isdecimal():
+    if threads is not None and not is_digits(threads):
         raise InvalidRequest(f"GROUNDWIRE_THREADS={threads!r} is not a number; give 1 or more, or leave it unset.")
     return Engine.load(
         os.environ.get("GROUNDWIRE_BUNDLE") or "compact",

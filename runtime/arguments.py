@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Iterable, Mapping
 from math import inf
 from numbers import Integral, Real
@@ -10,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
+import msgspec.inspect
 
 from .errors import InvalidRequest
 
@@ -47,6 +49,56 @@ def suggest(name: str, names: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(name, list(names), 1)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+_STEP = re.compile(r"\.(\w+)|\[[^]]*\]")
+"""A field, or a member of a list, in a path of msgspec."""
+
+
+def name_values(record: Any, message: str) -> str:
+    """Return a part of a sentence that lists the allowed values where msgspec refuses one of an enumeration.
+
+    >>> name_values(Literal["all", "single"], "Invalid enum value 'any'")
+    '; allowed are "all", "single"'
+    >>> name_values(str, "Expected `str`, got `int`")
+    ''
+
+    Args:
+        record: The type that was converted to.
+        message: What msgspec says, with its path.
+    """
+    if not message.startswith(("Invalid enum value", "Invalid value")):
+        return ""
+    kinds = _list_kinds(msgspec.inspect.type_info(record))
+    for step in _STEP.finditer(message.partition(" - at `$")[2]):
+        kinds = [kind for outer in kinds for inner in _enter(outer, step[1]) for kind in _list_kinds(inner)]
+    values = [value for kind in kinds for value in _list_values(kind)]
+    return f"; allowed are {', '.join(json.dumps(value) for value in dict.fromkeys(values))}" if values else ""
+
+
+def _list_kinds(kind: Any) -> list[Any]:
+    """The types of a union; another type alone."""
+    if isinstance(kind, msgspec.inspect.Metadata):
+        return _list_kinds(kind.type)
+    return list(kind.types) if isinstance(kind, msgspec.inspect.UnionType) else [kind]
+
+
+def _list_values(kind: Any) -> tuple[Any, ...]:
+    """The values of an enumeration, and of booleans beside them."""
+    if isinstance(kind, msgspec.inspect.BoolType):
+        return (True, False)
+    return kind.values if isinstance(kind, msgspec.inspect.LiteralType) else ()
+
+
+def _enter(kind: Any, name: str | None) -> list[Any]:
+    """The types of a field of a record, or of the members of a list if there is no name."""
+    if name is None:
+        return [kind.item_type] if hasattr(kind, "item_type") else list(getattr(kind, "item_types", ()))
+    if not isinstance(kind, msgspec.inspect.StructType):
+        return []
+    if name == kind.tag_field:
+        return [msgspec.inspect.LiteralType((kind.tag,))]
+    return [field.type for field in kind.fields if field.encode_name == name]
 
 
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:

@@ -19,6 +19,7 @@ from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, 
 from .garbage import trim_memory
 from .kserve.endpoint import Endpoint
 from .kserve.server import Server
+from .limits import warn_of_limits
 from .models.canary import check_canary, digest_call, make_canary
 from .models.graphs import captures_graphs, place_role
 from .models.kinds import Model, Prepared, kind_of
@@ -119,6 +120,7 @@ class LocalRuntime:
                 RuntimeWarning,
                 stacklevel=2,
             )
+        warn_of_limits(sum(entry.bytes for opened in bundles for entry in opened.manifest.files.values()))
         profile, models = _load_models(roles, DeviceProfile.of(chosen, threads, device_memory_mb, strict=strict))
         return cls(bundles[0], profile, models, bundles[1:], verified=verify)
 

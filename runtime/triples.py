@@ -73,7 +73,7 @@ def readable(predicate: str) -> str:
     ('starred actors', 'Country of nationality')
     """
     plain = predicate.strip()
-    if any(map(str.isspace, plain)):
+    if len(plain.split()) > 1:
         words = plain.replace("_", " ").split()
     elif plain.startswith("/"):
         words = []

@@ -16,7 +16,7 @@ from groundwire.engine import Engine, InvalidRequest, Score, UnsupportedSpan, Ve
 from groundwire.engine.extend import list_passages
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Citation
-from groundwire.runtime.arguments import OptionRecord
+from groundwire.runtime.arguments import OptionRecord, name_values
 from groundwire.runtime.texts.unread import is_blank
 
 from .records import FinalEvent, Release
@@ -138,7 +138,8 @@ def read_options(request: Mapping[str, Any]) -> ChatOptions:
     try:
         return msgspec.convert(request.get(FIELD) or {}, ChatOptions)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"The field {FIELD} of the request cannot be used: {error}.") from error
+        reason = f"{error}{name_values(ChatOptions, str(error))}"
+        raise InvalidRequest(f"The field {FIELD} of the request cannot be used: {reason}.") from error
 
 
 def read_history(messages: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -33,6 +33,7 @@ from groundwire.engine.extend import (
 )
 from groundwire.metrics import ReadRequest, Sentence, sentences
 from groundwire.runtime.errors import EngineClosed, InvalidRequest, Overloaded, StreamClosed
+from groundwire.runtime.texts.characters import is_alphanumeric, is_space
 from groundwire.runtime.texts.unread import is_blank
 
 from .checks import Check, check_alone, check_in_whole
@@ -257,7 +258,7 @@ class StreamCore:
             held = self.text[self.released_end :]
             words = held.rstrip().rsplit(None, 1)
             # The last word may go on, unless it is alone.
-            goes_on = len(words) > 1 and not held[-1].isspace()
+            goes_on = len(words) > 1 and not is_space(held[-1])
             self._overflow(len(self.text) - (len(words[-1]) if goes_on else 0))
 
     def _overflow(self, end: int) -> None:
@@ -488,7 +489,7 @@ def _leave_out(text: str, ranges: list[tuple[int, int]], code: list[tuple[int, i
         edges = [begin, *(edge for span in code if span[0] < stop and begin < span[1] for edge in span), stop]
         for start, end in zip(edges[::2], edges[1::2], strict=True):
             part = text[start:end]
-            if any(map(str.isalnum, part)):
+            if any(map(is_alphanumeric, part)):
                 parts.append((start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())))
     return parts
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from groundwire.engine.extend import WORD
 from groundwire.metrics import sentences
+from groundwire.runtime.texts.characters import is_numeric, starts_upper
 from groundwire.runtime.texts.unread import looks_foreign
 
 
@@ -25,9 +26,9 @@ def list_kinds(response: str) -> tuple[str, ...]:
 def _find_kind(sentence: str) -> str:
     if sentence.rstrip().endswith("?"):
         return "question"
-    if any(character.isdigit() for character in sentence):
+    if any(is_numeric(character) for character in sentence):
         return "with a number"
-    names = (word for word in WORD.findall(sentence)[1:] if word[0].isupper() and word.replace("’", "'")[:2] not in _I)
+    names = (word for word in WORD.findall(sentence)[1:] if starts_upper(word) and word.replace("’", "'")[:2] not in _I)
     return "with a name" if any(names) else "other statement"
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import is_alphanumeric, is_upper_case, starts_lower, starts_upper
+
 _ARTICLE = re.compile(r"\b(an?|the)(\s+)$", re.IGNORECASE)
 _VOWEL_SOUND = re.compile(
     r"""(?ix) ^(?:
@@ -52,7 +54,7 @@ def replace_names(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
     before it ("a", "an", a doubled "the") or a bare possessive apostrophe after it no longer fits.
     """
     replaced, position = "", 0
-    has_capitals = any(map(str.isupper, text))  # in a text without capitals, names have none
+    has_capitals = any(map(starts_upper, text))  # in a text without capitals, names have none
     edits: list[EditRange] = []
     for replacement in replacements:
         start, end = replacement.start, replacement.end
@@ -97,9 +99,9 @@ def _fit_article(word: str, name: str) -> str:
     if word.lower() == "the":
         return word
     article = choose_article(name)
-    if word.isupper() and len(word) > 1:
+    if is_upper_case(word) and len(word) > 1:
         return article.upper()
-    return article.capitalize() if word[0].isupper() else article
+    return article.capitalize() if starts_upper(word) else article
 
 
 def _match_case(text: str, replacement: Replacement) -> str:
@@ -110,10 +112,10 @@ def _match_case(text: str, replacement: Replacement) -> str:
     """
     old, name = text[replacement.start : replacement.end], replacement.name
     old_entity = replacement.old_entity
-    if len(old) > 3 and old.isupper() and not (old_entity or "").isupper():
+    if len(old) > 3 and is_upper_case(old) and not is_upper_case(old_entity or ""):
         return name.upper()
-    is_lower = old[:1].islower()
-    was_common = old_entity is None or _is_common_noun(old_entity) or old_entity[:1].islower()
+    is_lower = starts_lower(old)
+    was_common = old_entity is None or _is_common_noun(old_entity) or starts_lower(old_entity)
     if is_lower and _is_common_noun(name) and was_common:
         name = name[:1].lower() + name[1:]
     if not is_lower and _starts_sentence(text, replacement.start):
@@ -124,11 +126,11 @@ def _match_case(text: str, replacement: Replacement) -> str:
 def _starts_sentence(text: str, start: int) -> bool:
     """Whether the last characters before ``start`` that are not of a word end a sentence, or no word precedes it."""
     gap = start
-    while gap > 0 and not (text[gap - 1].isalnum() or text[gap - 1] == "_"):
+    while gap > 0 and not (is_alphanumeric(text[gap - 1]) or text[gap - 1] == "_"):
         gap -= 1
     return gap == 0 or _SENTENCE_END.search(text, gap, start) is not None
 
 
 def _is_common_noun(name: str) -> bool:
     """Whether only the first letter may be a capital, as in a graph's common nouns; one word may also be a name."""
-    return not any(map(str.isupper, name[1:]))
+    return not any(map(starts_upper, name[1:]))

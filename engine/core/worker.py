@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import select
 import signal
 import sys
 import threading
@@ -58,6 +59,7 @@ def work() -> None:
     leave_torch_out()
     first: Envelope = read_message(source)
     worker = _Worker(out)
+    threading.Thread(target=worker.watch, args=[source.fileno()], name="groundwire-pipe", daemon=True).start()
     worker.read(source, worker.open(first))
 
 
@@ -168,6 +170,14 @@ class _Worker:
                 write_message(self._out, Envelope(number, content))
             except PipeClosed:
                 os._exit(1)  # the engine has ended, and no answer can reach it
+
+    def watch(self, pipe: int) -> None:
+        """End the process when the other end of a pipe is closed, whatever it does: loading models takes seconds."""
+        if hasattr(select, "poll"):
+            waiting = select.poll()
+            waiting.register(pipe, 0)  # hang-ups are reported all the same
+            waiting.poll()
+            self._leave()
 
     def _leave(self) -> Never:
         """End the process: nothing that it still computes is waited for, and the system frees its memory fastest."""

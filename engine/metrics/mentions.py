@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from groundwire.runtime.calls import TextSpan
+from groundwire.runtime.texts.characters import starts_upper
 
 from ..schema.explanations import FlaggedMention, FlaggedToken
 from ..text.words import WORD, Range, find_overlaps, words
@@ -130,7 +131,7 @@ def _score_words(response: str, tokens: Sequence[FlaggedToken]) -> Iterator[_Sco
             start,
             end,
             bool(content_words),
-            match[0][:1].isupper(),
+            starts_upper(match[0]),
             max((token.probability for token in word_tokens), default=0.0),
             begins=bool(word_tokens) and word_tokens[0].begins,
             starts_sentence=previous_end == 0 or _SENTENCE_END.search(response, previous_end, start) is not None,

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import is_digits, is_letters
+
 from .sentences import Sentence, read_sentences, sentences
 from .terms import is_small_talk, states_claim, states_terms
 
@@ -116,7 +118,7 @@ def _state(answer: Sentence, turn: str, *, is_yes: bool) -> StatedAnswer | None:
 
 
 def _states_something(text: str) -> bool:
-    return states_claim(text) or states_terms(text, amounts=any(map(str.isdecimal, text)))
+    return states_claim(text) or states_terms(text, amounts=any(map(is_digits, text)))
 
 
 _ASKS_BACK = re.compile(
@@ -243,7 +245,7 @@ def _find_subject(words: Sequence[str], verb: str) -> int:
     for index in range(1 + (low[0] in _DETERMINERS), len(words)):
         if low[index - 1] in _BINDING or low[index - 1] in _DETERMINERS or low[index] in _BINDING:
             continue
-        opens = low[index] in _DETERMINERS or low[index] in _OPENERS or not words[index][0].isalpha()
+        opens = low[index] in _DETERMINERS or low[index] in _OPENERS or not is_letters(words[index][0])
         if verb in _COPULAS and (opens or _PREDICATE.fullmatch(low[index])):
             return index
         if opens:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from groundwire.runtime.texts.characters import classify_character, is_alphanumeric
 from groundwire.runtime.triples import Triple, sentence
 
 _SPELLINGS = str.maketrans(
@@ -49,7 +50,7 @@ def fold_word(word: str) -> str:
         if "\u0300" <= character <= "\u036f":
             if not accented:
                 folded.append(character)
-        elif character.isalnum() or unicodedata.category(character)[0] == "M":
+        elif is_alphanumeric(character) or classify_character(character) == "mark":
             accented = unicodedata.name(character, "").startswith(("LATIN", "GREEK"))
             folded.append(character)
     return unicodedata.normalize("NFC", "".join(folded)).translate(_SPELLINGS)

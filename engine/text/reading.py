@@ -17,6 +17,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from groundwire.runtime.texts.characters import is_numeric, is_space
+
 from .normalization import FUNCTION_WORDS
 from .sentences import LineReader, MarkdownLine, Sentence, sentences
 
@@ -105,7 +107,7 @@ def _find_end(text: str, start: int, size: int) -> int:
         count = count_pieces(match[0])
         if read + count > size:
             if end == start:  # a single run of letters or digits
-                end = match.start() + max(1, size) * (_DIGITS if match[0][0].isdigit() else _LETTERS)
+                end = match.start() + max(1, size) * (_DIGITS if is_numeric(match[0][0]) else _LETTERS)
             return end
         read, end = read + count, match.end()
     return len(text)
@@ -113,7 +115,7 @@ def _find_end(text: str, start: int, size: int) -> int:
 
 def _find_boundary(text: str, start: int, end: int) -> int:
     """The last end of a clause in the second half of a part, else the last end of a word, else the part's end."""
-    if text[end].isspace():
+    if is_space(text[end]):
         return end if _CLAUSE.match(text, end) else _last(_CLAUSE, text, (start + end) // 2, end) or end
     return _last(_CLAUSE, text, (start + end) // 2, end) or _last(_SPACE, text, start + 1, end) or end
 

@@ -17,6 +17,8 @@ from functools import lru_cache
 from html.entities import html5
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import classify_character, is_alphanumeric, is_digits, is_space, starts_upper
+
 from .sentences import find_code
 
 
@@ -182,8 +184,8 @@ def _is_markup(text: str, match: re.Match[str], is_paired: bool) -> bool:
     """Whether a tag shows nothing of itself, rather than being what a text speaks of; a link's address is a value."""
     before, after = text[max(0, match.start() - 2) : match.start()], text[match.end() : match.end() + 1]
     if match["name"].lower() == "a" and not match["close"] and "href" in match[0].lower():
-        return before[-1:].isalnum()
-    touches = before[-1:].isalnum() or after.isalnum() or before.strip()[-1:].isdecimal()
+        return is_alphanumeric(before[-1:])
+    touches = is_alphanumeric(before[-1:]) or is_alphanumeric(after) or is_digits(before.strip()[-1:])
     return is_paired or touches or match["name"].lower() in _ALONE
 
 
@@ -254,7 +256,7 @@ def _find_signs(text: str) -> Iterator[RenderedPart]:
             yield RenderedPart(start, end, _show_number(text, match))
         elif match["raised"]:
             if _is_amount(text, start, end):
-                yield RenderedPart(start, end, "".join(str(unicodedata.digit(character)) for character in match[0]))
+                yield RenderedPart(start, end, "".join(map(_find_number, match[0])))
         elif match["hidden"]:
             yield RenderedPart(start, end, "")
         else:
@@ -263,11 +265,7 @@ def _find_signs(text: str) -> Iterator[RenderedPart]:
 
 def _show_number(text: str, match: re.Match[str]) -> str:
     """The digits of a run of enclosed numbers; with a full stop, if it is the number of an item."""
-    numbers = [
-        _find_number(character)
-        for character in match[0]
-        if character.isdecimal() or unicodedata.category(character) in ("No", "So")
-    ]
+    numbers = [_find_number(character) for character in match[0] if classify_character(character) != "mark"]
     is_marker = len(numbers) == 1 and _MARKER.match(text, match.end()) and _is_line_start(text, match.start())
     return "".join(numbers) + ("." if is_marker and text[match.end()] not in ".)" else "")
 
@@ -287,19 +285,18 @@ def _is_amount(text: str, start: int, end: int) -> bool:
     following = text[end : end + 1]
     if not _begins_word(text, start) or _names_another(text, start, end) or following == "⁄":
         return False
-    return (
-        end - start > 1 or following.isalnum() or text[end : end + 2].strip(" \xa0")[:1].isalnum() or following in "%°"
-    )
+    after_space = text[end : end + 2].strip(" \xa0")[:1]
+    return end - start > 1 or is_alphanumeric(following) or is_alphanumeric(after_space) or following in "%°"
 
 
 def _names_another(text: str, start: int, end: int) -> bool:
     """Whether raised digits are an isotope's, or begin a note: "¹⁴C", "¹ Price per month"."""
     following = text[end : end + 2]
-    return following[:1].isupper() or (_is_line_start(text, start) and following.lstrip(" \t")[:1].isupper())
+    return starts_upper(following) or (_is_line_start(text, start) and starts_upper(following.lstrip(" \t")))
 
 
 def _begins_word(text: str, start: int) -> bool:
-    return start == 0 or text[start - 1].isspace() or text[start - 1] in _OPENINGS
+    return start == 0 or is_space(text[start - 1]) or text[start - 1] in _OPENINGS
 
 
 _NAMED = {"font", "wide", "narrow", "circle", "square", "compat"}
@@ -309,7 +306,7 @@ _NAMED = {"font", "wide", "narrow", "circle", "square", "compat"}
 def _show_sign(character: str) -> str:
     """A letter or digit of another form in its plain form; another character as it is."""
     code = ord(character)
-    if code >= 0x1F150 and unicodedata.category(character) == "So":  # letters on discs and squares have no plain form
+    if code >= 0x1F150:  # letters on discs and squares have no plain form
         for first in (0x1F150, 0x1F170):
             if first <= code < first + 26:
                 return chr(ord("A") + code - first)
@@ -340,10 +337,10 @@ def find_unread_numbers(text: str) -> Iterator[str]:
 
 def _is_unread(text: str, start: int, end: int) -> bool:
     """Whether characters are a number for the eye, and neither a fraction nor an exponent, an index or a note."""
-    if unicodedata.category(text[start]) not in ("No", "Nl"):
+    if classify_character(text[start]) != "numeral":
         return False
     if text[start] not in _RAISED_DIGITS:
         return not unicodedata.name(text[start], "").startswith("VULGAR FRACTION")
-    if start > 0 and text[start - 1].isdecimal():
+    if start > 0 and is_digits(text[start - 1]):
         return True
     return _begins_word(text, start) and not _names_another(text, start, end)

@@ -15,6 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import is_letters
+
 from ..schema.explanations import PassageRange
 from .calendar import SHORT_MONTHS
 from .reading import count_pieces
@@ -207,7 +209,7 @@ def find_stems(text: str) -> Iterator[str]:
     """
     for match in _WORD.finditer(text.casefold()):
         word = match[0]
-        if word.isalpha():
+        if is_letters(word):
             word = word[:-1] if len(word) > 3 and word[-1] == "s" else word
             word = word[:_STEM]
         yield word

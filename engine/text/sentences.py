@@ -13,11 +13,23 @@ the same structure as the whole text.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from groundwire.runtime.texts.characters import (
+    classify_character,
+    is_alphanumeric,
+    is_letters,
+    is_lower_case,
+    is_numeric,
+    is_space,
+    is_title_case,
+    is_upper_case,
+    starts_lower,
+    starts_upper,
+)
 
 from .calendar import MONTHS, SHORT_DAYS, SHORT_MONTHS
 from .words import read_tokens, settle_tokens
@@ -95,7 +107,7 @@ class LineReader:
             self._fence = fence[1]
             return MarkdownLine("fence", carries=True)
         if line.lstrip().startswith("|"):
-            separator = not any(map(str.isalnum, line))
+            separator = not any(map(is_alphanumeric, line))
             return MarkdownLine("table", carries=self._carrying if separator else not self._in_table)
         item = _ITEM.match(line)
         marker = item.end() if item else 0
@@ -107,7 +119,7 @@ class LineReader:
 def _looks_like_prose(line: str) -> bool:
     """Whether a line between fences is a sentence rather than code: fences do not hide statements."""
     words = line.split()
-    return len(words) >= _PROSE_WORDS and line.lstrip()[0].isupper() and _PROSE.match(line.strip()) is not None
+    return len(words) >= _PROSE_WORDS and starts_upper(line.lstrip()) and _PROSE.match(line.strip()) is not None
 
 
 class Sentence(NamedTuple):
@@ -163,7 +175,7 @@ def read_sentences(text: str) -> Iterator[Sentence]:
 def _read(text: str) -> Iterator[Sentence]:
     any_word = False
     for start, end in _find_bounds(text):
-        if any(map(str.isalnum, text[start:end])):
+        if any(map(is_alphanumeric, text[start:end])):
             any_word = True
             yield _strip(text, start, end)
     if not any_word:
@@ -219,9 +231,9 @@ class SentenceReader:
     def feed(self, text: str) -> list[Sentence]:
         """Append ``text``; returns the sentences that are complete now and were not before, in order."""
         for index in reversed(range(len(text))):
-            if self._last_sign < len(self.text) and not text[index].isspace():
+            if self._last_sign < len(self.text) and not is_space(text[index]):
                 self._last_sign = len(self.text) + index
-            if text[index].isalnum():
+            if is_alphanumeric(text[index]):
                 self._last_word = len(self.text) + index
                 break
         begin = len(self.text)
@@ -277,10 +289,10 @@ class SentenceReader:
             self._read(line[:settled], complete)
             # A token that begins with a letter or digit is not punctuation, however long it becomes.
             # After an abbreviation the whole token decides.
-            if self._bounds.after_stop and self._bounds.abbreviation is None and line[settled].isalnum():
+            if self._bounds.after_stop and self._bounds.abbreviation is None and is_alphanumeric(line[settled]):
                 self._end_sentence(*self._bounds.split(self._settled), complete)
         left = line[settled:]
-        self._seen = len(left) if left[-1:].isspace() else len(left) - len(left.rsplit(None, 1)[-1])
+        self._seen = len(left) if is_space(left[-1:]) else len(left) - len(left.rsplit(None, 1)[-1])
 
     def _read(self, part: str, complete: list[Sentence]) -> None:
         for mark in _read_marks(part, self._settled):
@@ -290,7 +302,7 @@ class SentenceReader:
         self._settled += len(part)
 
     def _end_sentence(self, start: int, end: int, complete: list[Sentence]) -> None:
-        if any(map(str.isalnum, self.text[start:end])):
+        if any(map(is_alphanumeric, self.text[start:end])):
             if self._last is not None:
                 complete.append(self._last)
             self._last = _strip(self.text, start, end)
@@ -400,7 +412,7 @@ def _mark_token(begin: int, token: Token, offset: int) -> _Mark:
 
 
 def _is_break(text: str) -> bool:
-    return text.isspace() and text.splitlines()[0] != text
+    return is_space(text) and text.splitlines()[0] != text
 
 
 @cache
@@ -411,9 +423,9 @@ def _stops() -> frozenset[str]:
 
 
 def _strip(text: str, start: int, end: int) -> Sentence:
-    while start < end and text[start].isspace():
+    while start < end and is_space(text[start]):
         start += 1
-    while start < end and text[end - 1].isspace():
+    while start < end and is_space(text[end - 1]):
         end -= 1
     return Sentence(text[start:end], start, end)
 
@@ -482,10 +494,10 @@ def find_abbreviation(word: str, before: str) -> Abbreviation | None:
         return None
     letters = match[0]
     name = letters.lower()
-    if (word[0].isdigit() or before[-1:].isdigit()) and _MEASURED.match(letters):
+    if (is_numeric(word[0]) or is_numeric(before[-1:])) and _MEASURED.match(letters):
         return "trailing" if name in _DIVIDED else "unit"
-    if name == letters or letters.istitle():
-        return None if word[0].isdigit() else _find_known(name, letters.istitle(), before)
+    if name == letters or is_title_case(letters):
+        return None if is_numeric(word[0]) else _find_known(name, is_title_case(letters), before)
     return "number" if name in _ANY else None  # the SAT is a test, but "SAT. 10–5" is a day
 
 
@@ -500,8 +512,8 @@ def find_closing(word: str) -> Abbreviation | None:
     stem, name = word[:-1], word[:-1].lower()
     if name in _CLOSING or _DOTTED_CLOSING.match(name):
         return "closing"
-    is_mixed = stem.isalpha() and len(stem) > _TITLE and not (stem.istitle() or stem.islower() or stem.isupper())
-    return "trailing" if is_mixed else None
+    has_one_case = is_title_case(stem) or is_lower_case(stem) or is_upper_case(stem)
+    return "trailing" if is_letters(stem) and len(stem) > _TITLE and not has_one_case else None
 
 
 _TITLE = 3
@@ -531,15 +543,15 @@ def goes_on(abbreviation: Abbreviation, following: str) -> bool:
     (True, False, False)
     """
     first, name = following[0], following.lower()
-    if abbreviation == "number" or not first.isalpha():
-        if abbreviation == "unit" or (abbreviation == "day" and any(map(str.isalpha, following))):
+    if abbreviation == "number" or not is_letters(first):
+        if abbreviation == "unit" or (abbreviation == "day" and any(map(is_letters, following))):
             return False
-        numbered = any(map(str.isnumeric, following))
-        return numbered or unicodedata.category(first) == "Sc" or first in "~≈±+−≤≥"
+        numbered = any(map(is_numeric, following))
+        return numbered or classify_character(first) == "currency" or first in "~≈±+−≤≥"
     if abbreviation == "leading":
-        return name not in _OPENERS or first.islower()
+        return name not in _OPENERS or starts_lower(first)
     if abbreviation == "closing":
-        return name not in _CAPITAL_OPENERS or not first.isupper()
+        return name not in _CAPITAL_OPENERS or not starts_upper(first)
     if abbreviation == "day":
-        return first.islower() or name.rstrip(".") in _DATED
-    return first.islower() and name not in _OPENERS
+        return starts_lower(first) or name.rstrip(".") in _DATED
+    return starts_lower(first) and name not in _OPENERS

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal, TypeAlias, TypeGuard
 
+from groundwire.runtime.texts.characters import is_alphanumeric, is_digits, is_letters, starts_upper
 from groundwire.runtime.texts.unread import ENGLISH
 
 from ..schema.explanations import ValueKind
@@ -121,7 +122,7 @@ def _split_runs(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
             continue
         promising = (
             promising
-            or token.text[0].isdecimal()
+            or is_digits(token.text[0])
             or token.text in "@/"
             or (token.text == "." and touches(tokens, index + 1))
         )
@@ -143,9 +144,9 @@ def _read_code(tokens: Sequence[Token], first: int, last: int) -> _Read | None:
     lower = text.lower()
     if "@" in text:
         return ("email", ExactCode(lower), first, last) if _EMAIL.fullmatch(lower) else None
-    if not text[0].isdecimal() and (_URL.fullmatch(lower) or _PATH.fullmatch(lower)):
+    if not is_digits(text[0]) and (_URL.fullmatch(lower) or _PATH.fullmatch(lower)):
         return "url", ExactCode(_fold_url(lower)), first, last
-    if not any(map(str.isdecimal, text)):
+    if not any(map(is_digits, text)):
         return None
     return (
         _read_phone(tokens, first)
@@ -169,7 +170,7 @@ def _read_phone(tokens: Sequence[Token], first: int) -> _Read | None:
     while end < len(tokens) and len(text) < 26 and tokens[end].sentence == tokens[start].sentence:
         token = tokens[end]
         space = " " * (end > start and token.start > tokens[end - 1].end)
-        digits = token.text.replace(".", "").isdecimal()
+        digits = is_digits(token.text.replace(".", ""))
         if not (digits or token.text in _PHONE_SIGNS or (token.text == "+" and end == start)):
             break
         text += space + token.text
@@ -194,7 +195,7 @@ def _read_phone(tokens: Sequence[Token], first: int) -> _Read | None:
 def _is_called(tokens: Sequence[Token], start: int, stop: int, digits: int) -> bool:
     """Whether a number without an area code is what one calls, and no amount: "call 111", not "call 300 people"."""
     following = text_at(tokens, stop)
-    ends = not following[:1].isalnum() or following in FUNCTION_WORDS or following in _AFTER_CALL
+    ends = not is_alphanumeric(following[:1]) or following in FUNCTION_WORDS or following in _AFTER_CALL
     if (
         not ends
         or (digits == 4 and tokens[start].text[:2] in ("19", "20"))
@@ -213,23 +214,23 @@ def _read_postcode(tokens: Sequence[Token], first: int, last: int, text: str) ->
         return "postcode", ExactCode(text.lower()), first, last
     if last < len(tokens) and len(text) < 5 and tokens[last].sentence == tokens[first].sentence:
         end = last + 1
-        while end < len(tokens) and end < last + 3 and touches(tokens, end) and tokens[end].text.isalnum():
+        while end < len(tokens) and end < last + 3 and touches(tokens, end) and is_alphanumeric(tokens[end].text):
             end += 1
         both = f"{text} {''.join([token.text for token in tokens[last:end]])}"
         if _POSTCODE.fullmatch(both) and tokens[last].start > tokens[last - 1].end:
             return "postcode", ExactCode(both.replace(" ", "").lower()), first, end
-    zip_code = len(text) == 5 and text.isdecimal() and last == first + 1
+    zip_code = len(text) == 5 and is_digits(text) and last == first + 1
     if zip_code and (first > 0 and tokens[first - 1].text in _STATES):
         return "postcode", ExactCode(text), first, last
     before = [token.lower for token in tokens[max(0, first - 4) : first] if token.sentence == tokens[first].sentence]
     named = any(word in _POSTCODE_WORDS for word in before) or ("postal" in before and "code" in before)
-    if named and 3 < len(text) < 8 and text.replace("-", "").isalnum():
+    if named and 3 < len(text) < 8 and is_alphanumeric(text.replace("-", "")):
         return "postcode", ExactCode(text.lower()), first, last
     return None
 
 
 def _read_version(tokens: Sequence[Token], first: int, last: int, text: str) -> _Read | None:
-    bare = text[1:] if text[0] in "vV" and text[1:2].isdecimal() else text
+    bare = text[1:] if text[0] in "vV" and is_digits(text[1:2]) else text
     bare = bare.removesuffix("+")
     any_minor = _ANY_MINOR.fullmatch(bare)
     if any_minor is not None:  # 1.x
@@ -253,9 +254,9 @@ def _read_version(tokens: Sequence[Token], first: int, last: int, text: str) -> 
         if not three and not product:
             return None
         label = before if product else ""
-    if not (_VERSION.fullmatch(bare) or (bare.isdecimal() and len(bare) < 5)):
+    if not (_VERSION.fullmatch(bare) or (is_digits(bare) and len(bare) < 5)):
         return None
-    if start < first and text_at(tokens, start - 1).isalpha() and tokens[start - 1].text[0].isupper():
+    if start < first and is_letters(text_at(tokens, start - 1)) and starts_upper(tokens[start - 1].text):
         label = text_at(tokens, start - 1) if not tokens[start - 1].opens else ""
     return "version", ExactCode(bare, label, _read_later(tokens, start, last, text)), start, last
 
@@ -273,7 +274,7 @@ def _names_product(tokens: Sequence[Token], index: int) -> bool:
     """Whether a word before a number with a point may be a product: "Python 3.11"."""
     token = tokens[index]
     word = token.lower in ENGLISH if token.opens else token.lower in FUNCTION_WORDS
-    return token.text[0].isupper() and token.text.isalpha() and not word and token.lower not in _NO_PRODUCTS
+    return starts_upper(token.text) and is_letters(token.text) and not word and token.lower not in _NO_PRODUCTS
 
 
 def _read_later(tokens: Sequence[Token], start: int, last: int, text: str) -> Hedge:
@@ -297,18 +298,19 @@ def _read_identifier(tokens: Sequence[Token], first: int, last: int, text: str) 
     labelled = label in _LABELS and start > 0 and tokens[start - 1].sentence == tokens[first].sentence
     labels = text_at(tokens, first - 1) in _LABELS
     if not (labelled or labels):
-        numbered = tokens[first].text == "#" and len(text) > 2 and text.isdecimal()
+        numbered = tokens[first].text == "#" and len(text) > 2 and is_digits(text)
         return ("identifier", ExactCode(text.lower()), first, last) if mixed or numbered else None
     if not labelled:
         start, label = first, text_at(tokens, first - 1)
-    amount = text.isdecimal() and text_at(tokens, last).isalpha() and text_at(tokens, last) in UNITS
+    amount = is_digits(text) and is_letters(text_at(tokens, last)) and text_at(tokens, last) in UNITS
     counted = label in _COUNTED_LABELS and start == first and _counts(tokens, last)
     plain = text.replace("-", "").replace("/", "")
-    if amount or counted or not plain.isalnum() or not plain.isascii() or (start > 0 and _is_price(tokens, last)):
+    is_plain = is_alphanumeric(plain) and plain.isascii()
+    if amount or counted or not is_plain or (start > 0 and _is_price(tokens, last)):
         return None
-    if not mixed and not plain.isdecimal() and len(plain) > 4:
+    if not mixed and not is_digits(plain) and len(plain) > 4:
         return None  # "5km", "12th"
-    if any(token.lower in _ORDINAL_ENDS for token in tokens[first + 1 : last]) and plain[0].isdecimal():
+    if any(token.lower in _ORDINAL_ENDS for token in tokens[first + 1 : last]) and is_digits(plain[0]):
         return None
     return "identifier", ExactCode(plain.lower(), label), start - 1, last
 
@@ -325,21 +327,21 @@ def _is_price(tokens: Sequence[Token], last: int) -> bool:
 def _counts(tokens: Sequence[Token], last: int) -> bool:
     """Whether a noun follows a number: "order 12 boxes"."""
     following = text_at(tokens, last)
-    return following.isalpha() and following not in FUNCTION_WORDS
+    return is_letters(following) and following not in FUNCTION_WORDS
 
 
 def _is_mixed(text: str) -> bool:
     """Whether letters and digits are one code: SAVE10, BA117, XK-2231-B; no measure, name or abbreviation."""
     plain = text.replace("-", "")
-    digits = sum(map(str.isdecimal, plain))
-    if not plain.isalnum() or not plain.isascii() or not 1 < digits < len(plain) or len(plain) < 4:
+    digits = sum(map(is_digits, plain))
+    if not is_alphanumeric(plain) or not plain.isascii() or not 1 < digits < len(plain) or len(plain) < 4:
         return False
-    letters = [character for character in plain if character.isalpha()]
-    if not all(map(str.isupper, letters)):
+    letters = [character for character in plain if is_letters(character)]
+    if not all(map(starts_upper, letters)):
         return False
     if "-" in text:
         return digits > 2 or text.count("-") > 1
-    return text[0].isalpha()
+    return is_letters(text[0])
 
 
 SourceLabel: TypeAlias = Literal["flag", "file", "name"]
@@ -399,10 +401,10 @@ def _read_source(tokens: Sequence[Token], index: int, code: Mapping[int, CodeKin
     """What begins at ``index``, None for no name, and the index after it."""
     token = tokens[index]
     before = tokens[index - 1].text if touches(tokens, index) else ""
-    is_joined = before.isalnum() or before in _JOINING
+    is_joined = is_alphanumeric(before) or before in _JOINING
     if token.text == "-" and not is_joined:
         return _read_flag(tokens, index)
-    if not token.text[0].isalpha():
+    if not is_letters(token.text[0]):
         return None, index + 1
     end, has_underscore = _find_word_end(tokens, index)
     file_end = 0 if is_joined and before != "/" else _find_file_end(tokens, end)
@@ -441,24 +443,24 @@ def _read_flag(tokens: Sequence[Token], index: int) -> tuple[SourceLabel | None,
     first = index + 2
     if not (touches(tokens, index + 1) and touches(tokens, first)):
         return None, index + 1
-    if tokens[index + 1].text != "-" or not tokens[first].text[0].isalpha():
+    if tokens[index + 1].text != "-" or not is_letters(tokens[first].text[0]):
         return None, index + 1
     end = first + 1
-    while touches(tokens, end) and (tokens[end].text.isalnum() or _joins(tokens, end)):
+    while touches(tokens, end) and (is_alphanumeric(tokens[end].text) or _joins(tokens, end)):
         end += 1
     return "flag", end
 
 
 def _joins(tokens: Sequence[Token], index: int) -> bool:
     """Whether a hyphen or an underscore is followed by a letter or digit at once."""
-    return tokens[index].text in "-_" and touches(tokens, index + 1) and tokens[index + 1].text.isalnum()
+    return tokens[index].text in "-_" and touches(tokens, index + 1) and is_alphanumeric(tokens[index + 1].text)
 
 
 def _find_word_end(tokens: Sequence[Token], index: int) -> tuple[int, bool]:
     """The index after a word with underscores, and whether it has one between letters or digits."""
     end, has_underscore = index + 1, False
-    while touches(tokens, end) and (tokens[end].text == "_" or tokens[end].text.isalnum()):
-        has_underscore |= tokens[end].text.isalnum() and tokens[end - 1].text == "_"
+    while touches(tokens, end) and (tokens[end].text == "_" or is_alphanumeric(tokens[end].text)):
+        has_underscore |= is_alphanumeric(tokens[end].text) and tokens[end - 1].text == "_"
         end += 1
     while tokens[end - 1].text == "_":
         end -= 1
@@ -470,9 +472,13 @@ def _find_file_end(tokens: Sequence[Token], end: int) -> int:
     while touches(tokens, end) and tokens[end].text in ".-_" and touches(tokens, end + 1):
         ending = tokens[end + 1]
         following = text_at(tokens, end + 2) if touches(tokens, end + 2) else ""
-        if tokens[end].text == "." and ending.text in _ENDINGS and not (following[:1].isalnum() or following == "_"):
+        if (
+            tokens[end].text == "."
+            and ending.text in _ENDINGS
+            and not (is_alphanumeric(following[:1]) or following == "_")
+        ):
             return end + 2
-        if not ending.text.isalnum():
+        if not is_alphanumeric(ending.text):
             return 0
         end += 2
     return 0

@@ -11,6 +11,8 @@ from collections.abc import Set
 from math import inf
 from typing import Literal, TypeAlias
 
+from groundwire.runtime.texts.characters import is_digits
+
 from ..schema.explanations import ValueKind
 from ..text.calendar import DAYS
 from .codes import SHORT_PHONE, parse_version
@@ -183,7 +185,7 @@ def compare_codes(kind: ValueKind, ours: ExactCode, theirs: ExactCode) -> Relati
         return _compare_versions(ours, theirs)
     if kind == "identifier":
         if ours.key == theirs.key:
-            same = ours.label == theirs.label or not (ours.label and theirs.label) or not ours.key.isdecimal()
+            same = ours.label == theirs.label or not (ours.label and theirs.label) or not is_digits(ours.key)
             return "supports" if same else None
         alike = ours.label == theirs.label if ours.label or theirs.label else _shape(ours.key) == _shape(theirs.key)
         return "differs" if alike else None
@@ -225,7 +227,7 @@ def _compare_versions(ours: ExactCode, theirs: ExactCode) -> Relation | None:
 
 def _shape(key: str) -> str:
     """The letters and digits of a code by their kind: "aa00" for "ba17"."""
-    return "".join("0" if character.isdecimal() else "a" for character in key)
+    return "".join("0" if is_digits(character) else "a" for character in key)
 
 
 def _compare_sets(ours: Set[int], theirs: Set[int]) -> Relation:

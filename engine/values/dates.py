@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import is_digits, is_letters, is_lower_case, starts_upper
+
 from ..text.calendar import DAYS, SHORT_DAYS, SHORT_MONTHS
 from ..text.calendar import MONTHS as MONTH_NAMES
 from .numbers import ONES, TENS, read_number, read_ordinal, stem
@@ -51,7 +53,7 @@ def read_date(tokens: Sequence[Token], index: int) -> ReadDate | None:
     [(1887, 1887, 5, 12), (1887, 1887, 5, None), (1880, 1889, None, None), (1800, 1899, None, None)]
     """
     token = tokens[index]
-    if token.text[0].isdecimal():
+    if is_digits(token.text[0]):
         return (
             _read_numeric(tokens, index)
             or _read_day_first(tokens, index)
@@ -59,7 +61,7 @@ def read_date(tokens: Sequence[Token], index: int) -> ReadDate | None:
             or _read_century(tokens, index)
             or _read_year(tokens, index)
         )
-    if token.lower in MONTHS and (token.lower not in _WORDS_TOO or token.text[0].isupper()):
+    if token.lower in MONTHS and (token.lower not in _WORDS_TOO or starts_upper(token.text)):
         return _read_month_first(tokens, index)
     if token.lower in _DECADES:
         first = 1900 + _DECADES[token.lower]
@@ -86,7 +88,7 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
     [1170, 1140, 390]
     """
     token = tokens[index]
-    if text_at(tokens, index - 1) == ":" and touches(tokens, index) and text_at(tokens, index - 2).isdecimal():
+    if text_at(tokens, index - 1) == ":" and touches(tokens, index) and is_digits(text_at(tokens, index - 2)):
         return None  # the minutes of a time that is not one of day
     if token.lower in _NOON:
         return Clock(_NOON[token.lower], True), index + 1
@@ -102,11 +104,11 @@ def read_clock(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | None:
             return None
         minutes = int(pointed[1]) % 12 * 60 + int(pointed[2])
         return Clock(minutes + 720 * (half == "pm"), True), next_index
-    hour = int(token.text) if token.text.isdecimal() and len(token.text) <= 2 else ONES.get(token.lower)
+    hour = int(token.text) if is_digits(token.text) and len(token.text) <= 2 else ONES.get(token.lower)
     if hour is None or hour > 24:
         return None
     next_index, minutes, certain = index + 1, 0, False
-    if token.text.isdecimal() and text_at(tokens, next_index) == ":" and _is_minutes(tokens, next_index + 1):
+    if is_digits(token.text) and text_at(tokens, next_index) == ":" and _is_minutes(tokens, next_index + 1):
         minutes, next_index, certain = int(tokens[next_index + 1].text), next_index + 2, True
         if text_at(tokens, next_index) == ":" and _is_minutes(tokens, next_index + 1):
             # Seconds too, as in a log; "2:05:30" is the time of a race.
@@ -156,8 +158,8 @@ def _read_spoken(tokens: Sequence[Token], index: int) -> tuple[Clock, int] | Non
     if minutes is None or side not in ("past", "to") or index + 2 >= len(tokens):
         return None
     following = tokens[index + 2]
-    hour = int(following.text) if following.text.isdecimal() and len(following.text) <= 2 else ONES.get(following.lower)
-    word = tokens[index].text.isalpha() and tokens[index].lower in ("half", "quarter")
+    hour = int(following.text) if is_digits(following.text) and len(following.text) <= 2 else ONES.get(following.lower)
+    word = is_letters(tokens[index].text) and tokens[index].lower in ("half", "quarter")
     if hour is None or not 0 < hour <= 12:
         return None
     half, end = _read_half(tokens, index + 3)
@@ -217,7 +219,7 @@ def _read_day(tokens: Sequence[Token], index: int) -> tuple[int, int]:
     if ordinal is not None and 1 <= ordinal[0] <= 31:
         return ordinal
     text = tokens[index].text
-    return (int(text), index + 1) if text.isdecimal() and len(text) <= 2 and 1 <= int(text) <= 31 else (0, index)
+    return (int(text), index + 1) if is_digits(text) and len(text) <= 2 and 1 <= int(text) <= 31 else (0, index)
 
 
 def _read_year_after(tokens: Sequence[Token], next_index: int) -> tuple[int | None, int]:
@@ -232,14 +234,14 @@ def _read_numeric(tokens: Sequence[Token], index: int) -> ReadDate | None:
     """1887-05-12, 12.5.1887, 12/05/1887."""
     text = tokens[index].text
     parts = text.split(".")
-    if len(parts) == 3 and all(part.isdecimal() and len(part) <= 4 for part in parts):
+    if len(parts) == 3 and all(is_digits(part) and len(part) <= 4 for part in parts):
         return _check_date(int(parts[2]), int(parts[1]), int(parts[0]), index + 1)
     separator = text_at(tokens, index + 1)
     if separator not in ("-", "/", "–") or text_at(tokens, index + 3) != separator or index + 4 >= len(tokens):
         return None
     texts = [tokens[index + offset].text for offset in (0, 2, 4)]
     if (
-        not all(part.isdecimal() and len(part) <= 4 for part in texts)
+        not all(is_digits(part) and len(part) <= 4 for part in texts)
         or tokens[index + 4].end - tokens[index].start > 10
     ):
         return None
@@ -266,7 +268,7 @@ def _read_decade(tokens: Sequence[Token], index: int) -> ReadDate | None:
     """1880s, 1880's, 80s; the 1800s are a century."""
     token = tokens[index]
     following = tokens[index + 1] if index + 1 < len(tokens) else None
-    if following is None or not token.text.isdecimal() or len(token.text) > 4:
+    if following is None or not is_digits(token.text) or len(token.text) > 4:
         return None
     if following.start != token.end and (following.text, text_at(tokens, index + 2)) != ("'", "s"):  # "the 1970 's"
         return None
@@ -303,16 +305,17 @@ def _read_year(tokens: Sequence[Token], index: int) -> ReadDate | None:
     token = tokens[index]
     before, following = text_at(tokens, index - 1), text_at(tokens, index + 1)
     era = _ERAS.get(following, 0)
-    if era and token.text.isdecimal() and len(token.text) <= 4:
+    if era and is_digits(token.text) and len(token.text) <= 4:
         year = era * int(token.text)
         return ReadDate(Date(year, year), index + 2)
-    if before == "ad" and token.text.isdecimal() and len(token.text) <= 4:
+    if before == "ad" and is_digits(token.text) and len(token.text) <= 4:
         return ReadDate(Date(int(token.text), int(token.text)), index + 1)
     if not _FULL.fullmatch(token.text) or int(token.text) >= 2100:
         return None
     year = int(token.text)
     preceded = before in _BEFORE_YEAR or (before in MONTHS)
-    counted = following in _COUNTED or (following.isalpha() and following[-1] == "s" and following not in _NOT_COUNTED)
+    is_plural = is_letters(following) and following[-1] == "s"
+    counted = following in _COUNTED or (is_plural and following not in _NOT_COUNTED)
     return ReadDate(Date(year, year), index + 1) if preceded or not counted else None
 
 
@@ -327,7 +330,7 @@ def _find_month(tokens: Sequence[Token], index: int) -> int | None:
     token = tokens[index]
     return (
         None
-        if token.lower == "may" and not token.text[0].isupper() and text_at(tokens, index - 1) != "of"
+        if token.lower == "may" and not starts_upper(token.text) and text_at(tokens, index - 1) != "of"
         else MONTHS.get(token.lower)
     )
 
@@ -336,13 +339,13 @@ def _skip_point(tokens: Sequence[Token], index: int) -> int:
     """The index after the point of an abbreviated month."""
     short = 0 < index <= len(tokens) and len(tokens[index - 1].text) <= 4
     return index + (
-        short and text_at(tokens, index) == "." and index + 1 < len(tokens) and tokens[index + 1].text[0].isdecimal()
+        short and text_at(tokens, index) == "." and index + 1 < len(tokens) and is_digits(tokens[index + 1].text[0])
     )
 
 
 def _is_minutes(tokens: Sequence[Token], index: int) -> bool:
     text = text_at(tokens, index)
-    return len(text) == 2 and text.isdecimal() and int(text) < 60 and touches(tokens, index)
+    return len(text) == 2 and is_digits(text) and int(text) < 60 and touches(tokens, index)
 
 
 NAMED_DAYS = {
@@ -422,7 +425,7 @@ def _settle_halves(tokens: Sequence[Token], values: Sequence[Value]) -> Sequence
     numbers = {
         token.start: (token.text, text_at(tokens, index + 1) == ":")
         for index, token in enumerate(tokens)
-        if token.text.isdecimal()
+        if is_digits(token.text)
     }
     clocks = [
         (value.content.half_known, *numbers[value.start])
@@ -456,8 +459,8 @@ def _find_groups(tokens: Sequence[Token], taken: set[int]) -> Iterator[_Group]:
             continue
         if group is not None and tokens[group.first].sentence == token.sentence:
             between = [part.lower for part in tokens[group.end : index]]
-            timed = tokens[group.first - 1].text[0].isdecimal() or text_at(tokens, group.first - 1) in _HALVES
-            own_times = group.first > 0 and timed and text_at(tokens, index + 1)[:1].isdecimal()
+            timed = is_digits(tokens[group.first - 1].text[0]) or text_at(tokens, group.first - 1) in _HALVES
+            own_times = group.first > 0 and timed and is_digits(text_at(tokens, index + 1)[:1])
             if " ".join(between) in _TOGETHER and not own_times:
                 group = group._replace(end=index + 1, days=group.days | days)
                 continue
@@ -482,11 +485,11 @@ def _read_days(tokens: Sequence[Token], index: int) -> frozenset[int] | None:
     name = token.lower.removesuffix("'s")
     if before in _HOLIDAYS or (name == "day" and before != "every"):
         return None
-    if name in SHORT_DAYS and not token.text[0].isupper():
+    if name in SHORT_DAYS and not starts_upper(token.text):
         return None
     if name in ("sat", "sun"):
         following = text_at(tokens, index + 1)
-        beside = following in _DASHES or following in (":", "&", "/") or following[:1].isdecimal()
+        beside = following in _DASHES or following in (":", "&", "/") or is_digits(following[:1])
         if not (beside or before in _DASHES or before in ("&", "/", "on")):
             return None
     return NAMED_DAYS.get(name)
@@ -546,7 +549,7 @@ def _is_address(tokens: Sequence[Token], value: Value, first: int) -> bool:
     following = next((token for token in tokens[first : first + 4] if token.start >= value.end), None)
     if following is None or following.sentence != value.sentence or len(following.text) < 2:
         return False
-    is_name = following.text[0].isupper() and following.text[1:].islower()
+    is_name = starts_upper(following.text) and is_lower_case(following.text[1:])
     return is_name and following.lower not in DAYS and following.lower not in SHORT_DAYS
 
 
@@ -574,7 +577,7 @@ def _find_role(tokens: Sequence[Token], first: int) -> ClockRole:
             return "closes"
         if token.lower in _OPENS:
             return "opens"
-        if token.text[0].isdecimal():
+        if is_digits(token.text[0]):
             break
     return ""
 
@@ -657,7 +660,7 @@ def _has_own_days(tokens: Sequence[Token], value: Value, groups: Sequence[_Group
     ):
         following += 1
     after = text_at(tokens, following)
-    return not (after == ":" or after[:1].isdecimal())
+    return not (after == ":" or is_digits(after[:1]))
 
 
 def _give(values: list[Value], numbers: Sequence[int], group: _Group | None) -> None:

@@ -545,10 +545,13 @@ class Computation:
         self._sides = sides
 
     def derive(self, check: CheckedValue) -> CheckedValue:
-        """A value that the knowledge does not have as derived, if it follows from numbers of the knowledge."""
+        """A value that the knowledge does not have as derived, if it follows from numbers of the knowledge.
+
+        A number that is said in the place of another is not computed: "45 minutes; sorry, 90".
+        """
         sides = self._sides
         value = check.value
-        if check.outcome == "supported" or isinstance(value.content, Name | ExactCode | Days):
+        if check.outcome == "supported" or value.corrects or isinstance(value.content, Name | ExactCode | Days):
             return check
         located = self._find_operands(value)
         operands = [
@@ -594,7 +597,7 @@ class Computation:
             return CheckedValue(value, "absent", None)
         if isinstance(value.content, Clock) and sides.is_of_another_zone:
             return None
-        if isinstance(value.content, ExactCode):
+        if isinstance(value.content, ExactCode) or value.corrects:
             return check
         if isinstance(value.content, Clock) and sides.content[value.sentence]:
             return check  # times of day are many; only of a short answer, "At ten", it is not known what it is about

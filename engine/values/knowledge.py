@@ -13,6 +13,8 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple, TypeAlias
 
+from groundwire.runtime.texts.characters import is_alphanumeric, is_digits, is_letters, starts_lower, starts_upper
+
 from ..text.normalization import FUNCTION_WORDS
 from .codes import find_codes
 from .dates import MONTHS, read_clock, read_date, read_hours
@@ -115,7 +117,7 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
     codes, taken = find_codes(tokens)
     values: list[Value] = []
     end = 0
-    starts = [index for index, token in enumerate(tokens) if token.lower in _STARTS or token.text[0].isdecimal()]
+    starts = [index for index, token in enumerate(tokens) if token.lower in _STARTS or is_digits(token.text[0])]
     cited = _list_citations(tokens)
     for index in starts:
         token = tokens[index]
@@ -141,38 +143,46 @@ _CORRECTION_GAP = 6
 
 
 def _complete_units(tokens: Sequence[Token], values: Sequence[Value]) -> list[Value]:
-    """The values; a bare number in the place of the one before has its unit: "24 months; sorry, 36"."""
+    """The values; a bare number in the place of the one before has its unit and sentence: "24 months; sorry, 36"."""
     index_of = {token.start: index for index, token in enumerate(tokens)}
     completed: list[Value] = []
     for value in values:
         last = completed[-1] if completed else None
-        if last is not None and _corrects(tokens, index_of, last, value):
+        number = _find_bare_number(value)
+        if last is not None and number is not None and _corrects(tokens, index_of, last, value):
             assert isinstance(last.content, Measure)
-            assert isinstance(value.content, Measure)
             factor = last.content.factor
             content = last.content._replace(
-                amount=value.content.amount * factor, step=value.content.step * factor, hedge="exact", span=None
+                amount=number.amount * factor, step=number.step * factor, hedge="exact", span=None
             )
-            value = value._replace(kind=last.kind, content=content)
+            value = value._replace(kind=last.kind, content=content, sentence=last.sentence, corrects=True)
         completed.append(value)
     return completed
 
 
+def _find_bare_number(value: Value) -> Measure | None:
+    """A number that does not say what it counts; after an amount, a year is one too: "900 dollars; sorry, 1800"."""
+    content = value.content
+    if isinstance(content, Date) and content.first == content.last and content.first is not None:
+        is_year = content == Date(content.first, content.first)
+        return Measure("count", float(content.first), 1.0) if is_year else None
+    is_bare = isinstance(content, Measure) and content.measure == "count" and not content.nouns
+    return content if isinstance(content, Measure) and is_bare else None
+
+
 def _corrects(tokens: Sequence[Token], index_of: Mapping[int, int], last: Value, value: Value) -> bool:
     """Whether a bare number, which ends its clause, follows an amount after a word like "sorry"."""
-    amount, number = last.content, value.content
-    if not isinstance(amount, Measure) or not isinstance(number, Measure) or amount.measure == "rank":
-        return False
-    if number.measure != "count" or number.nouns or not (amount.nouns or amount.measure != "count"):
+    amount = last.content
+    if not isinstance(amount, Measure) or amount.measure == "rank" or not (amount.nouns or amount.measure != "count"):
         return False
     first = index = index_of[value.start]
-    while index > 0 and (tokens[index - 1].lower in _CORRECTING or not tokens[index - 1].text[0].isalnum()):
+    while index > 0 and (tokens[index - 1].lower in _CORRECTING or not is_alphanumeric(tokens[index - 1].text[0])):
         index -= 1
     if not any(token.lower in _CORRECTING or token.text == ";" for token in tokens[index:first]):
         return False
     between = [token for token in tokens[max(0, index - _CORRECTION_GAP - 1) : index] if token.start >= last.end]
     following = next((token for token in tokens[first + 1 : first + 2]), None)
-    ends = following is None or not following.text[0].isalnum()
+    ends = following is None or not is_alphanumeric(following.text[0])
     return ends and len(between) <= _CORRECTION_GAP and all(token.sentence == last.sentence for token in between)
 
 
@@ -184,7 +194,7 @@ def _list_citations(tokens: Sequence[Token]) -> set[int]:
         while (
             last < len(tokens)
             and last < first + _MAX_CITED
-            and (tokens[last].text in ",-–" or (tokens[last].text.isdecimal() and len(tokens[last].text) < 4))
+            and (tokens[last].text in ",-–" or (is_digits(tokens[last].text) and len(tokens[last].text) < 4))
         ):
             last += 1
         is_listed = text_at(tokens, first - 1) in (":", "=", "[", ",") or last == first + 1
@@ -441,13 +451,13 @@ def _index_words(
         first = token.text[0]
         if key[1] != token.sentence:
             key = (passage, token.sentence)
-        if first.isupper() and token.lower not in FUNCTION_WORDS:
+        if starts_upper(first) and token.lower not in FUNCTION_WORDS:
             initials += first.lower()
             if 1 < len(initials) < 8 and initials not in acronyms:
                 acronyms[initials] = _locate(key, token)
         elif initials and token.lower not in _IN_ACRONYMS:
             initials = ""
-        if first.isalnum():
+        if is_alphanumeric(first):
             word = fold_name(token.text)
             words.setdefault(word, {}).setdefault(key, token)
             for part in PHRASES.get((previous, word), ()):
@@ -476,7 +486,7 @@ def list_content(tokens: Sequence[Token], values: Sequence[Value]) -> Mapping[in
             start, end = next(bounds, (inf, inf))
         words = content[token.sentence]
         lower = token.lower
-        if token.start < start and len(lower) > 2 and lower[0].isalpha() and lower not in _NO_CONTENT:
+        if token.start < start and len(lower) > 2 and is_letters(lower[0]) and lower not in _NO_CONTENT:
             words.add(stem(COUNTRY_OF.get(lower, lower)))
     return content
 
@@ -484,5 +494,5 @@ def list_content(tokens: Sequence[Token], values: Sequence[Value]) -> Mapping[in
 def _opens_without_name(tokens: Sequence[Token]) -> bool:
     if not tokens:
         return False
-    described = tokens[0].lower == "the" and len(tokens) > 1 and tokens[1].text[0].islower()
+    described = tokens[0].lower == "the" and len(tokens) > 1 and starts_lower(tokens[1].text)
     return described or tokens[0].lower in _PRONOUNS

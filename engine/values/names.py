@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence, Set
 from functools import lru_cache
 
+from groundwire.runtime.texts.characters import is_alphanumeric, is_letters, starts_lower, starts_upper
 from groundwire.runtime.texts.unread import ENGLISH
 
 from ..text.normalization import FUNCTION_WORDS, fold_word
@@ -49,9 +50,9 @@ def split_by_case(tokens: Sequence[Token]) -> tuple[set[str], set[str]]:
     capitalised: set[str] = set()
     lower: set[str] = set()
     for token in tokens:
-        if token.text[0].islower():
+        if starts_lower(token.text):
             lower.add(token.lower)
-        elif not token.opens and token.text[0].isupper():
+        elif not token.opens and starts_upper(token.text):
             capitalised.add(token.lower.removesuffix("'s"))
     return capitalised, lower
 
@@ -68,11 +69,11 @@ def find_names(
     names: list[Value] = []
     end = 0
     for index, token in enumerate(tokens):
-        if index < end or not (token.text[0].isupper() or token.lower in SAFE_IN_LOWER_CASE):
+        if index < end or not (starts_upper(token.text) or token.lower in SAFE_IN_LOWER_CASE):
             continue
         if index in taken or token.sentence in headings:
             continue
-        if token.text[0].islower():
+        if starts_lower(token.text):
             names.append(_make(tokens, index, index + 1, False))
         elif _is_capital(token):
             end = _find_end(tokens, index, taken)
@@ -86,19 +87,15 @@ def find_names(
 
 def _find_headings(tokens: Sequence[Token]) -> set[int]:
     """Sentences in capitals, or of capitalised words alone, in which a capital says nothing."""
-    capitals = Counter([token.sentence for token in tokens if token.text[0].isupper()])
+    capitals = Counter([token.sentence for token in tokens if starts_upper(token.text)])
     many = {sentence for sentence, count in capitals.items() if count > 4}
     return many and many - {
-        token.sentence for token in tokens if token.text[0].islower() and token.lower not in FUNCTION_WORDS
+        token.sentence for token in tokens if starts_lower(token.text) and token.lower not in FUNCTION_WORDS
     }
 
 
 def _is_capital(token: Token) -> bool:
-    return _is_capital_letter(token.text[0]) and token.lower not in _NOT_NAMES
-
-
-def _is_capital_letter(character: str) -> bool:
-    return character.isupper() and character.isalnum()  # Python calls "🅿" upper case, too, which is no letter
+    return starts_upper(token.text) and token.lower not in _NOT_NAMES
 
 
 def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> int:
@@ -112,10 +109,10 @@ def _find_end(tokens: Sequence[Token], index: int, taken: Collection[int]) -> in
         ):
             next_index += 1  # J. R. R. Tolkien, Dr. Dre, Jean-Luc
         for _ in range(2):  # of the
-            next_index += text_at(tokens, next_index) in _CONNECTING and tokens[next_index].text[0].islower()
+            next_index += text_at(tokens, next_index) in _CONNECTING and starts_lower(tokens[next_index].text)
         if next_index >= len(tokens) or next_index in taken or tokens[next_index].sentence != last.sentence:
             break
-        initial = len(tokens[next_index].text) == 1 and _is_capital_letter(tokens[next_index].text)
+        initial = len(tokens[next_index].text) == 1 and starts_upper(tokens[next_index].text)
         model = initial and text_at(tokens, next_index + 1) == "-" and touches(tokens, next_index + 1)  # F-35
         if model or not (initial or _is_capital(tokens[next_index])):
             break
@@ -146,7 +143,7 @@ def _choose_start(
 
 def _make(tokens: Sequence[Token], start: int, end: int, optional: bool) -> Value:
     first, last = tokens[start], tokens[end - 1]
-    inner = [token for token in tokens[start:end] if token.text[0].isalnum()]
+    inner = [token for token in tokens[start:end] if is_alphanumeric(token.text[0])]
     titles = [fold_name(token.text) for token in inner if token.lower in _TITLES]
     others = [token for token in inner if token.lower not in _CONNECTING and token.lower not in _TITLES]
     folded = [fold_name(token.text) for token in others] or (titles if len(inner) > 1 else [])
@@ -198,7 +195,7 @@ def _find_role(tokens: Sequence[Token], start: int) -> tuple[str, str]:
         if token.sentence != tokens[start].sentence:
             break
         if token.lower not in FUNCTION_WORDS:
-            return preposition, stem(token.lower) if token.text[0].isalpha() else ""
+            return preposition, stem(token.lower) if is_letters(token.text[0]) else ""
         if token.lower in _PREPOSITIONS:
             preposition = token.lower
     return preposition, ""

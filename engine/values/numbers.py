@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from unicodedata import numeric
 
+from groundwire.runtime.texts.characters import is_digits, is_letters, starts_upper
+
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
 from .tokens import NEGATIONS, Hedge, Measure, Token, load_table, text_at, touches
@@ -70,7 +72,7 @@ def read_number(tokens: Sequence[Token], index: int) -> Number | None:
     [3000.0, 250.0, 12.0, 500000.0]
     """
     token = tokens[index]
-    if token.text[0].isdecimal():
+    if is_digits(token.text[0]):
         return _read_digits(tokens, index)
     if token.lower in FRACTIONS:
         return Number(FRACTIONS[token.lower], 0.0, index + 1)
@@ -101,7 +103,7 @@ def read_ordinal(tokens: Sequence[Token], index: int) -> tuple[int, int] | None:
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     if following is None:
         return None
-    if token.text.isdecimal() and len(token.text) < 5:
+    if is_digits(token.text) and len(token.text) < 5:
         adjacent = following.start == token.end and following.lower in ("st", "nd", "rd", "th")
         return (int(token.text), index + 2) if adjacent else None
     if token.lower in TENS:
@@ -124,9 +126,9 @@ def read_fraction(tokens: Sequence[Token], index: int) -> tuple[float, int] | No
     next_index = index + 1
     if text_at(tokens, next_index) == "/":
         below = text_at(tokens, next_index + 1)
-        parts = lower.isdecimal() and below.isdecimal() and len(lower) == 1 and len(below) == 1
+        parts = is_digits(lower) and is_digits(below) and len(lower) == 1 and len(below) == 1
         return (int(lower) / int(below), next_index + 2) if parts and 0 < int(lower) < int(below) else None
-    digit = int(lower) if len(lower) == 1 and lower.isdecimal() else 0
+    digit = int(lower) if len(lower) == 1 and is_digits(lower) else 0
     numerator = 1 if lower == "a" else ONES.get(lower) or digit
     if not numerator:
         return None
@@ -304,7 +306,7 @@ def _read_plural_scale(tokens: Sequence[Token], index: int) -> ReadMeasure | Non
 
 def _read_ordinal(tokens: Sequence[Token], index: int, rank: int, end: int) -> ReadMeasure | None:
     """An ordinal that ranks something: "the second album", but not "the first time" or "secondly"."""
-    spelled = not tokens[index].text[0].isdecimal()
+    spelled = not is_digits(tokens[index].text[0])
     before = text_at(tokens, index - 1)
     determined = before in _DETERMINERS or before.endswith(("'s", "s'")) or before == "'"
     if spelled and not determined:
@@ -317,26 +319,27 @@ def _read_ordinal(tokens: Sequence[Token], index: int, rank: int, end: int) -> R
 def _may_count(tokens: Sequence[Token], index: int, number: Number) -> bool:
     """Whether a number is an amount and no part of a word, a name or a list."""
     token, before, following = tokens[index], text_at(tokens, index - 1), text_at(tokens, number.end)
-    spelled = token.text.isalpha()
+    spelled = is_letters(token.text)
     if token.lower == "one" and number.end == index + 1:
         unit = text_at(tokens, number.end + 1) if following in _WORKING else following
         return unit in UNITS and unit != "second"
-    if spelled and before in ("the", "these", "those") and (not following[:1].isalpha() or following in FUNCTION_WORDS):
+    is_alone = not is_letters(following[:1]) or following in FUNCTION_WORDS
+    if spelled and before in ("the", "these", "those") and is_alone:
         return False  # "the two": who was named before
-    if touches(tokens, index) and (before.isalpha() or before in ("#", "/", "_", "@")):
+    if touches(tokens, index) and (is_letters(before) or before in ("#", "/", "_", "@")):
         return False  # U2, 24/7, #1
-    if before == "-" and touches(tokens, index - 1) and text_at(tokens, index - 2).isalpha():
+    if before == "-" and touches(tokens, index - 1) and is_letters(text_at(tokens, index - 2)):
         # COVID-19, but mid-1980s and "ten-fifteen"
         return spelled or not touches(tokens, index) or text_at(tokens, index - 2) in ("mid", "pre", "post")
     if touches(tokens, number.end):
-        if following == "_" or (following == "/" and not text_at(tokens, number.end + 1)[:1].isalpha()):
+        if following == "_" or (following == "/" and not is_letters(text_at(tokens, number.end + 1)[:1])):
             return False  # 24/7, but €2/min
-        if following in (".", ")") and token.opens and token.text.isdecimal() and len(token.text) < 3:
+        if following in (".", ")") and token.opens and is_digits(token.text) and len(token.text) < 3:
             next_index = number.end + 1  # "1. A list"; a sentence may end with a number, too
             return next_index == len(tokens) or tokens[next_index].sentence != token.sentence
     # "Two" inside a name: World War Two.
     return token.opens or not (
-        spelled and token.text[0].isupper() and index > 0 and tokens[index - 1].text[0].isupper()
+        spelled and starts_upper(token.text) and index > 0 and starts_upper(tokens[index - 1].text)
     )
 
 
@@ -399,8 +402,8 @@ def _read_unit(tokens: Sequence[Token], index: int) -> tuple[Unit, int] | None:
     unit = UNITS.get(token.lower)
     if unit is None:
         return None
-    written = token.text in ONE_LETTER and tokens[index - 1].text[-1].isdecimal()
-    if len(token.text) == 1 and token.text.isalpha() and not written:
+    written = token.text in ONE_LETTER and is_digits(tokens[index - 1].text[-1])
+    if len(token.text) == 1 and is_letters(token.text) and not written:
         return None
     if token.lower in PER_HOUR and (following, text_at(tokens, index + 2)) in _PER_HOUR:
         return PER_HOUR[token.lower], index + 3
@@ -435,10 +438,10 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
     while index < len(tokens) and len(nouns) < 3:
         token = tokens[index]
         if (
-            not token.text[0].isalpha()
+            not is_letters(token.text[0])
             or token.lower in FUNCTION_WORDS
             or token.lower == "per"
-            or (token.text[0].isupper() and (not token.opens or token.sentence != sentence))  # or a line begins
+            or (starts_upper(token.text) and (not token.opens or token.sentence != sentence))  # or a line begins
         ):
             break
         nouns.append(stem(token.lower))
@@ -469,7 +472,7 @@ def _is_denied(tokens: Sequence[Token], first: int) -> bool:
     """Whether a negation is shortly before a token, with words alone between: "do not take more than eight"."""
     for index in range(first - 1, max(first - 1 - DENIED, -1), -1):
         token = tokens[index]
-        if token.sentence != tokens[first].sentence or not token.text[0].isalpha():
+        if token.sentence != tokens[first].sentence or not is_letters(token.text[0]):
             return False
         if token.lower in NEGATIONS:
             return text_at(tokens, index + 1) != "only"

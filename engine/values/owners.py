@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import takewhile
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import is_letters
+
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
 from .comparing import relate
@@ -44,7 +46,7 @@ def list_words(tokens: Sequence[Token]) -> set[str]:
     return {
         stem(COUNTRY_OF.get(token.lower, token.lower.removesuffix("'s")))
         for token in tokens
-        if token.text[0].isalpha() and token.lower not in FUNCTION_WORDS
+        if is_letters(token.text[0]) and token.lower not in FUNCTION_WORDS
     }
 
 

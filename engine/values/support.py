@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from groundwire.runtime.errors import TooLong
+from groundwire.runtime.texts.characters import is_digits, starts_upper
 
 from ..schema.steps import Steps
 from .derived import Computation
@@ -62,7 +63,7 @@ def check_in_steps(
     negations: dict[int, list[int]] = {}
     for index, token in enumerate(tokens):
         corrects = (
-            token.lower == "no" and text_at(tokens, index + 1) == "," and text_at(tokens, index + 2)[:1].isdecimal()
+            token.lower == "no" and text_at(tokens, index + 1) == "," and is_digits(text_at(tokens, index + 2)[:1])
         )
         if token.lower in NEGATIONS and not corrects:  # "no, 36" says what is so
             negations.setdefault(token.sentence, []).append(token.start)
@@ -73,6 +74,7 @@ def check_in_steps(
         check = computation.leave_alone(computation.derive(check_value(sides, value)))
         if check is not None and (
             check.outcome in ("supported", "derived")
+            or value.corrects  # "no, wait, 36" says what is so
             or _is_checkable(check.value, negations.get(value.sentence, ()), knowledge)
         ):
             checked.append(check)
@@ -156,4 +158,4 @@ def _tokenize(texts: Sequence[ValueText]) -> Steps[None]:
 
 
 def _count_capitals(tokens: Sequence[Token]) -> int:
-    return sum(token.text[0].isupper() for token in tokens)
+    return sum(starts_upper(token.text) for token in tokens)

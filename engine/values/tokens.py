@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
+from groundwire.runtime.texts.characters import is_alphanumeric
+
 from ..schema.explanations import SpanType, ValueKind
 
 NameType: TypeAlias = Literal["name", "person", "place", "organisation", "nationality"]
@@ -113,8 +115,10 @@ class Value(NamedTuple):
     start: int
     end: int
     sentence: int
-    """Number of its sentence in the text, from 0."""
+    """Number of its sentence in the text, from 0; of one that corrects another, the other's."""
     content: Content
+    corrects: bool = False
+    """Whether it is said in the place of the value before it: "24 months; sorry, 36"."""
 
     @property
     def type(self) -> SpanType:
@@ -219,10 +223,10 @@ def iterate_tokens(text: str) -> Iterator[Token]:
             opens, ended = True, False
         lower = token.lower() if token.isascii() else token.lower().replace("’", "'")
         yield Token(token, lower, start, end, sentence, opens)
-        if token[0].isalnum():
+        if is_alphanumeric(token[0]):
             ended = opens = False
         elif token in _ENDS:
-            is_initial = len(last_lower) == 1 and last_lower.isalnum()
+            is_initial = len(last_lower) == 1 and is_alphanumeric(last_lower)
             ended = ended or not (token == "." and (is_initial or last_lower in _ABBREVIATIONS))
         else:
             ended = ended and token in _CLOSING

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from groundwire.runtime.texts.characters import is_space
+
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
 from ..schema.explanations import (
@@ -239,9 +241,9 @@ def _fit(span: UnsupportedSpan, sentence: _Sentence, vague: Set[str]) -> Iterato
 def _goes_on(mark: UnsupportedSpan, sentence: _Sentence) -> bool:
     """Whether a long mark is right beside a contradicted value, which then is why its words were doubted."""
     response, start, end = sentence.response, mark.start, mark.end
-    while start > 0 and response[start - 1].isspace():
+    while start > 0 and is_space(response[start - 1]):
         start -= 1
-    while end < len(response) and response[end].isspace():
+    while end < len(response) and is_space(response[end]):
         end += 1
     near = sentence.contradicted.find_overlapping(start - 1, end + 1)
     beside = any(start <= value.end <= mark.start or mark.end <= value.start <= end for value in near)

@@ -24,6 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from groundwire.runtime.calls import TextSpan
+from groundwire.runtime.texts.characters import is_alphanumeric
 
 from ..metrics.base import BoundResult, Metric
 from ..metrics.claims import VERIFIABLE
@@ -322,7 +323,7 @@ def _count_covered(span: UnsupportedSpan, part: TypedRange) -> int:
 
 
 def _count_letters(text: str) -> int:
-    return sum(map(str.isalnum, text))
+    return sum(map(is_alphanumeric, text))
 
 
 def _rate(kind: SpanType, *, contradicts: bool) -> Severity:

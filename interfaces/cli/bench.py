@@ -18,6 +18,7 @@ from groundwire.engine.extend import to_request
 from groundwire.metrics import GROUPS
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.device import parse_device
+from groundwire.runtime.texts.characters import is_digits
 
 from . import evaluation as common
 
@@ -114,7 +115,7 @@ def bench(
 
 def _parse_concurrency(value: str) -> tuple[int, ...]:
     numbers = [part.strip() for part in value.split(",") if part.strip()]
-    if not numbers or not all(part.isdecimal() and 1 <= int(part) <= 4096 for part in numbers):
+    if not numbers or not all(is_digits(part) and 1 <= int(part) <= 4096 for part in numbers):
         raise typer.BadParameter(
             f"{value!r} is no list of numbers from 1 to 4096, such as 1,8,64.", param_hint="--concurrency"
         )

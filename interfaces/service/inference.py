@@ -15,6 +15,7 @@ from starlette.responses import Response
 from groundwire import __version__
 from groundwire.engine import Options, Plan, Score
 from groundwire.engine.extend import count_tokens, make_request
+from groundwire.runtime.arguments import name_values
 
 from .probes import healthz, readyz
 from .problems import Refusal, make_json
@@ -128,7 +129,8 @@ def _make_plan(request: ServiceRequest, body: InferBody) -> Plan:
     try:
         options = OPTIONS.decode(msgspec.json.encode({"profile": profile}))
     except msgspec.ValidationError as error:
-        raise Refusal("invalid", f"profile is {profile!r:.100}: {error}.", "$.parameters.profile") from error
+        reason = f"{error}{name_values(Options, str(error))}"
+        raise Refusal("invalid", f"profile is {profile!r:.100}: {reason}.", "$.parameters.profile") from error
     return request.plan(names or None, options)
 
 

@@ -17,7 +17,7 @@ from groundwire.engine.extend import make_request
 from groundwire.engine.schema.results import check_fields
 
 from . import logs
-from .problems import Refusal
+from .problems import Refusal, refuse_answer
 from .records import ScoredLine, ScoreLine
 from .request import (
     CLIENT_LEFT,
@@ -152,7 +152,7 @@ class ScoredLines(Response):
         answer.set_result(self._describe(number, body, refusal))
         await self._put(answer)
 
-    def _describe(self, number: int, body: ScoreLine | None, refusal: Refusal) -> ScoredLine:
+    def _describe(self, number: int, body: ScoreLine | ScoredLine | None, refusal: Refusal) -> ScoredLine:
         context = self._request.context
         context.refusals.append(refusal.code)
         return ScoredLine(number, None if body is None else body.id, error=refusal.describe(context.id))
@@ -173,8 +173,11 @@ class ScoredLines(Response):
     async def _send(self, send: Send) -> None:
         """Send every answer when it is there."""
         while (answer := await self._answers.get()) is not None:
-            line = msgspec.json.encode(await answer) + b"\n"
-            await send({"type": "http.response.body", "body": line, "more_body": True})
+            scored = await answer
+            line, limit = msgspec.json.encode(scored), self._request.service.settings.max_answer_bytes
+            if len(line) > limit:
+                line = msgspec.json.encode(self._describe(scored.line, scored, refuse_answer(len(line), limit)))
+            await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

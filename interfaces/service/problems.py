@@ -116,9 +116,22 @@ def describe_error(problem: Problem) -> dict[str, Any]:
     return {"error": error, **msgspec.to_builtins(problem)}
 
 
-def make_json(content: Any, status: int = 200, **headers: str) -> Response:
-    """A response with a record as JSON."""
-    return Response(msgspec.json.encode(content), status, headers, "application/json")
+def make_json(content: Any, status: int = 200, max_bytes: int | None = None, **headers: str) -> Response:
+    """A response with a record as JSON; Refusal ``too_large`` if it has more than ``max_bytes``."""
+    encoded = msgspec.json.encode(content)
+    if max_bytes is not None and len(encoded) > max_bytes:
+        raise refuse_answer(len(encoded), max_bytes)
+    return Response(encoded, status, headers, "application/json")
+
+
+def refuse_answer(size: int, limit: int) -> Refusal:
+    """The refusal of an answer that is longer than the server sends."""
+    return Refusal(
+        "too_large",
+        f"The answer has {size} bytes; this server sends up to {limit}. Send a shorter response or less knowledge, ask "
+        "for fewer metrics, or start the server with a larger max_answer_bytes; a score without "
+        '"explanations": "all" is shorter, too.',
+    )
 
 
 STOPPED: tuple[tuple[str, Code], ...] = (("failed", "failed"), ("cancelled", "closed"), ("deadline", "deadline"))

@@ -15,7 +15,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from groundwire.engine import InvalidRequest, Options, Plan, Triple
 from groundwire.files.json_text import MalformedText, decode_json
-from groundwire.runtime.arguments import suggest
+from groundwire.runtime.arguments import name_values, suggest
+from groundwire.runtime.texts.characters import is_digits
 
 from .context import RequestContext
 from .problems import Refusal, find_path
@@ -76,7 +77,7 @@ class ServiceRequest:
         """The body, within the limit of bytes and the deadline."""
         limit = self.service.settings.max_body_bytes
         declared = self.http.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > limit:
+        if is_digits(declared) and int(declared) > limit:
             raise _make_too_large(limit)
         parts, size = [], 0
         try:
@@ -336,7 +337,8 @@ def decode(body: bytes | str, decoder: msgspec.json.Decoder[T]) -> T:
         raise Refusal("malformed", "The body is nested too deeply; pass flat records.") from error
     except msgspec.ValidationError as error:
         reason, path = split_path(str(error))
-        raise Refusal("invalid", f"{reason}{_name_fields(reason, path, decoder.type)}.", path) from error
+        allowed = _name_fields(reason, path, decoder.type) or name_values(decoder.type, str(error))
+        raise Refusal("invalid", f"{reason}{allowed}.", path) from error
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Refusal("malformed", f"The body is not JSON: {error}.") from error
 

@@ -48,7 +48,8 @@ async def score(request: ServiceRequest) -> Response:
     body = await request.read(SCORE)
     check_fields(body.fields)
     _, _, result = await score_body(request, body, limit_entries(body.explanations))
-    return make_json(select(result, body.fields, explanations=body.explanations))
+    selected = select(result, body.fields, explanations=body.explanations)
+    return make_json(selected, max_bytes=request.service.settings.max_answer_bytes)
 
 
 def limit_entries(explanations: Explanations) -> int | None:
@@ -70,7 +71,8 @@ async def evidence(request: ServiceRequest) -> Response:
     body = await request.read(EVIDENCE)
     texts, plan, result = await score_body(request, body)
     identity = request.service.engine.core.runtime.identity
-    return make_json(make_packet(result, texts, plan, identity, None, texts=body.texts))
+    packet = make_packet(result, texts, plan, identity, None, texts=body.texts)
+    return make_json(packet, max_bytes=request.service.settings.max_answer_bytes)
 
 
 async def score_body(

@@ -218,7 +218,7 @@ def run(
     disable_created_metrics()  # type: ignore[no-untyped-call]
     bundles = "+".join(map(str, (settings.bundle, *settings.extra)))
     logs.write(logging.INFO, "loading", version=VERSION, bundle=bundles, workers=settings.workers)
-    with listen(settings) as listener, load_engine(settings) as engine:
+    with listen(settings) as listener, exit_on_sigterm(), load_engine(settings) as engine:
         front = make(engine, settings)
         freeze_objects()
         connections = Connections(settings, front.service.monitoring)
@@ -264,6 +264,20 @@ def drain_on_hangup(server: DrainingServer) -> None:
     """Let the end of its terminal (SIGHUP) stop a server as SIGTERM does, unless it is ignored, as by ``nohup``."""
     if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda _, frame: server.handle_exit(signal.SIGTERM, frame))
+
+
+@contextmanager
+def exit_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the process while models load: the first process of a container has no default for it."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

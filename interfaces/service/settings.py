@@ -17,7 +17,7 @@ import msgspec
 
 from groundwire.engine import InvalidRequest
 from groundwire.engine.schema.base import Count, Milliseconds
-from groundwire.runtime.arguments import OptionRecord, suggest
+from groundwire.runtime.arguments import OptionRecord, name_values, suggest
 from groundwire.runtime.bundles.calibration import ProfileName
 
 PREFIX = "GROUNDWIRE_"
@@ -98,6 +98,8 @@ class Settings(OptionRecord, frozen=True, kw_only=True):
     """Highest priority that a request may ask for."""
     max_body_bytes: Count = 2_000_000
     """Bytes of a body, or of a line of /score_many."""
+    max_answer_bytes: Count = 8_000_000
+    """Bytes of an answer with a score, or of a line of one; `"explanations": "all"` and /evidence may ask for more."""
     max_response_chars: Count = 20_000
     """Characters of a response."""
     max_knowledge_chars: Count = 50_000
@@ -235,7 +237,7 @@ def _convert(values: dict[str, Any], hints: Mapping[str, Any], source: str, *, s
             converted[name] = msgspec.convert(value, hints[name], strict=strict)
         except msgspec.ValidationError as error:
             shown = "(not shown)" if name in SECRET else f"{value!r:.100}"
-            message = f"{name} of {source} is {shown}: {error}."
+            message = f"{name} of {source} is {shown}: {error}{name_values(hints[name], str(error))}."
             if name == "port" and str(value).startswith("tcp://"):
                 message += " Kubernetes sets it for a Service of the name groundwire; set enableServiceLinks: false."
             if name in FORMS:

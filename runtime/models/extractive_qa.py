@@ -14,6 +14,7 @@ from ..bundles.manifest import ExtractiveQARole
 from ..calls import Answer, Answered, AnswerRule, Read
 from ..errors import GroundwireError, ModelError
 from ..ort.session import Array, DeviceProfile, Graph, forward
+from ..texts.characters import is_space
 from ..texts.tokenization import TextEncoder, Window
 from ..texts.unread import NOTHING_UNREAD, check_readable
 from .graphs import load_graph, prepare_graph
@@ -185,8 +186,8 @@ _RULES: Mapping[
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     # Some tokenizers count the space before a word as part of it.
-    while start < end and text[start].isspace():
+    while start < end and is_space(text[start]):
         start += 1
-    while start < end and text[end - 1].isspace():
+    while start < end and is_space(text[end - 1]):
         end -= 1
     return start, end

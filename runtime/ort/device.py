@@ -22,6 +22,7 @@ import onnxruntime as ort
 from ..bundles.manifest import Precision
 from ..bundles.protobuf import encode_field, encode_message
 from ..errors import DeviceError
+from ..texts.characters import is_digits
 from .gate import GATE, GpuSession
 
 DeviceKind: TypeAlias = Literal["cpu", "cuda", "tensorrt", "tensorrt-rtx"]
@@ -72,7 +73,7 @@ def parse_device(choice: DeviceChoice) -> Device | None:
     kind, colon, index = choice.partition(":") if isinstance(choice, str) else ("", "", "")
     if choice == "auto":
         return None
-    if kind not in PROVIDERS or (colon and (kind == "cpu" or not index.isdecimal())):
+    if kind not in PROVIDERS or (colon and (kind == "cpu" or not is_digits(index))):
         raise DeviceError(
             f"device={choice!r} is unknown; use one of auto, {', '.join(PROVIDERS)}; cuda:1 is the second GPU."
         )

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .characters import is_space
+
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
@@ -142,7 +144,7 @@ def cut_parts(text: str, joined: Set[str] = frozenset()) -> Iterator[str]:
 
 def _last_of_token(text: str, start: int) -> str:
     """The last character of the token before the chunk at ``start``; a single space after a chunk is not a token."""
-    after_chunk = start >= 2 and text[start - 1] == " " and not text[start - 2].isspace()
+    after_chunk = start >= 2 and text[start - 1] == " " and not is_space(text[start - 2])
     return text[start - 2] if after_chunk else text[start - 1]
 
 

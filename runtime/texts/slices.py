@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .characters import is_space
 from .unread import NOTHING_UNREAD, Unread
 
 SLICE = 8_192
@@ -100,7 +101,7 @@ def find_joint(text: str, left: Tokens, right: Tokens, shared: tuple[int, int]) 
     if not joints:
         return None
     starts = offsets[:, 0].tolist()
-    at_spaces = [joint for joint in joints if any(map(str.isspace, text[starts[joint] - 1 : starts[joint] + 1]))]
+    at_spaces = [joint for joint in joints if any(map(is_space, text[starts[joint] - 1 : starts[joint] + 1]))]
     joint = (at_spaces or joints)[-1]
     return int(ours[joint]), int(theirs[joint])
 

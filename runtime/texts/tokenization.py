@@ -25,6 +25,7 @@ from tokenizers import Encoding, Tokenizer
 from .. import _native
 from ..bundles.manifest import Template
 from ..errors import BundleError, TooLong
+from .characters import is_space
 from .slices import SLICE, LongTexts, TextPart, Tokens
 from .unread import NOTHING_UNREAD, Unread, find_scripts, find_unread
 
@@ -458,7 +459,7 @@ def _blank_out(text: str, starts: Iterable[int]) -> str:
     characters = list(text)
     for index in starts:
         # A token may start with the space before its word.
-        while index < len(text) - 1 and text[index].isspace():
+        while index < len(text) - 1 and is_space(text[index]):
             index += 1
         characters[index] = " "
     return "".join(characters)

@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 from ..calls import Read
 from ..errors import Unreadable
+from .characters import classify_character, is_alphanumeric, is_letters, is_lower_case
 
-_UNMARKED = frozenset("MZ")
-"""Unicode categories: marks, which need a letter to stand on (variation selectors are some), and separators."""
-_CONTROLS = frozenset({"Cc", "Cf"})
-"""Controls, and format characters such as zero-width spaces and joiners, soft hyphens and byte order marks."""
+_UNMARKED = frozenset({"mark", "space", "hidden"})
+"""Kinds of characters that show nothing alone; marks need a letter, and variation selectors are some."""
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and symbols that are blank: fillers of Korean syllables, and the Braille pattern without dots."""
 
@@ -33,12 +32,11 @@ def is_blank(text: str) -> bool:
     (True, False)
     """
     first = text[:1]
-    return not (first.isascii() and first.isalnum()) and all(map(_is_unmarked, text))
+    return not (first.isascii() and is_alphanumeric(first)) and all(map(_is_unmarked, text))
 
 
 def _is_unmarked(character: str) -> bool:
-    category = unicodedata.category(character)
-    return category[0] in _UNMARKED or category in _CONTROLS or character in _FILLERS
+    return classify_character(character) in _UNMARKED or character in _FILLERS
 
 
 MIN_WORDS = 6
@@ -105,7 +103,7 @@ def looks_foreign(text: str) -> bool:
         others = sum(script != "LATIN" for script in scripts)
         if others >= MIN_LETTERS and others > len(scripts) / 2:
             return True
-    words = [word for word in _WORD.findall(text) if word.islower()]
+    words = [word for word in _WORD.findall(text) if is_lower_case(word)]
     english = sum(map(ENGLISH.__contains__, words))
     others = sum(map(OTHERS.__contains__, words))
     if len(words) < MIN_WORDS:
@@ -148,7 +146,7 @@ def script_of(character: str) -> str:
     ('LATIN', 'HANGUL', '', '')
     """
     plain = unicodedata.normalize("NFKD", character)[0]
-    if unicodedata.category(plain)[0] not in "LM":
+    if classify_character(plain) not in ("letter", "mark"):
         return ""
     script = unicodedata.name(plain, "").partition(" ")[0]
     return "" if script in _NEUTRAL else script
@@ -164,7 +162,7 @@ def find_scripts(entries: Iterable[str]) -> frozenset[str] | None:
     for entry in entries:
         if entry.isascii():  # nearly all of an English vocabulary
             word = entry.strip("# ")
-            words["LATIN"] += len(word) > 1 and word.isalpha()
+            words["LATIN"] += len(word) > 1 and is_letters(word)
             continue
         scripts = [script for character in entry if (script := script_of(character))]
         if scripts:
@@ -186,7 +184,7 @@ def find_unread(text: str, unknown: Sequence[tuple[int, int]], scripts: frozense
     for start, end in unknown:
         foreign.update(range(start, end))
     words = {text[start:end].lower() for start, end in unknown}
-    return Unread(len(foreign), frozenset(word for word in words if any(map(str.isalnum, word))))
+    return Unread(len(foreign), frozenset(word for word in words if any(map(is_alphanumeric, word))))
 
 
 def check_readable(what: str, unread: Unread, total: int) -> None:

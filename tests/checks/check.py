@@ -98,6 +98,7 @@ SINGLE: dict[str, list[str]] = {
     # Words that the glossary replaces; pyproject.toml names the dictionary.
     "terms": [sys.executable, "-m", "codespell_lib", "."],
     "names": [sys.executable, "tests/checks/names.py"],
+    "characters": [sys.executable, "tests/checks/characters.py"],
     "sizes": [sys.executable, "tests/checks/sizes.py"],
     "docs": [sys.executable, "-m", "mkdocs", "build", "--strict"],
 }
@@ -143,7 +144,7 @@ UNMEASURED = ("simulation", "hostile")
 """Those that do not count as tests of what they run, or whose times measuring would change."""
 
 SETS: dict[str, tuple[str, ...]] = {
-    "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "names", "sizes", "unit"),
+    "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "names", "characters", "sizes", "unit"),
     "test": (*SINGLE, *TESTS, "coverage"),
 }
 

@@ -16,6 +16,7 @@ from groundwire.engine.extend import WORD, Range, words
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.values import Name, check_values, read_values
 from groundwire.metrics import Sentence
+from groundwire.runtime.texts.characters import is_alphanumeric
 
 from ..records import EditSource
 from ..wording import Replacement, replace_names
@@ -104,7 +105,7 @@ def remove_sentence(response: str, sentence: Sentence) -> Draft | None:
     if not response[:start].strip():
         start, end = 0, end + len(response[end:]) - len(response[end:].lstrip())
     left = response[:start] + response[end:]
-    if not any(map(str.isalnum, left)):
+    if not any(map(is_alphanumeric, left)):
         return None
     edit = DraftEdit(start, end, start, start, "remove_sentence", "removal", None)
     return Draft(left, (edit,), sentence, 0.0)

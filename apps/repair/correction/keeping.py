@@ -19,6 +19,7 @@ from groundwire.engine.extend import find_code
 from groundwire.engine.values import NAMED_DAYS, UNITS, Value, compare, find_computed, read_values, stem
 from groundwire.engine.verdict import LIGHT
 from groundwire.metrics import sentences
+from groundwire.runtime.texts.characters import is_numeric
 
 from .sources import SourceSentence
 
@@ -165,7 +166,7 @@ class Kept:
     def states_amount(self, start: int, end: int) -> bool:
         """Whether characters ``start`` to ``end`` have a number, time, date or day of the week."""
         text = self._response[start:end]
-        if any(map(str.isdigit, text)) or any(word.lower() in _TIMES for word in _WORD.findall(text)):
+        if any(map(is_numeric, text)) or any(word.lower() in _TIMES for word in _WORD.findall(text)):
             return True
         return any(part.start < end and start < part.end for part in self.values)
 

@@ -23,6 +23,7 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.values import MONTHS, UNITS, Date, Measure, Name, Value, compare, stem
 from groundwire.metrics import Sentence
+from groundwire.runtime.texts.characters import is_numeric
 
 from ..records import EditSource
 from .alignment import align_words
@@ -241,7 +242,7 @@ def is_similar(old: str, new: str) -> bool:
     old, new = old.casefold(), new.casefold()
     if old == new:
         return True
-    if any(map(str.isdigit, old + new)) or " " in old + new:
+    if any(map(is_numeric, old + new)) or " " in old + new:
         return False
     return SequenceMatcher(None, old, new, autojunk=False).ratio() >= SIMILAR
 

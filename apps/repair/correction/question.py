@@ -13,6 +13,7 @@ from functools import cached_property
 from groundwire.engine.extend import WORD, words
 from groundwire.engine.values import NEGATIONS, Value, compare, read_values, stem
 from groundwire.metrics import Sentence
+from groundwire.runtime.texts.characters import is_letters
 
 from .sources import SourceSentence
 
@@ -110,7 +111,7 @@ def _find_amount_without(sentence: Sentence, source: SourceSentence) -> str:
 
 
 def _list_content(text: str) -> set[str]:
-    return {stem(word.lower) for word in words(text) if word.content and any(map(str.isalpha, word.lower))}
+    return {stem(word.lower) for word in words(text) if word.content and any(map(is_letters, word.lower))}
 
 
 def _are_equal(part: Value, other: Value) -> bool:

@@ -10,6 +10,7 @@ from itertools import islice
 from groundwire.engine.extend import PassageSentence, count_shared_in, rank_by_overlap, read_passages
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.values import Name, Value, read_values
+from groundwire.runtime.texts.characters import is_lower_case
 
 MAX_SENTENCES = 1_000
 """Sentences of long knowledge that are compared with one of the response; later sentences are not looked at."""
@@ -34,7 +35,7 @@ class SourceSentence:
     def write(self, start: int, end: int) -> str:
         """Characters of it as within a sentence: a word at its beginning gets a small letter unless a name begins."""
         text = self.text[start:end]
-        is_word = text[1:2].islower() or text.startswith("A ")
+        is_word = is_lower_case(text[1:2]) or text.startswith("A ")
         is_first = start == 0 and is_word and not any(part.start == 0 for part in self.parts)
         return text[:1].lower() + text[1:] if is_first else text
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS
+from groundwire.runtime.texts.characters import is_space, is_upper_case
 
 from .normalization import NormalizedWord, has_joiner, is_possessive, join_parts, normalize_name, normalize_words
 from .records import Linked
@@ -164,8 +165,8 @@ def _is_unbroken(text: str, mention: list[NormalizedWord], name: str) -> bool:
             return False
         for index, character in enumerate(gap):
             if character not in _SENTENCE_ENDS:
-                separates = not (character.isspace() or character in _IGNORED or character in name)
-            elif character == "." and (len(before.key) <= 3 or not gap[index + 1 : index + 2].isspace()):
+                separates = not (is_space(character) or character in _IGNORED or character in name)
+            elif character == "." and (len(before.key) <= 3 or not is_space(gap[index + 1 : index + 2])):
                 separates = False
             else:
                 separates = text[before.start : before.end + 1].casefold() not in name.casefold()
@@ -179,7 +180,7 @@ def _begins_sentence(text: str, start: int, end: int) -> bool:
 
     A word in quotation marks is not, nor one in capital letters.
     """
-    if text[start:end].isupper() and end - start > 1:
+    if is_upper_case(text[start:end]) and end - start > 1:
         return False
     if text[start - 1 : start] in _OPENING and text[end : end + 1] in _CLOSING and start and end < len(text):
         return False

@@ -7,11 +7,11 @@ that a word may begin and end anywhere.
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
 from groundwire.engine.extend import fold_word
+from groundwire.runtime.texts.characters import classify_character, is_alphanumeric
 
 _SEPARATOR, _LETTER, _SINGLE, _MARK = range(4)
 _SINGLE_RANGES = (
@@ -117,10 +117,9 @@ def _append_word(found_words: list[NormalizedWord], text: str, start: int, end: 
 def _kind(character: str) -> int:
     if character == "&":
         return _SINGLE
-    category = unicodedata.category(character)
-    if category[0] == "M" or category == "Cf":  # accents, vowel signs, joiners: a part of the word before them
+    if classify_character(character) in ("mark", "hidden"):  # accents, vowel signs, joiners: a part of the word
         return _MARK
-    if not character.isalnum():
+    if not is_alphanumeric(character):
         return _SEPARATOR
     code = ord(character)
     return _SINGLE if any(low <= code <= high for low, high in _SINGLE_RANGES) else _LETTER

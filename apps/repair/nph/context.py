@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from groundwire.engine.extend import words
 from groundwire.engine.metrics.critic import TURNS
+from groundwire.runtime.texts.characters import is_lower_case
 from groundwire.runtime.triples import Triple, readable
 
 from ..kg import KnowledgeGraph, Linked
@@ -109,7 +110,7 @@ def sort_by_relevance(triples: Iterable[Triple], response: str) -> list[Triple]:
 
 
 def _is_common_noun(text: str) -> bool:
-    return text.islower() and len(text.split()) == 1
+    return is_lower_case(text) and len(text.split()) == 1
 
 
 def _rank_triples(

@@ -19,6 +19,7 @@ import msgspec
 from groundwire.engine.schema.explanations import FlaggedMention
 from groundwire.metrics import sentences
 from groundwire.runtime.calls import Candidate, Retrieved
+from groundwire.runtime.texts.characters import is_letters, is_numeric
 
 from .context import Context, find_subjects, sort_by_relevance
 from .relations import SaidRelation, fits, read_relation
@@ -297,4 +298,4 @@ def _normalize_name(text: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return any(map(str.isdigit, text)) and not any(map(str.isalpha, text))
+    return any(map(is_numeric, text)) and not any(map(is_letters, text))

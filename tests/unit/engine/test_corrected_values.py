@@ -22,6 +22,11 @@ KNOWLEDGE = "The warranty lasts 24 months. Parking costs 12 euros a day. The sho
         "The warranty lasts 24 months (or 99).",
         "Parking costs 12 euros a day, or rather 99.",
         "The shop has 14 branches, scratch that, 99.",
+        "The warranty lasts 24 months; sorry, 48.",
+        "The warranty lasts 24 months, no, wait, 36.",
+        "The warranty lasts 24 months; sorry, 1999.",
+        "Parking costs 12 euros a day (oops, 24).",
+        "The shop has 14 branches. Sorry, 7.",
     ],
 )
 def test_a_corrected_amount_is_contradicted(response: str) -> None:
@@ -36,6 +41,7 @@ def test_a_corrected_amount_is_contradicted(response: str) -> None:
         ("It is 24 months, and 3 came.", ["duration", "count"]),
         ("It is 12 or 14.", ["count", "count"]),
         ("Sorry, 99.", ["count"]),
+        ("It lasts 24 months; since 1999.", ["duration"]),
     ],
 )
 def test_other_numbers_keep_what_they_measure(response: str, measures: list[str]) -> None:

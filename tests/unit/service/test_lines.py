@@ -250,3 +250,17 @@ def test_lines_do_not_depend_on_how_they_are_cut(limit: int, text: bytes, cuts: 
     *lines, last = text.split(b"\n")
     expected = [None if len(line) > limit else line for line in [*lines, *([last] if last else [])]]
     assert asyncio.run(read()) == expected
+
+
+def test_an_answer_has_a_bound() -> None:
+    async def test(client: httpx.AsyncClient, _: Front) -> list[str]:
+        whole = HONEY | {"explanations": "all"}
+        answers = [await client.post("/score", json=whole), await client.post("/evidence", json=HONEY)]
+        _, (line,) = await post(client, [whole | {"id": "a"}])
+        assert (line["line"], line["id"], line["error"]["status"]) == (1, "a", 413)
+        assert {answer.status_code for answer in answers} == {413}
+        return [problem["detail"] for problem in (*(answer.json() for answer in answers), line["error"])]
+
+    details = run(test, max_answer_bytes=300)
+    assert len(set(details)) == 3
+    assert all("this server sends up to 300. Send a shorter response" in detail for detail in details)

@@ -92,3 +92,24 @@ def test_texts_in_options_are_charged() -> None:
         assert min(sizes[1:]) > 3_000 > sizes[0]
         with pytest.raises(InvalidRequest, match=r"pmi\.response"):
             core.plan(["nli"], Options(pmi=PmiOptions(response="none")))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "allowed"),
+    [
+        ("/score", {"explanations": "some"}, 'true, false, "all"'),
+        ("/score", {"options": {"q2": {"questions": "some"}}}, '"all", "single"'),
+        ("/evidence", {"options": {"profile": "some"}}, '"balanced", "lenient", "strict"'),
+        ("/stream", {"policy": {"failed": "some"}}, '"block", "flag", "redact"'),
+        ("/stream", {"policy": {"failed": {"type": "some"}}}, '"redact", "fallback", "refine", "correct"'),
+    ],
+)
+def test_an_unknown_value_of_an_enumeration_is_refused_with_the_allowed_ones(
+    path: str, body: dict[str, Any], allowed: str
+) -> None:
+    async def test(client: httpx.AsyncClient, front: Front) -> str:
+        texts = {"knowledge": "Honey is sweet."} if path == "/stream" else HONEY
+        answer = await client.post(path, content=msgspec.json.encode(texts | body) + b"\n")
+        return str(answer.json()["detail"])
+
+    assert f"allowed are {allowed}." in run(test, every_role())
