@@ -64,8 +64,9 @@ def compute_ranking_loss(logits: dict[str, torch.Tensor], batch: Batch) -> torch
     compared, each as -log sigmoid of the difference: the log-odds of consistent, and the largest log-odds of
     unsupported of a sentence.
     """
-    twins, *differences = compare_twins(logits, batch)
-    return sum(-(twins * torch.nn.functional.logsigmoid(difference)).mean() for difference in differences)
+    twins, whole, worst = compare_twins(logits, batch)
+    log_odds = torch.nn.functional.logsigmoid
+    return -(twins * log_odds(whole)).mean() - (twins * log_odds(worst)).mean()
 
 
 def compare_twins(logits: dict[str, torch.Tensor], batch: Batch) -> list[torch.Tensor]:
