@@ -382,6 +382,53 @@ class CitationsExplanation(Record, frozen=True, tag="citations"):
     """``CitationOptions.min_support`` of the request."""
 
 
+QuotationOutcome: TypeAlias = Literal["exact", "normalized", "altered", "stitched", "misattributed", "absent"]
+"""What a quotation is. ``exact``: the source has it letter for letter, whatever the kind of its marks and dashes.
+``normalized``: with another case or punctuation, or with an ellipsis or words in brackets. ``altered``: with other
+words, more or fewer. ``stitched``: put together from places that are apart. ``misattributed``: exact or normalized, and
+of another speaker or source than the response names. ``absent``: neither the knowledge nor the history has it."""
+FAITHFUL: frozenset[QuotationOutcome] = frozenset({"exact", "normalized"})
+"""Outcomes of quotations that say what their source says."""
+
+
+class QuotedPart(Record, frozen=True):
+    """Words of a quotation, and those of the source: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    knowledge_says: str = ""
+    """The words of the source; empty where it has none in their place."""
+    evidence: PassageRange | None = None
+    """Where in the knowledge they are; None where it has none, and for words of the history."""
+    turn: int | None = None
+    """Index of the turn of the history that has them, in the place of ``evidence``."""
+
+
+class QuotedText(Record, frozen=True):
+    """A quotation of the response, without its marks: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    outcome: QuotationOutcome
+    speaker: str = ""
+    """The speaker or source that the response names; empty where it names none."""
+    source_speaker: str = ""
+    """The speaker or title that the knowledge has beside the words, where the response names another one."""
+    parts: tuple[QuotedPart, ...] = ()
+    """Where its words are: one part, or each part that is in a place of its own; none where they are ``absent``."""
+    changed: tuple[QuotedPart, ...] = ()
+    """Its words that are not those of the source; those of an omission are empty, where it is."""
+
+
+class QuotationsExplanation(Record, frozen=True, tag="quotations"):
+    """What the response quotes."""
+
+    quotations: tuple[QuotedText, ...]
+    """In the order of the response."""
+
+
 Explanation: TypeAlias = (
     Q2Explanation
     | NliExplanation
@@ -396,4 +443,5 @@ Explanation: TypeAlias = (
     | PmiExplanation
     | ValuesExplanation
     | CitationsExplanation
+    | QuotationsExplanation
 )

@@ -16,7 +16,13 @@ from groundwire.runtime.texts.unread import looks_foreign
 
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
-from ..schema.explanations import CitationCandidate, CitationsExplanation, PassageRange
+from ..schema.explanations import (
+    CitationCandidate,
+    CitationsExplanation,
+    PassageRange,
+    QuotationsExplanation,
+    QuotedText,
+)
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import Criteria, decide_metrics
@@ -50,6 +56,13 @@ def list_citations(results: Sequence[BoundResult], decided: Sequence[SentenceVer
         for candidate in sentence.candidates
         if candidate.support >= explanation.min_support
     )
+
+
+def list_quotations(results: Sequence[BoundResult]) -> tuple[QuotedText, ...]:
+    """Return what the response quotes, by the result of the metric that looks for it; nothing without one."""
+    explanations = (result.explanation for _, result in results)
+    found = next((item for item in explanations if isinstance(item, QuotationsExplanation)), None)
+    return found.quotations if found else ()
 
 
 FOREIGN = (
@@ -90,6 +103,7 @@ def build_score(
         message=first.message,
         sentences=add_spans(decided, spans),
         citations=list_citations(bound, decided),
+        quotations=list_quotations(bound),
         warnings=warn_of_language(request),
     )
 
@@ -119,6 +133,7 @@ def build_sentence_score(
         signature=signature,
         sentences=add_spans(decided, spans),
         citations=list_citations(bound, decided),
+        quotations=list_quotations(bound),
     )
 
 
