@@ -3,6 +3,7 @@
     python -m bench quotes                              the development half
     python -m bench quotes --file sealed.jsonl.gz       the sealed half, for a final figure only
     python -m bench quotes --made FILE                  200 made quotations of the texts of a file of JSON Lines
+    python -m bench quotes --marks                      citation marks, by the embedded bundle
     python -m bench quotes --rows                       each quotation that is read wrongly
 
 A quotation is right if it is found with its outcome; what is found and is no quotation is wrong. Changed words are
@@ -26,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.quality.pairs import make_parser  # noqa: E402
 from groundwire.engine import Engine, Score  # noqa: E402
-from groundwire.engine.schema.explanations import QuotedText  # noqa: E402
+from groundwire.engine.schema.explanations import CitationsExplanation, QuotedText  # noqa: E402
 from groundwire.evaluate.quotations import make_quotations  # noqa: E402
 from groundwire.monitor.prevalence import share  # noqa: E402
 from groundwire.runtime.fake import FakeRuntime  # noqa: E402
@@ -114,13 +115,24 @@ def compare(row: Row, score: Score) -> Iterator[Finding]:
         yield Finding(row, item.text, "", item.outcome)
 
 
+def compare_marks(row: Row, score: Score) -> Iterator[Finding]:
+    """Yield what became of each citation mark of a row; a mark that cites several items is as its worst."""
+    explanation = score.metrics["citations"].explanation
+    sentences = explanation.sentences if isinstance(explanation, CitationsExplanation) else ()
+    for labelled in row.marks:
+        place = row.response.index(labelled.statement)
+        cited = next((sentence for sentence in sentences if sentence.start <= place < sentence.end), None)
+        items = [item for item in (cited.items if cited else ()) if item.text == labelled.text]
+        yield Finding(row, f"{labelled.text} {labelled.statement}", labelled.outcome, items[0].outcome if items else "")
+
+
 def _list_changed(item: QuotedText) -> tuple[str, ...]:
     return tuple(part.text for part in item.changed if part.text)
 
 
 def describe(findings: Sequence[Finding]) -> Iterator[str]:
     """Yield the lines of the table: all quotations, and each outcome."""
-    yield "| quotations | count | right | taken for |"
+    yield "| outcome | count | right | taken for |"
     yield "|---|---|---|---|"
     outcomes = dict.fromkeys(sorted({finding.expected for finding in findings}))
     for title in ("all", *outcomes):
@@ -142,11 +154,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--file", default="development.jsonl")
     parser.add_argument("--made", type=Path)
+    parser.add_argument("--marks", action="store_true")
     parser.add_argument("--rows", action="store_true")
     options = parser.parse_args(arguments)
     rows = make_rows(options.made) if options.made else read_rows(FOLDER / options.file)
-    with Engine(FakeRuntime({})) as engine:
-        findings = list(_compare_all(rows, engine))
+    with Engine.load() if options.marks else Engine(FakeRuntime({})) as engine:
+        findings = list(_compare_all(rows, engine, "citations" if options.marks else "quotations"))
     for line in describe(findings):
         print(line)
     for finding in findings if options.rows else ():
@@ -155,11 +168,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"    {finding.row.response}")
 
 
-def _compare_all(rows: Iterable[Row], engine: Engine) -> Iterator[Finding]:
+def _compare_all(rows: Iterable[Row], engine: Engine, metric: str) -> Iterator[Finding]:
     rows = list(rows)
+    compare_row = compare if metric == "quotations" else compare_marks
     items = [{"response": row.response, "knowledge": row.knowledge, "history": row.history} for row in rows]
-    for row, score in zip(rows, engine.score_many(items, metrics=["quotations"]), strict=True):
-        yield from compare(row, score)
+    for row, score in zip(rows, engine.score_many(items, metrics=[metric]), strict=True):
+        yield from compare_row(row, score)
 
 
 if __name__ == "__main__":

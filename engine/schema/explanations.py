@@ -363,6 +363,26 @@ class CitationCandidate(Record, frozen=True):
     """Probability that it supports the sentence of the response."""
 
 
+CitedItemOutcome: TypeAlias = Literal["supported", "other", "unsupported", "no_item"]
+"""What an item that the response cites says of its sentence. ``supported``: it supports it, alone or with the other
+items that are cited there. ``other``: it does not, and a passage that is not cited does. ``unsupported``: no passage
+does. ``no_item``: the knowledge has no such item."""
+
+
+class CitedItem(Record, frozen=True):
+    """An item of the knowledge that the response itself cites, by a mark such as ``[2]``: ``text ==
+    response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    passage: int | None
+    """Index of the passage; None where the knowledge has no such item."""
+    outcome: CitedItemOutcome
+    support: float
+    """Probability, 0–1, that the passage alone supports the sentence."""
+
+
 class CitedSentence(Record, frozen=True):
     """A sentence of the response, and the sentences of the knowledge that are nearest to it."""
 
@@ -371,6 +391,10 @@ class CitedSentence(Record, frozen=True):
     """Character range in the response."""
     candidates: tuple[CitationCandidate, ...]
     """By ``support``, highest first. Those that reach ``CitationOptions.min_support`` are cited."""
+    items: tuple[CitedItem, ...] = ()
+    """The items that the response cites for it, in order."""
+    joint_support: float | None = None
+    """Probability, 0–1, that the cited items together support it, where it cites several."""
 
 
 class CitationsExplanation(Record, frozen=True, tag="citations"):
@@ -380,6 +404,10 @@ class CitationsExplanation(Record, frozen=True, tag="citations"):
     """Those that have a content word."""
     min_support: float
     """``CitationOptions.min_support`` of the request."""
+    citation_recall: float | None = None
+    """Share of the sentences, 0–1, that the items which they cite support; None where the response cites no item."""
+    citation_precision: float | None = None
+    """Share of the cited items, 0–1, that support their sentence, alone or with the others; None likewise."""
 
 
 QuotationOutcome: TypeAlias = Literal["exact", "normalized", "altered", "stitched", "misattributed", "absent"]

@@ -7,14 +7,14 @@ an address the passage that has it.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from .normalization import FUNCTION_WORDS, fold_word
 from .sentences import Sentence, find_code
-from .words import RangeIndex
+from .words import RangeIndex, starting_in
 
 MAX_RANGE = 20
 """Numbers that a range such as [1-3] has, at most."""
@@ -46,6 +46,8 @@ _LABELLED = re.compile(r"\n[ \t]*[A-Z][\w ]{0,40}:\s")
 _URL = re.compile(r"https?://[^\s<>\"')\]]+")
 _WORD = re.compile(r"[^\W_]+")
 _STOP = re.compile(r"[.!?…][\"”’')*_]*\s*\Z")
+_NEARBY = 20
+"""Characters before marks in which a full stop may be."""
 
 
 class CitationMark(NamedTuple):
@@ -58,7 +60,7 @@ class CitationMark(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A sentence of an answer, its text without marks, and the marks that cite for it."""
+    """A sentence of an answer, with spaces in the place of its marks, and the marks that cite for it."""
 
     sentence: Sentence
     marks: tuple[CitationMark, ...]
@@ -205,10 +207,10 @@ def divide_statements(
 
     >>> text = "We lend 300 works.[2] The bar is open."
     >>> marks = [CitationMark(18, 21, (1,))]
-    >>> for found in divide_statements(text, [Sentence(text, 0, len(text))], marks, len(text)):
-    ...     print(found.sentence.text, len(found.marks))
-    We lend 300 works. 1
-    The bar is open. 0
+    >>> for statement in divide_statements(text, [Sentence(text, 0, len(text))], marks, len(text)):
+    ...     print(repr(statement.sentence.text), len(statement.marks))
+    'We lend 300 works.' 1
+    'The bar is open.' 0
 
     Args:
         text: The answer.
@@ -216,34 +218,39 @@ def divide_statements(
         marks: Its marks, in order.
         end: Where its list of sources begins.
     """
-    groups = list(_group(text, marks))
-    closing = [group for group in groups if _STOP.search(text, 0, group[0].start) and _opens(text, group[-1].end)]
-    spans = [(group[0].start, group[-1].end) for group in closing]
-    cuts = {part.start for part in parts if not any(start < part.start < stop for start, stop in spans)}
-    cuts = {cut for cut in cuts if not any(cut == start for start, _ in spans)} | {stop for _, stop in spans} | {0, end}
-    ordered = sorted(cut for cut in cuts if cut <= end)
-    statements = []
-    for start, stop in itertools.pairwise(ordered):
-        own = tuple(mark for mark in marks if start <= mark.start < stop)
-        plain, last = "", start
-        for mark in own:
-            plain += text[last : mark.start] + (_keep_label(text[mark.start : mark.end]))
-            last = mark.end
-        plain = re.sub(r"\s+(?=[.,;:!?])", "", plain + text[last:stop])
-        body = text[start:stop]
-        begin = start + len(body) - len(body.lstrip())
-        if any(map(str.isalnum, plain)):
-            sentence = Sentence(" ".join(plain.split(" ")).strip(), begin, start + len(body.rstrip()))
-            statements.append(Statement(sentence, own))
+    masked = _mask(text, marks)
+    groups = [CitationMark(group[0].start, group[-1].end, ()) for group in _group(text, marks)]
+    closing = {
+        group
+        for group in groups
+        if _STOP.search(text, max(0, group.start - _NEARBY), group.start) and _opens(text, group.end)
+    }
+    cuts, marked = {0, end, *(group.end for group in closing)}, RangeIndex(groups)
+    for part in parts:
+        group = next(marked.find_overlapping(part.start, part.start + 1), None)
+        if group is None or group not in closing:
+            cuts.add(part.start if group is None else group.start)  # no sentence begins within a mark
+    statements: list[Statement] = []
+    for start, stop in pairwise(sorted(cut for cut in cuts if cut <= end)):
+        own = starting_in(marks, start, stop)
+        body = masked[start:stop]
+        begin, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
+        if any(map(str.isalnum, body)):
+            statements.append(Statement(Sentence(masked[begin:last], begin, last), tuple(own)))
         elif own and statements:
             statements[-1] = statements[-1]._replace(marks=(*statements[-1].marks, *own))
     return tuple(statements)
 
 
-def _keep_label(mark: str) -> str:
-    """The words of a link, which are words of the sentence."""
-    match = _MARK.fullmatch(mark)
-    return match["label"] if match and match["label"] else ""
+def _mask(text: str, marks: Sequence[CitationMark]) -> str:
+    """A text with spaces in the place of its marks; the words of a link are words of its sentence."""
+    parts, last = [], 0
+    for mark in marks:
+        match = _MARK.fullmatch(text, mark.start, mark.end)
+        start, end = match.span("label") if match and match["label"] else (mark.start, mark.start)
+        parts += [text[last : mark.start], " " * (start - mark.start), text[start:end], " " * (mark.end - end)]
+        last = mark.end
+    return "".join((*parts, text[last:]))
 
 
 def _group(text: str, marks: Sequence[CitationMark]) -> Iterator[list[CitationMark]]:

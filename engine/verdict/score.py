@@ -24,6 +24,7 @@ from ..schema.explanations import (
     QuotedText,
 )
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
+from ..text.words import RangeIndex
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import Criteria, decide_metrics
 from .marks import fit_marks
@@ -48,11 +49,11 @@ def list_citations(results: Sequence[BoundResult], decided: Sequence[SentenceVer
     explanation = next((result.explanation for metric, result in results if metric.cites), None)
     if not isinstance(explanation, CitationsExplanation):
         return ()
-    uncited = {(part.start, part.end) for part in decided if part.verdict.label in ("unverifiable", "inconsistent")}
+    uncited = RangeIndex(part for part in decided if part.verdict.label in ("unverifiable", "inconsistent"))
     return tuple(
         Citation(sentence.start, sentence.end, candidate.evidence, candidate.text, candidate.support)
         for sentence in explanation.sentences
-        if (sentence.start, sentence.end) not in uncited
+        if not uncited.overlaps(sentence)
         for candidate in sentence.candidates
         if candidate.support >= explanation.min_support
     )
