@@ -135,13 +135,12 @@ def _make_altered(draw: random.Random, texts: Sequence[str]) -> MadeQuotation:
     new = draw.choice([word for word in other if word.lower() not in known and word.isalnum()] or ["never"])
     index = draw.randrange(1, len(words) - 1)
     kind = draw.choice(("exchange", "add", "leave out"))
+    made, changed = [*words[:index], *words[index + 1 :]], tuple[str, ...]()
     if kind == "exchange":
         tail = words[index][len(words[index].rstrip(",;:.")) :]
         made, changed = [*words[:index], new + tail, *words[index + 1 :]], (new,)
     elif kind == "add":
         made, changed = [*words[:index], new, *words[index:]], (new,)
-    else:
-        made, changed = [*words[:index], *words[index + 1 :]], ()
     return _write(draw, _shuffle(draw, texts[:PASSAGES]), " ".join(made), "altered", changed)
 
 

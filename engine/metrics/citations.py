@@ -249,7 +249,7 @@ def _rate_joint(
     """The probability that several sentences together support a claim: for its words by the one that has most."""
     if not all(any(_has_all(nearby.source, [items]) for nearby in cited) for items in needed):
         return 0.0
-    similarity, overlap = (max(item[number] for item in cited) for number in (1, 2))
+    similarity, overlap = max(item.similarity for item in cited), max(item.overlap for item in cited)
     entailment, contradiction = (answer.probabilities[label] for label in ("entailment", "contradiction"))
     return model.support(SupportFeatures(similarity, overlap, entailment, contradiction))
 
