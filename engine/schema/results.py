@@ -14,7 +14,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
 from .base import METHODS, Record, digest_fields
-from .explanations import Explanation, PassageRange
+from .explanations import Explanation, PassageRange, QuotedText
 from .explanations import UnsupportedSpan as UnsupportedSpan
 
 T = TypeVar("T")
@@ -199,6 +199,8 @@ class Score(Record, frozen=True):
     citations: tuple[Citation, ...] = ()
     """Where in the knowledge the support of each sentence is, by sentence and then by support; only with the metric
     ``citations``. A sentence that is ``unverifiable`` has none."""
+    quotations: tuple[QuotedText, ...] = ()
+    """What the response quotes, and whether the knowledge has it so; only with the metric ``quotations``."""
     warnings: tuple[str, ...] = ()
     """What makes the values doubtful although they were computed: a text that does not look like English, say."""
     left_out: dict[str, int] = msgspec.field(default_factory=dict)
@@ -246,7 +248,8 @@ class Score(Record, frozen=True):
             max_entries: Entries that a list keeps; 0 or more. None keeps all.
 
         Returns:
-            The score; ``left_out`` counts the other entries. ``unsupported`` and ``citations`` are whole.
+            The score; ``left_out`` counts the other entries. ``unsupported``, ``citations`` and ``quotations``
+            are whole.
         """
         if max_entries is None:
             return self

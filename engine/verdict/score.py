@@ -16,8 +16,15 @@ from groundwire.runtime.texts.unread import looks_foreign
 
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
-from ..schema.explanations import CitationCandidate, CitationsExplanation, PassageRange
+from ..schema.explanations import (
+    CitationCandidate,
+    CitationsExplanation,
+    PassageRange,
+    QuotationsExplanation,
+    QuotedText,
+)
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
+from ..text.words import RangeIndex
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import Criteria, decide_metrics
 from .marks import fit_marks
@@ -42,14 +49,21 @@ def list_citations(results: Sequence[BoundResult], decided: Sequence[SentenceVer
     explanation = next((result.explanation for metric, result in results if metric.cites), None)
     if not isinstance(explanation, CitationsExplanation):
         return ()
-    uncited = {(part.start, part.end) for part in decided if part.verdict.label in ("unverifiable", "inconsistent")}
+    uncited = RangeIndex(part for part in decided if part.verdict.label in ("unverifiable", "inconsistent"))
     return tuple(
         Citation(sentence.start, sentence.end, candidate.evidence, candidate.text, candidate.support)
         for sentence in explanation.sentences
-        if (sentence.start, sentence.end) not in uncited
+        if not uncited.overlaps(sentence)
         for candidate in sentence.candidates
         if candidate.support >= explanation.min_support
     )
+
+
+def list_quotations(results: Sequence[BoundResult]) -> tuple[QuotedText, ...]:
+    """Return what the response quotes, by the result of the metric that looks for it; nothing without one."""
+    explanations = (result.explanation for _, result in results)
+    found = next((item for item in explanations if isinstance(item, QuotationsExplanation)), None)
+    return found.quotations if found else ()
 
 
 FOREIGN = (
@@ -90,6 +104,7 @@ def build_score(
         message=first.message,
         sentences=add_spans(decided, spans),
         citations=list_citations(bound, decided),
+        quotations=list_quotations(bound),
         warnings=warn_of_language(request),
     )
 
@@ -119,6 +134,7 @@ def build_sentence_score(
         signature=signature,
         sentences=add_spans(decided, spans),
         citations=list_citations(bound, decided),
+        quotations=list_quotations(bound),
     )
 
 

@@ -190,7 +190,7 @@ def analyse(
         },
         metrics=metrics,
         verdicts=tuple(
-            _measure_verdicts(profile, of_profile, examples, human, parts) for profile, of_profile in verdicts.items()
+            measure_verdicts(profile, of_profile, examples, human, parts) for profile, of_profile in verdicts.items()
         ),
         trade_off=_trace_trade_off(verdicts[_choose_profile(verdicts)], human) if verdicts else None,
         risk_coverage=_trace_risk(verdicts[_choose_profile(verdicts)], human) if verdicts else None,
@@ -294,14 +294,25 @@ def _call_examples(
     ]
 
 
-def _measure_verdicts(
+def measure_verdicts(
     profile: str,
     verdicts: Sequence[Verdict],
     examples: Sequence[Example],
     human: HumanLabels,
     parts: Mapping[str, Bools],
 ) -> VerdictFigures:
-    """Rates over the examples that got a verdict; ``unknown`` is not a verdict and is counted in ``labels`` only."""
+    """Measure the rates of the examples that got a verdict; ``unknown`` is not one and is counted in ``labels`` only.
+
+    Args:
+        profile: Its name, for the figures.
+        verdicts: The verdicts on the examples.
+        examples: The labelled examples, in the same order.
+        human: Their labels, and the samples of the intervals.
+        parts: By name, which of the examples are in a part.
+
+    Returns:
+        The rates with their intervals.
+    """
     labels = np.array([verdict.label for verdict in verdicts])
     decided: Bools = labels != "unknown"
     positive: Bools = labels == "inconsistent"

@@ -21,6 +21,7 @@ from . import (
     bench,
     bundle,
     calibrate,
+    card,
     compare,
     correct,
     display,
@@ -85,6 +86,7 @@ Check the answers of a server of OpenAI's chat protocol before they leave (`pip 
 Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
 
     groundwire evaluate labelled.jsonl --out runs/labelled
+    groundwire card labelled.jsonl --out card
     groundwire calibrate labelled.jsonl --out mine.json
 
 Measure how fast a bundle is on this machine:
@@ -124,6 +126,7 @@ app.add_typer(bundle.app, name="bundle")
 app.command("serve")(serve.serve)
 app.command("proxy")(proxy.proxy)
 app.command("evaluate")(evaluate.evaluate)
+app.command("card")(card.card)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("calibrate")(calibrate.calibrate)

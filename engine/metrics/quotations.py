@@ -1,0 +1,356 @@
+"""Quotations: does the knowledge have what the response quotes, and from whom?
+
+No model is asked. Every quotation of the response is looked for in the knowledge and in the history, word for word and
+nearly so (``text.matching``); what differs, and whether it is from one place and from the speaker or source that the
+response names, says what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from ..schema.explanations import (
+    FAITHFUL,
+    PassageRange,
+    QuotationOutcome,
+    QuotationsExplanation,
+    QuotedPart,
+    QuotedText,
+    UnsupportedSpan,
+)
+from ..schema.options import Options
+from ..schema.results import MetricResult
+from ..schema.steps import Steps
+from ..text.citation_marks import CitationMark, find_citation_marks, find_title
+from ..text.matching import (
+    REACH,
+    Piece,
+    QuotedWord,
+    SourceWords,
+    count_content,
+    read_quotation,
+    squeeze,
+)
+from ..text.quotations import Quotation, find_quotations, name_words
+from .base import Details, Metric, RoleInfos, WordEvidence
+from .requests import ReadRequest
+
+LEAST_SHARE = 0.6
+"""Share of a quotation's words that a source has, from which it is an altered quotation of it."""
+STITCHED_SHARE = 0.75
+"""Share of its words that several places have together, from which it is stitched."""
+LEAST_PIECE = 3
+"""Words of each such place, at least."""
+_MARK_DISTANCE = 60
+"""Characters between a quotation and the mark that cites for it, at most."""
+_PARAGRAPH = 200
+"""Characters before a quotation of the knowledge that may say who "she" is."""
+_PROPER = re.compile(r"[A-Z][\w’'-]+")
+_LABEL = re.compile(
+    r"(?m)^[ \t]*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]*)?(?P<name>[A-Z][\w .'’()-]{0,40}?)[ \t]*:(?=[ \t]|$)"
+)
+
+
+def quotations(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+    """The share, 0–1, of the response's quotations that are exact or normalized.
+
+    A response that quotes nothing has nothing to verify.
+    """
+    found = find_quotations(request.response)
+    if not found:
+        return MetricResult("quotations", "nothing_to_verify", message="The response quotes nothing.")
+    quoted = [read_quotation(request.response, item.start, item.end) for item in found]
+    words = SourceWords((*request.knowledge, *request.history), quoted)
+    for _ in words.read():
+        yield []  # others have a turn, and a request that was stopped ends here
+    marks, _ = find_citation_marks(request.response, request.knowledge)
+    checker = _Checker(request, words, marks)
+    checked = [
+        result for item, item_words in zip(found, quoted, strict=True) if (result := checker.check(item, item_words))
+    ]
+    if not checked:
+        return MetricResult("quotations", "nothing_to_verify", message="The response quotes nothing.")
+    return MetricResult(
+        "quotations",
+        "scored",
+        sum(item.outcome in FAITHFUL for item in checked) / len(checked),
+        explanation=QuotationsExplanation(tuple(checked)),
+        unsupported=tuple(_list_spans(request.response, checked)),
+    )
+
+
+class _Speakers:
+    """Who says what in a text of the knowledge, by its labels and its own quotations."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def title(self) -> str:
+        """The title or source that the text begins with."""
+        return find_title(self._text)
+
+    @cached_property
+    def _quotations(self) -> tuple[Quotation, ...]:
+        return find_quotations(self._text)
+
+    def _find_speaker(self, item: Quotation) -> str:
+        """Whom the text names as the speaker of a quotation, or, before "she said", the names of its paragraph."""
+        if item.speaker:
+            return item.speaker
+        before = self._text[max(0, item.start - _PARAGRAPH) : item.start].rpartition("\n")[2]
+        after = re.split(r"[.\n]", self._text[item.end : item.end + _PARAGRAPH], maxsplit=1)[0]
+        return " ".join(_PROPER.findall(f"{before} {after}"))
+
+    @cached_property
+    def labels(self) -> list[tuple[int, str]]:
+        """The first characters of lines with a label, as transcripts have them, and the label; none of other texts."""
+        labels = [(match.start(), match["name"].strip()) for match in _LABEL.finditer(self._text)]
+        names = [name for _, name in labels]
+        return labels if len(set(names)) < len(names) or len(names) > 1 else []
+
+    @cached_property
+    def are_repeated(self) -> bool:
+        """Whether a label is repeated, as in transcripts and not in records."""
+        return len({name for _, name in self.labels}) < len(self.labels)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words of the names of all who speak."""
+        speakers = [*(name for _, name in self.labels), *map(self._find_speaker, self._quotations), self.title]
+        return frozenset(word for speaker in speakers for word in name_words(speaker))
+
+    def find(self, start: int, end: int) -> tuple[str, bool]:
+        """Return who says the characters ``start`` to ``end``, and whether a name is said to."""
+        index = bisect_right(self._quotations, start, key=lambda item: item.start) - 1
+        if index >= 0 and end <= self._quotations[index].end + 1:
+            return self._find_speaker(self._quotations[index]), bool(self._quotations[index].speaker)
+        label = bisect_right(self.labels, start, key=lambda item: item[0]) - 1
+        if label >= 0:
+            return self.labels[label][1], self.are_repeated
+        return "", False
+
+
+class _Group(NamedTuple):
+    """Pieces of a quotation that follow one another in one place."""
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def matched(self) -> int:
+        return sum(piece.matched for piece in self.pieces)
+
+
+class _Checker:
+    """Says what the quotations of one response are."""
+
+    def __init__(self, request: ReadRequest, words: SourceWords, marks: Sequence[CitationMark]) -> None:
+        self._request = request
+        self._words = words
+        self._marks = marks
+        self._speakers = [_Speakers(passage) for passage in request.knowledge]
+
+    def check(self, item: Quotation, quoted: Sequence[QuotedWord]) -> QuotedText | None:
+        """What a quotation is; None for a term that the knowledge does not have."""
+        cited = self._find_cited(item)
+        pieces = self._words.find(quoted, lambda piece: not self._find_other(item, cited, piece))
+        groups = self._group(quoted, pieces)
+        outcome, used = self._classify(item, quoted, groups)
+        if item.is_term and outcome == "absent":
+            return None
+        other = ""
+        if outcome in FAITHFUL:
+            others = [self._find_other(item, cited, piece) for group in used for piece in group.pieces]
+            if all(others):
+                outcome, other = "misattributed", others[0] or ""
+        changed = self._list_changes(quoted, used) if outcome == "altered" else ()
+        parts = tuple(
+            self._make_part(quoted[group.pieces[0].start].start, quoted[group.pieces[-1].end - 1].end,
+                            group.pieces[0].first, group.pieces[-1].last)
+            for group in used
+        )  # fmt: skip
+        text = self._request.response[item.start : item.end]
+        return QuotedText(text, item.start, item.end, outcome, item.speaker, other, parts, tuple(changed))
+
+    def _group(self, quoted: Sequence[QuotedWord], pieces: Sequence[Piece]) -> list[_Group]:
+        groups: list[_Group] = []
+        for piece in pieces:
+            if groups and self._goes_on(quoted, groups[-1].pieces[-1], piece):
+                groups[-1] = _Group((*groups[-1].pieces, piece))
+            else:
+                groups.append(_Group((piece,)))
+        return groups
+
+    def _goes_on(self, quoted: Sequence[QuotedWord], last: Piece, piece: Piece) -> bool:
+        """Whether a piece of a quotation follows another one in the source, as the quotation says."""
+        between = piece.start - last.end
+        gap = max((word.gap for word in quoted[last.end : piece.start + 1]), default=0)
+        if self._words.is_end(last.last) and self._words.is_begin(piece.first):
+            return between == 0  # from one passage to another: a text that was cut into passages
+        if (
+            piece.first < last.last
+            or self._words.locate(last.first, last.last)[0] != self._words.locate(piece.first, piece.last)[0]
+        ):
+            return False
+        return piece.first - last.last <= max(gap, between + REACH if between else 0)
+
+    def _classify(
+        self, item: Quotation, quoted: Sequence[QuotedWord], groups: Sequence[_Group]
+    ) -> tuple[QuotationOutcome, Sequence[_Group]]:
+        """What a quotation is, and the groups of pieces that say so."""
+        if not groups:
+            return "absent", ()
+        lead = max(groups, key=lambda group: group.matched)
+        matched = sum(group.matched for group in groups)
+        is_whole = matched == len(quoted) and not any(piece.changes for group in groups for piece in group.pieces)
+        if len(groups) == 1 and is_whole:
+            return ("exact" if self._is_exact(item, quoted, lead) else "normalized"), (lead,)
+        strong = [group for group in groups if self._is_strong(quoted, group)]
+        if len(strong) > 1 and matched >= STITCHED_SHARE * len(quoted):
+            return "stitched", strong
+        content = count_content([quoted[i] for piece in lead.pieces for i in _list_matched(piece)])
+        if lead.matched >= LEAST_SHARE * len(quoted) and content >= 2:
+            return "altered", (lead,)
+        return "absent", ()
+
+    def _is_strong(self, quoted: Sequence[QuotedWord], group: _Group) -> bool:
+        return group.matched >= LEAST_PIECE and any(
+            count_content([quoted[i] for i in _list_matched(piece)]) for piece in group.pieces
+        )
+
+    def _is_exact(self, item: Quotation, quoted: Sequence[QuotedWord], group: _Group) -> bool:
+        if len(group.pieces) > 1:
+            return False
+        text = self._request.response[quoted[0].start : quoted[-1].end]
+        return squeeze(text) == squeeze(self._read(group.pieces[0].first, group.pieces[0].last))
+
+    def _list_changes(self, quoted: Sequence[QuotedWord], groups: Sequence[_Group]) -> Iterator[QuotedPart]:
+        """The words of an altered quotation that its source does not have, and where it has others."""
+        (group,) = groups
+        first, last = group.pieces[0], group.pieces[-1]
+        if first.start:
+            yield self._make_change(quoted, 0, first.start, max(first.first - first.start, 0), first.first)
+        before: Piece | None = None
+        for piece in group.pieces:
+            if before is not None and (piece.start > before.end or not quoted[piece.start].gap):
+                yield self._make_change(quoted, before.end, piece.start, before.last, piece.first)
+            for change in piece.changes:
+                yield self._make_change(quoted, *change)
+            before = piece
+        if last.end < len(quoted):
+            yield self._make_change(quoted, last.end, len(quoted), last.last, last.last + len(quoted) - last.end)
+
+    def _make_change(self, quoted: Sequence[QuotedWord], start: int, end: int, first: int, last: int) -> QuotedPart:
+        if start < end:
+            return self._make_part(quoted[start].start, quoted[end - 1].end, *self._words.clip(first, last))
+        place = quoted[start - 1].end if start else quoted[0].start
+        return self._make_part(place, place, *self._words.clip(first, last))
+
+    def _make_part(self, start: int, end: int, first: int, last: int) -> QuotedPart:
+        text = self._request.response[start:end]
+        if first == last:
+            return QuotedPart(text, start, end)
+        source, begin, stop = self._words.locate(first, last)
+        turn = source - len(self._request.knowledge)
+        where = PassageRange(source, begin, stop) if turn < 0 else None
+        return QuotedPart(text, start, end, self._read(first, last), where, None if turn < 0 else turn)
+
+    def _read(self, first: int, last: int) -> str:
+        source, start, end = self._words.locate(first, last)
+        return self._words.texts[source][start:end]
+
+    def _find_cited(self, item: Quotation) -> tuple[int | None, ...]:
+        """The passages that the mark right after a quotation cites."""
+        first = bisect_right(self._marks, item.end, key=lambda mark: mark.start)
+        cited: list[int | None] = []
+        end = item.end
+        for mark in self._marks[first:]:
+            between = self._request.response[end : mark.start]
+            if len(between) > _MARK_DISTANCE or re.search(r"[.!?]\s+\S|\n\s*\n|[“\"]\w", between):
+                break
+            cited += mark.passages
+            end = mark.end
+        return tuple(cited)
+
+    def _find_other(self, item: Quotation, cited: Sequence[int | None], piece: Piece) -> str:
+        """The speaker or source of a place, if the response names another one; empty otherwise."""
+        source, start, end = self._words.locate(piece.first, piece.last)
+        if source >= len(self._speakers):
+            return ""
+        speakers = self._speakers[source]
+        known = [passage for passage in cited if passage is not None]
+        if known and source not in known:
+            return speakers.title or f"passage {source + 1}"
+        asked = set(name_words(item.speaker))
+        if not asked:
+            return ""
+        name, is_named = speakers.find(start, end)
+        theirs = set(name_words(name))
+        if asked & (theirs | set(name_words(speakers.title))):
+            return ""
+        is_near = bool(asked & set(name_words(self._request.knowledge[source])))
+        others = [other for other in self._speakers if other is not speakers]
+        if theirs and (asked & speakers.names or any(asked & other.names for other in others)):
+            return name
+        if theirs and is_named and not is_near:
+            return name
+        if not theirs and not is_near and any(asked & set(name_words(other.title)) for other in others):
+            return speakers.title or f"passage {source + 1}"
+        return ""
+
+
+def _list_matched(piece: Piece) -> Iterator[int]:
+    """The words of a piece that are those of the source."""
+    start = piece.start
+    for change in piece.changes:
+        yield from range(start, change.start)
+        start = change.end
+    yield from range(start, piece.end)
+
+
+def _list_spans(response: str, checked: Sequence[QuotedText]) -> Iterator[UnsupportedSpan]:
+    for item in checked:
+        if item.outcome == "absent":
+            yield UnsupportedSpan(item.text, item.start, item.end, "no_answer", "", "quotations")
+        for part in item.changed:
+            start, end = (part.start, part.end) if part.text else _find_neighbour(response, part.start, item.end)
+            text = response[start:end]
+            yield UnsupportedSpan(text, start, end, "mismatch", part.knowledge_says, "quotations")
+
+
+def _find_neighbour(response: str, place: int, end: int) -> tuple[int, int]:
+    """The word after a place where words were left out."""
+    match = re.compile(r"\w+").search(response, place, end)
+    return match.span() if match else (place, end)
+
+
+def _details(result: MetricResult) -> Details | None:
+    explanation = result.explanation
+    if not isinstance(explanation, QuotationsExplanation):
+        return None
+    rows = tuple(
+        (
+            item.text,
+            item.outcome,
+            item.source_speaker or " … ".join(part.knowledge_says for part in item.changed or item.parts),
+        )
+        for item in explanation.quotations
+    )
+    return Details(("quotation", "outcome", "the source has"), rows)
+
+
+METRICS = (
+    Metric(
+        name="quotations",
+        title="Quotations",
+        description="share of the response’s quotations that the knowledge has as they are quoted",
+        compute=quotations,
+        order=15,
+        words=WordEvidence(1.0, precision=2),
+        details=_details,
+    ),
+)

@@ -1,0 +1,254 @@
+"""Finds what a text quotes: words in quotation marks and block quotes, and whom it names as their speaker or source.
+
+Scare quotes, titles, single words, code, wordings that somebody may use and words that a text says are *not* there
+are no quotations. The rules look at the words around the marks, a line before and a line after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .normalization import FUNCTION_WORDS, fold_word
+from .sentences import find_code
+from .words import RangeIndex
+
+MIN_WORDS = 3
+"""Words of a quotation, at least: fewer are a term, a name or a scare quote."""
+MAX_TERM = 5
+"""Words of a term after an article ("their “pay what you want” days"), at most, which need not be a quotation."""
+_NEARBY = 120
+"""Characters before and after a quotation that may name its speaker."""
+_LETTERS = re.compile(r"[^\W\d_](?:[^\W_]|['’.\-](?=[^\W_]))*")
+_INSIDE = r"(?:[^{marks}\n]|\n(?![ \t]*\n))"
+"""Characters of a quotation, which no empty line divides."""
+_MARKED = re.compile(
+    rf"[“„](?P<curly>{_INSIDE.format(marks='“”„')}+)(?:[”“]|(?=\n[ \t]*\n\s*“))"
+    rf"|«\s?(?P<angle>{_INSIDE.format(marks='«»')}+?)\s?»"
+    rf"|(?<![\w\"])\"(?=\S)(?P<straight>{_INSIDE.format(marks=chr(34))}+)(?<=\S)\"(?!\w)"
+    rf"|(?<!\w)‘(?=\S)(?P<single>(?:{_INSIDE.format(marks='‘’')}|(?<=\w)’(?=\w))+)’(?!\w)"
+    rf"|(?<![\w'])'(?=\w)(?P<plain>(?:[^'\n]|(?<=\w)'(?=\w))+)(?<=[\w.,!?…])'(?!\w)"
+)
+_BLOCK = re.compile(r"(?m)^[ ]{0,3}>[^\n]*(?:\n[ ]{0,3}>[^\n]*)*")
+_BLOCK_MARK = re.compile(r"(?m)^[ ]{0,3}(?:>[ ]?)+[ \t]*")
+_BLOCK_SIGNATURE = re.compile(r"\n[ ]{0,3}(?:>[ ]?)+[ \t]*(?:—|–|--?)[ \t]*(?P<speaker>[^\n]+)\s*\Z")
+_EDGES = " \t\n*_\"“”'‘’"
+
+_VERB = (
+    r"(?:sa(?:id|ys?)|wr(?:ote|ites?)|states?d?|t(?:old|ells?)|explain(?:s|ed)?|add(?:s|ed)?|not(?:es?|ed)|claim(?:s|ed)?"
+    r"|announce[sd]?|insist(?:s|ed)?|asks?|asked|repl(?:y|ies|ied)|answer(?:s|ed)?|reads?|puts? it|warn(?:s|ed)?"
+    r"|remark(?:s|ed)?|recall(?:s|ed)?|argue[sd]?|conclude[sd]?|promise[sd]?|quote[sd]?|confirm(?:s|ed)?|admit(?:s|ted)?"
+    r"|report(?:s|ed)?|declare[sd]?|specif(?:y|ies|ied)|mention(?:s|ed)?|comment(?:s|ed)?|observe[sd]?|complain(?:s|ed)?)"
+)
+_PROPER = r"(?:[A-Z][\w’'\-]*\.?)(?: (?:[A-Z][\w’'\-]*\.?|of|de|van|von))*"
+_ROLE = r"(?:[Tt]he|[Oo]ur|[Yy]our|[Tt]heir|[Hh]is|[Hh]er|[Aa]n?) (?:[\w’'\-]+ ){0,3}?[\w’'\-]+"
+_SPEAKER = (
+    r"(?!(?:while|and|but|whereas|although|though|so|because|if|when|then|that|which|where|or|as) )"
+    rf"(?:(?:[a-z][\w’'\-]* ){{0,3}}{_PROPER}|{_ROLE})(?: and (?:\w+ )?\w+| et al\.?)?"
+)
+_BEFORE = (
+    re.compile(
+        rf"(?P<speaker>{_SPEAKER}(?: \([^()]*\))?(?:,[^,.;:]*,)?)(?: (?:also|once|then|later|has|had|clearly|further))*"
+        rf" {_VERB}(?: [\w’' ]{{1,40}})?(?: that)?[,:]? ?$"
+    ),
+    re.compile(
+        rf"(?:[Aa]ccording to|[Ii]n the words of|[Qq]uoting|[Pp]er|[Ff]rom|[Ii]n) (?P<speaker>{_SPEAKER})[,:]? ?$"
+    ),
+    re.compile(rf"\b{_VERB} (?P<speaker>{_SPEAKER})[,:] ?$"),
+    re.compile(rf"(?:^|\n)[*_\- ]*(?P<speaker>{_PROPER})[*_]*:[*_]* ?$"),
+)
+_AFTER = (
+    re.compile(rf"[,.]? ?{_VERB} (?P<speaker>{_SPEAKER})(?=[\s,.;:!?]|$)"),
+    re.compile(rf",? (?:as |is what |is how )?(?P<speaker>{_SPEAKER})(?:,[^,.;:]*,)? {_VERB}\b"),
+    re.compile(rf",? ?(?:—|–|--) ?(?P<speaker>{_SPEAKER})(?=[\s,.;:!?]|$)"),
+    re.compile(rf"[,.]? ?\((?:[Ss]ource: )?(?P<speaker>{_SPEAKER})(?:, [^()]*)?\)"),
+    re.compile(rf",? ?[Aa]ccording to (?P<speaker>{_SPEAKER})(?=[\s,.;:!?]|$)"),
+)
+_NOT_NAMES = FUNCTION_WORDS | {
+    *("document", "documents", "text", "passage", "page", "source", "sources", "knowledge", "line", "sentence"),
+    *("note", "quote", "quotation", "answer", "example", "excerpt", "summary", "short", "wording", "words"),
+}
+"""Words that name no speaker."""
+
+_THINGS = (
+    "songs? films? movies? books? novels? albums? articles? papers? poems? episodes? chapters? sections? pages? shows? "
+    "plays? paintings? courses? talks? titled entitled called named nicknamed dubbed known_as headings? buttons? "
+    "menus? options? tabs? links? labels? labell?ed fields? settings? checkbox folders? files? subject_line keywords? "
+    "passwords? marked term word expression so-called message error prompt slogan tagline motto"
+)
+"""What has a title or a name."""
+_MEANS = (
+    "means? meaning translates?_(?:as|to|into) short_for stands_for "  # terms: literal
+    "Latin_for French_for German_for in_other_words i\\.e\\."
+)
+_BEFORE_ADVICE = (
+    "you we they one who can could may might should would will must please simply just to try or and don['’]t not then"
+)
+"""Words before what somebody may do."""
+_ADVICE = (
+    "say ask type enter search search_for write (?:reply|respond|answer)(?:_to(?:_\\w+){1,4}?)?(?:_with)? click "
+    "click_on press select choose tap tell_(?:them|him|her|\\w+) call_it try think_of_it_as"
+)
+
+
+def _any_of(words: str) -> str:
+    return "|".join(words.split()).replace("_", " ")
+
+
+_NO_QUOTATION = re.compile(
+    rf"\b(?:{_any_of(_THINGS)}|{_any_of(_MEANS)})[,:]? ?$"
+    rf"|(?:\b(?:{_any_of(_BEFORE_ADVICE)})\s+|(?:^|[.!?:;\n]|\d[.)])[ \t*_\-]*)(?:{_any_of(_ADVICE)})"
+    r"(?: something like| for example| e\.g\.)?[,:…]? ?$"
+    r"|\b(?:questions?|phrases?|something|things?) (?:such as|like)[,:]? ?$",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(r"\b(?:went|goes|go|going) on to \w+[,:]? ?$|\bcontinue[sd]? to \w+[,:]? ?$", re.IGNORECASE)
+_DENIED = re.compile(
+    r"\b(?:(?:does|did|do|has|have|is|was)(?:n['’]t| not)|never|nowhere|neither|nor|no)\b[^.!?\n“\"]{0,30}"
+    r"\b(?:sa(?:y|ys|id)|states?|stated|mention(?:s|ed)?|used?|contain|include|read|write|written|quote|phrase|wording"
+    r"|words?|find)\b[^.!?\n“\"]{0,20}$|(?:\bnot|n['’]t) $",
+    re.IGNORECASE,
+)
+_DETERMINER = re.compile(
+    r"\b(?:an?|the|this|that|these|those|your|our|my|their|its|his|her|no|some|any|such|of|with|as|each|every|more|less)"
+    r" (?:\w+ )?$",
+    re.IGNORECASE,
+)
+_CODE_BEFORE = re.compile(r"(?:=|\{|\[|[\"'}\]]\s*[:,])\s*$")
+_CODE_AFTER = re.compile(r"\s*(?::\s|=|\]|\}|,\s*\"\w+\"\s*:)")
+_CODE_INSIDE = re.compile(r"[{}=<>\\|]|\(\)|^\s*--?\w|^\s*https?://\S+\s*$|^[\w./\\-]+$")
+_STATED = re.compile(
+    rf"\b(?:{_VERB}|guarantee[sd]?|offer(?:s|ed)?|require[sd]?|grants?|granted|provide[sd]?|allow(?:s|ed)?|forbids?"
+    r"|prohibits?|limits?|limited to|lists?|listed as|includes?|covers?|excludes?|describe[sd]? (?:\w+ ){0,3}as"
+    r"|calls? for)(?: that)?[,:]? ?$|[,:] ?$",
+    re.IGNORECASE,
+)
+
+
+class Quotation(NamedTuple):
+    """Words that a text quotes: ``whole[start:end]``, without the marks."""
+
+    start: int
+    end: int
+    speaker: str = ""
+    """The speaker or source that the text names; empty where it names none."""
+    is_term: bool = False
+    """Whether the words may be a term or a scare quote: a few after an article, without a word that says they are
+    quoted. They are a quotation if the knowledge has them."""
+    is_block: bool = False
+    """Whether it is a block quote of Markdown."""
+
+
+def find_quotations(text: str) -> tuple[Quotation, ...]:
+    """Return the quotations of a text, in order and disjoint.
+
+    >>> text = 'Vik wrote: “We lend 300 works a year.” Their “small fund” is called "The Little House of Art".'
+    >>> [(text[found.start : found.end], found.speaker) for found in find_quotations(text)]
+    [('We lend 300 works a year.', 'Vik')]
+
+    Args:
+        text: A text, as it is shown.
+
+    Returns:
+        The quotations, at least ``MIN_WORDS`` words each.
+    """
+    blocks = list(_find_blocks(text))
+    taken = RangeIndex([*blocks, *(Quotation(*span) for span in find_code(text))])
+    marked = (found for found in _find_marked(text) if not taken.overlaps(found))
+    return tuple(sorted((*blocks, *marked)))
+
+
+def count_words(text: str) -> int:
+    """Return how many words of letters a text has."""
+    return sum(1 for _ in _LETTERS.finditer(text))
+
+
+def _find_blocks(text: str) -> Iterator[Quotation]:
+    if ">" not in text:
+        return
+    for match in _BLOCK.finditer(text):
+        start = match.start() + _BLOCK_MARK.match(match[0]).end()  # type: ignore[union-attr]
+        signature = _BLOCK_SIGNATURE.search(match[0])
+        end = match.start() + signature.start() if signature else match.end()
+        start, end = _trim(text, start, end)
+        if count_words(text[start:end]) < MIN_WORDS or _CODE_INSIDE.search(_BLOCK_MARK.sub("", text[start:end])):
+            continue
+        speaker = _clean(signature["speaker"].partition(",")[0]) if signature else ""
+        before = text[max(0, match.start() - _NEARBY) : match.start()].rstrip()
+        yield Quotation(start, end, speaker or _find_speaker(before, ""), is_block=True)
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    inner = text[start:end]
+    return start + len(inner) - len(inner.lstrip(_EDGES)), start + max(len(inner.rstrip(_EDGES)), 0)
+
+
+def _find_marked(text: str) -> Iterator[Quotation]:
+    if not any(mark in text for mark in "\"“„«‘'"):
+        return
+    for match in _MARKED.finditer(text):
+        kind = match.lastgroup
+        assert kind is not None
+        inner = match[kind]
+        if count_words(inner) < MIN_WORDS or _CODE_INSIDE.search(inner):
+            continue
+        line = max(0, match.start() - _NEARBY, text.rfind("\n\n", 0, match.start()))
+        before, after = text[line : match.start()], text[match.end() : match.end() + _NEARBY].partition("\n\n")[0]
+        if before.endswith("=") or (_CODE_BEFORE.search(before[-8:]) and _CODE_AFTER.match(after)):
+            continue
+        speaker = _find_speaker(before, after)
+        if not speaker and _is_mentioned(before, inner):
+            continue
+        if _DENIED.search(before) or (_is_title(inner) and not speaker):
+            continue
+        is_term = count_words(inner) <= MAX_TERM and not speaker and not _is_statement(before, inner)
+        yield Quotation(*match.span(kind), speaker, is_term)
+
+
+def _is_mentioned(before: str, inner: str) -> bool:
+    """Whether the words before a quotation say that it is a title, a term, a meaning, or what somebody may say."""
+    return _NO_QUOTATION.search(before) is not None and not _GOES_ON.search(before)
+
+
+def _is_title(inner: str) -> bool:
+    """Whether words are written as a title is: with capitals, and without a stop at the end."""
+    if inner.rstrip()[-1:] in ".!?…,;:" or not inner[:1].isupper():
+        return False
+    names = [match[0] for match in _LETTERS.finditer(inner) if match[0].lower() not in FUNCTION_WORDS]
+    return len(names) > 1 and all(name[0].isupper() for name in names)
+
+
+def _is_statement(before: str, inner: str) -> bool:
+    """Whether the words before a quotation introduce it, or it is a sentence."""
+    if _DETERMINER.search(before):
+        return False
+    return bool(_STATED.search(before)) or (inner[:1].isupper() and inner.rstrip()[-1:] in ".!?")
+
+
+def _find_speaker(before: str, after: str) -> str:
+    """The speaker or source that the words before or after a quotation name."""
+    clause = re.split(r"[.!?”\"]\s+(?=[A-Z“\"])|\n", before)[-1]
+    for pattern in _BEFORE:
+        if (match := pattern.search(clause)) and (name := _clean(match["speaker"])):
+            return name
+    for pattern in _AFTER:
+        if (match := pattern.match(after)) and (name := _clean(match["speaker"])):
+            return name
+    return ""
+
+
+def _clean(name: str) -> str:
+    """A name without the words that say nothing; empty where nothing is left, as of "it" and "the document"."""
+    name = name.strip(" *_.,:;()[]")
+    return name if any(name_words(name)) else ""
+
+
+def name_words(name: str) -> list[str]:
+    """Return the words of a speaker's name that say who it is, as they are compared.
+
+    >>> name_words("the museum’s curator"), name_words("The document")
+    (['museum', 'curator'], [])
+    """
+    parts = (re.sub(r"['’]s?$", "", match[0]) for match in _LETTERS.finditer(name))
+    return [fold_word(part) for part in parts if part.lower() not in _NOT_NAMES]

@@ -1,0 +1,248 @@
+"""Quotations: what is one, where it is, and whether it is quoted as its source has it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundwire.engine import Engine, InvalidRequest, Score
+from groundwire.engine.schema.explanations import QuotedText
+from groundwire.engine.text.matching import MAX_PLACES, SourceWords, read_quotation, squeeze
+from groundwire.engine.text.quotations import find_quotations
+from groundwire.evaluate.quotations import make_quotations
+from groundwire.runtime.fake import FakeRuntime
+
+ART = (
+    "# Lending\nThe museum lends 300 works a year to schools. Curator Hanne Vik wrote: “We lend 300 works a year, "
+    "and none was ever lost.” The bar closes at one."
+)
+BUDGET = (
+    "# Budget\nThe fund is nearly empty after the flood of 2019. “We cannot buy a single painting this year,” said Ole "
+    "Dahl, the treasurer."
+)
+CALL = (
+    "Anna: The room is booked for Friday at nine.\nBen: I will bring the slides and the coffee.\n"
+    "Anna: Be early, please."
+)
+ASKED = "I asked for a quiet room at the back of the house."
+
+
+def score(response: str, *knowledge: str, history: tuple[str, ...] = ()) -> Score:
+    with Engine(FakeRuntime({})) as engine:
+        return engine.score(response, knowledge or (ART, BUDGET, CALL), history=history, metrics=["quotations"])
+
+
+def check(response: str) -> QuotedText:
+    (quotation,) = score(response, history=(ASKED,)).quotations
+    return quotation
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("“We lend 300 works.”", ["We lend 300 works."]),
+        ('He says "we lend 300 works".', ["we lend 300 works"]),
+        ("‘We don’t lend works’, she said.", ["We don’t lend works"]),
+        ("He said, 'We don't lend works.'", ["We don't lend works."]),
+        ("«Nous prêtons des œuvres»", ["Nous prêtons des œuvres"]),
+        ("> We lend works.\n> All year.\n> — Hanne Vik", ["We lend works.\n> All year."]),
+        ("“First paragraph of it.\n\n“And the second one.”", ["First paragraph of it.", "And the second one."]),
+        ("He went on to say “it is nearly empty”.", ["it is nearly empty"]),
+        ("It guarantees “refunds within 90 days”.", ["refunds within 90 days"]),
+        # No quotations:
+        ("The “small fund” is “gone”.", []),
+        ('The song "All you need is love" ran.', []),
+        ('We saw "The Little House of Art".', []),
+        ("`say “we lend 300 works”`", []),
+        ('{"a key of it": "a value of it"}', []),
+        ('name="three words here"', []),
+        ('You can say "I would like a table".', []),
+        ('It does not say "no pets are allowed".', []),
+        ("It is not “the end of it all”.", []),
+        ('It means "to be free of debt".', []),
+        ("A 24\" screen and a 27\" one, 5'10\" tall, in the '90s and the '80s.", []),
+        ("the artists' works and the schools' rooms", []),
+    ],
+)
+def test_quotations_are_found_and_other_marks_are_not(text: str, quoted: list[str]) -> None:
+    assert [text[item.start : item.end] for item in find_quotations(text)] == quoted
+
+
+@pytest.mark.parametrize(
+    ("text", "speaker"),
+    [
+        ("Vik wrote: “We lend 300 works.”", "Vik"),
+        ("According to the manual, “we lend 300 works”.", "the manual"),
+        ("“We lend 300 works,” said Anna Berg, the owner.", "Anna Berg"),
+        ("“We lend 300 works” (source: Lease, section 4).", "Lease"),
+        ("As the landlord put it, “heating is included”.", "the landlord"),
+        ("“We lend 300 works,” it says.", ""),
+        ("The document states: “We lend 300 works.”", ""),
+        ("> We lend 300 works.\n> — Hanne Vik, curator", "Hanne Vik"),
+    ],
+)
+def test_the_speaker_is_named_before_or_after(text: str, speaker: str) -> None:
+    assert [item.speaker for item in find_quotations(text)] == [speaker]
+
+
+@pytest.mark.parametrize(
+    ("response", "outcome"),
+    [
+        ("Vik says “We lend 300 works a year, and none was ever lost.”", "exact"),
+        ('Vik says "We lend 300 works a year, and none was ever lost!"', "exact"),
+        ("Vik says “we lend 300 works a year”.", "normalized"),
+        ("Vik says “We lend 300 works … none was ever lost.”", "normalized"),
+        ("Vik says “[The museum] lends … works a year to schools”.", "normalized"),
+        ("It says “The … lends 300 works a year.”", "normalized"),
+        ("Vik says “We lend 400 works a year, and none was ever lost.”", "altered"),
+        ("It says “The museum lends 300 works to schools.”", "altered"),
+        ("It says “We can buy a single painting this year.”", "altered"),
+        ("“We lend 300 works a year, and we cannot buy a single painting this year,” it says.", "stitched"),
+        ("“None was ever lost … we lend 300 works a year,” it says.", "stitched"),
+        ("Ole Dahl said “We lend 300 works a year, and none was ever lost.”", "misattributed"),
+        ("“We cannot buy a single painting this year” [1].", "misattributed"),
+        ("“We cannot buy a single painting this year” [2].", "exact"),
+        ("“We cannot buy a single painting this year” [1][2].", "exact"),
+        ("Ben said “The room is booked for Friday at nine.”", "misattributed"),
+        ("Anna said “The room is booked for Friday at nine.”", "exact"),
+        ("The treasurer said “We cannot buy a single painting this year.”", "exact"),
+        ("You asked for “a quiet room at the back”.", "exact"),
+        ("Vik says “The lending of art is my favourite task.”", "absent"),
+        ("It costs “€300 works a year, and none was ever lost”.", "altered"),
+    ],
+)
+def test_a_quotation_has_an_outcome(response: str, outcome: str) -> None:
+    assert check(response).outcome == outcome
+
+
+def test_what_was_changed_is_marked_with_what_the_source_has() -> None:
+    response = "Vik says “We lend 400 works a year, and never was ever lost.”"
+    quotation = check(response)
+    assert [(part.text, part.knowledge_says) for part in quotation.changed] == [("400", "300"), ("never", "none")]
+    for part in (*quotation.parts, *quotation.changed):
+        assert part.evidence is not None
+        assert response[part.start : part.end] == part.text
+        assert (ART, BUDGET, CALL)[part.evidence.passage][
+            part.evidence.start : part.evidence.end
+        ] == part.knowledge_says
+    omission = check("It says “The museum lends 300 works to schools.”")
+    assert [(part.text, part.knowledge_says) for part in omission.changed] == [("", "a year")]
+
+
+def test_a_result_has_the_share_of_faithful_quotations_and_the_words_that_are_not_supported() -> None:
+    response = "It says “the museum lends 300 works a year”, “we lend 400 works a year” and “art is for all of us”."
+    result = score(response)
+    metric = result.metrics["quotations"]
+    assert metric.value == pytest.approx(1 / 3)
+    assert [(span.text, span.reason) for span in metric.unsupported] == [
+        ("400", "mismatch"),
+        ("art is for all of us", "no_answer"),
+    ]
+    assert Score.from_json(result.to_json()) == result
+
+
+def test_words_of_the_history_have_their_turn() -> None:
+    (part,) = check("You asked for “a quiet room at the back”.").parts
+    assert (part.turn, part.evidence, part.knowledge_says) == (0, None, "a quiet room at the back")
+
+
+def test_a_quotation_may_go_from_one_passage_to_the_next() -> None:
+    (quotation,) = score(
+        "It says “the bar closes at one and opens at noon”.", "The bar closes at one", "and opens at noon."
+    ).quotations
+    assert quotation.outcome == "normalized"
+
+
+def test_a_term_is_a_quotation_only_if_the_knowledge_has_it() -> None:
+    response = "Their “pay what you want” days are popular."
+    assert score(response).metrics["quotations"].status == "nothing_to_verify"
+    (quotation,) = score(response, "On Mondays you pay what you want.").quotations
+    assert quotation.outcome == "exact"
+
+
+@pytest.mark.parametrize("response", ["Nothing is quoted.", "“”", '"', "> ", "“one two”"])
+def test_a_response_without_quotations_has_nothing_to_verify(response: str) -> None:
+    result = score(response)
+    assert (result.status, result.value, result.quotations) == ("nothing_to_verify", None, ())
+
+
+def test_ranges_are_those_of_the_original_texts() -> None:
+    response, knowledge = "It says “we lend <b>&#51;00</b> works”.", "Indeed <i>we</i> lend &#51;00 works."
+    (quotation,) = score(response, knowledge).quotations
+    assert response[quotation.start : quotation.end] == quotation.text == "we lend <b>&#51;00</b> works"
+    (part,) = quotation.parts
+    assert part.evidence is not None
+    assert part.knowledge_says == knowledge[part.evidence.start : part.evidence.end] == "we</i> lend &#51;00 works"
+
+
+def test_made_quotations_are_read_as_they_were_made() -> None:
+    texts = [
+        f"The {name} has {number} rooms and a garden with {number + 3} old trees, which people like. It was built in "
+        f"18{number} by the {name} family, who sold it after nine years to the town."
+        for number, name in enumerate(("Larch", "Elm", "Birch", "Alder", "Rowan", "Aspen"), 21)
+    ]
+    made = make_quotations(texts, 70)
+    assert made == make_quotations(texts, 70)
+    assert made != make_quotations(texts, 70, seed=14)
+    assert {item.outcome for item in made} == {
+        *("exact", "normalized", "altered", "stitched", "misattributed", "absent"),
+        None,
+    }
+    for item in made:
+        assert item.text in item.response
+    with pytest.raises(InvalidRequest, match="1 of 2 texts have two sentences"):
+        make_quotations([texts[0], "Short."], 1)
+
+
+WORDS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=40)
+
+
+@given(WORDS, WORDS, WORDS)
+def test_words_that_are_in_a_text_are_found_whole(before: list[str], quoted: list[str], after: list[str]) -> None:
+    """The reference: a search for the words themselves, where no pair of words is too frequent."""
+    text = " ".join((*before, *quoted, *after))
+    words = read_quotation(" ".join(quoted), 0, len(" ".join(quoted)))
+    source = SourceWords(["other text", text], [words])
+    assert len(list(source.read())) == 0
+    if len(quoted) < 2 or any(text.count(f"{a} {b}") > MAX_PLACES for a, b in itertools.pairwise(quoted)):
+        return
+    (piece,) = source.find(words)
+    assert (piece.start, piece.end, piece.changes) == (0, len(quoted), ())
+    where, start, end = source.locate(piece.first, piece.last)
+    assert (where, text[start:end]) == (1, " ".join(quoted))
+
+
+@given(st.text(alphabet="ab .,“”\"'‘’>[]…\n-", max_size=80), st.text(alphabet="ab .,“”\"'[]…\n-", max_size=80))
+def test_odd_texts_are_read(response: str, knowledge: str) -> None:
+    for item in score(f"a {response}", f"b {knowledge}").quotations:
+        assert 0 <= item.start < item.end <= len(response) + 2
+
+
+def test_the_work_grows_with_the_lengths_and_not_with_their_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in steps of following a quotation, of texts that repeat themselves."""
+    steps = 0
+    follow = SourceWords._follow
+
+    def count(self: SourceWords, *arguments: object) -> tuple[int, int, int, list[tuple[int, int, int, int]]]:
+        nonlocal steps
+        result = follow(self, *arguments)  # type: ignore[arg-type]
+        steps += abs(result[0] - arguments[1]) + 1  # type: ignore[operator]
+        return result
+
+    monkeypatch.setattr(SourceWords, "_follow", count)
+    counted = []
+    for size in (400, 800):
+        draw = random.Random(5)
+        sentence = " ".join(draw.choices("abcdefghij", k=20))
+        steps = 0
+        score(f"It says: “{' '.join([sentence] * (size // 20))}.”", " ".join([sentence] * (2 * size // 20)))
+        counted.append(steps)
+    assert 0 < counted[1] <= 2.5 * counted[0]
+
+
+def test_marks_and_dashes_of_other_kinds_are_the_same() -> None:
+    assert squeeze("the “old” house –\n> and  more…") == squeeze('the "old" house - and more...')
