@@ -19,6 +19,7 @@ from .core.signature import signature
 from .metrics.overlap import split_words
 from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Failure, Job, JobResult
+from .schema.chats import read_chat
 from .schema.validation import list_passages, make_history, make_passages, make_request, make_response, make_triples
 from .text.answers import answers_turn
 from .text.normalization import FUNCTION_WORDS, UNSHOWABLE, fold_word, shown
@@ -59,6 +60,7 @@ __all__ = [
     "make_response",
     "make_triples",
     "rank_by_overlap",
+    "read_chat",
     "read_passages",
     "shown",
     "signature",

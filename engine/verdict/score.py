@@ -6,6 +6,7 @@ written.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from groundwire.runtime.texts.unread import looks_foreign
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
 from ..schema.explanations import CitationCandidate, CitationsExplanation, PassageRange
+from ..schema.knowledge import is_record
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import Criteria, decide_metrics
@@ -148,7 +150,8 @@ def warn_of_language(request: Request) -> tuple[str, ...]:
 
     Of more passages or turns than ``MAX_LANGUAGE_TEXTS``, the first count.
     """
-    passages = () if request.triples else request.knowledge  # facts have no function words to go by
+    # Facts and records have no function words to go by.
+    passages = () if request.triples else tuple(itertools.filterfalse(is_record, request.knowledge))
     texts = {"response": (request.response,), "knowledge": passages, "history": request.history}
     foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts[:MAX_LANGUAGE_TEXTS]))]
     if not foreign:
