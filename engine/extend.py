@@ -3,7 +3,7 @@
 It has what starts and drives requests, and what reads texts. Own metrics, and what reads their results, use
 ``groundwire.metrics``. Records are in ``groundwire.engine.schema``, whose modules ``results``, ``explanations`` and
 ``options`` the reference describes. Three narrow doors have a few users each, which an import contract names:
-``groundwire.engine.values`` (numbers, dates and names of texts: corrections and twins), ``groundwire.engine.verdict``
+``groundwire.engine.values`` (numbers, dates, names of texts: corrections, twins, turns), ``groundwire.engine.verdict``
 (features, fusions and thresholds: evaluation, streams, corrections), and ``groundwire.engine.metrics.critic`` (the
 critic of Neural Path Hunter). Names of these doors may change between minor versions; everything else is private.
 """
@@ -19,7 +19,8 @@ from .core.signature import signature
 from .metrics.overlap import split_words
 from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Failure, Job, JobResult
-from .schema.chats import read_chat
+from .schema.chats import read_chat, read_tool_call
+from .schema.knowledge import find_status, list_records, read_call, read_result
 from .schema.validation import list_passages, make_history, make_passages, make_request, make_response, make_triples
 from .text.answers import answers_turn
 from .text.normalization import FUNCTION_WORDS, UNSHOWABLE, fold_word, shown
@@ -50,9 +51,11 @@ __all__ = [
     "estimate_tokens",
     "find_code",
     "find_overlaps",
+    "find_status",
     "fold_outcomes",
     "fold_word",
     "list_passages",
+    "list_records",
     "make_history",
     "make_passages",
     "make_plan",
@@ -60,8 +63,11 @@ __all__ = [
     "make_response",
     "make_triples",
     "rank_by_overlap",
+    "read_call",
     "read_chat",
     "read_passages",
+    "read_result",
+    "read_tool_call",
     "shown",
     "signature",
     "split_words",

@@ -22,7 +22,7 @@ _ITEMS = frozenset({"function_call", "function_call_output"})
 """Types of the items of OpenAI's responses that are no messages."""
 
 
-class Chat(NamedTuple):
+class ChatLog(NamedTuple):
     """What a chat has said and done."""
 
     history: tuple[tuple[str, str], ...]
@@ -43,7 +43,7 @@ def is_message(value: Any) -> bool:
     return role in _KNOWN and any(_get(value, name) is not None for name in ("content", "tool_calls", "function_call"))
 
 
-def read_chat(messages: Iterable[Any]) -> Chat:
+def read_chat(messages: Iterable[Any]) -> ChatLog:
     """Return what a chat has said and done.
 
     Args:
@@ -71,7 +71,7 @@ def read_chat(messages: Iterable[Any]) -> Chat:
             history.append((role, text))
         elif role == "system" and not is_blank(text):
             instructions.append(text)
-    return Chat(tuple(history), tuple(instructions), tuple(calls), tuple(others))
+    return ChatLog(tuple(history), tuple(instructions), tuple(calls), tuple(others))
 
 
 def read_text(content: Any) -> str:
@@ -109,7 +109,7 @@ def read_tool_call(value: Any) -> ToolCall | None:
     if not isinstance(name, str):
         return None
     candidates = (_get(function, key) for key in ("arguments", "args", "input"))
-    arguments = next((candidate for candidate in candidates if candidate is not None), {})
+    arguments: Any = next((candidate for candidate in candidates if candidate is not None), {})
     if isinstance(arguments, str):
         try:
             arguments = msgspec.json.decode(arguments or "{}")
