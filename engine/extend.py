@@ -19,8 +19,6 @@ from .core.signature import signature
 from .metrics.overlap import split_words
 from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Failure, Job, JobResult
-from .schema.chats import read_chat, read_tool_call
-from .schema.knowledge import find_status, list_records, read_call, read_result
 from .schema.validation import list_passages, make_history, make_passages, make_request, make_response, make_triples
 from .text.answers import answers_turn
 from .text.normalization import FUNCTION_WORDS, UNSHOWABLE, fold_word, shown
@@ -51,11 +49,9 @@ __all__ = [
     "estimate_tokens",
     "find_code",
     "find_overlaps",
-    "find_status",
     "fold_outcomes",
     "fold_word",
     "list_passages",
-    "list_records",
     "make_history",
     "make_passages",
     "make_plan",
@@ -63,11 +59,7 @@ __all__ = [
     "make_response",
     "make_triples",
     "rank_by_overlap",
-    "read_call",
-    "read_chat",
     "read_passages",
-    "read_result",
-    "read_tool_call",
     "shown",
     "signature",
     "split_words",

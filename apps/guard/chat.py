@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from groundwire.engine import Engine, InvalidRequest, Score, UnsupportedSpan, Verdict
-from groundwire.engine.extend import list_passages, read_chat
+from groundwire.engine.extend import list_passages
 from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.chats import read_chat
 from groundwire.engine.schema.results import Citation
 from groundwire.runtime.arguments import OptionRecord
 from groundwire.runtime.texts.unread import is_blank

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from groundwire.engine import ToolCall
-from groundwire.engine.extend import find_status, read_result
-from groundwire.engine.schema.knowledge import CallStatus
+from groundwire.engine.schema.knowledge import CallStatus, find_status, read_result
 from groundwire.metrics import sentences
 
 from .context import TurnContext, flatten

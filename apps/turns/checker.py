@@ -9,7 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, Options, Pending, Request, Score, ToolCall
-from groundwire.engine.extend import Metrics, list_passages, make_request, read_call, read_chat, read_tool_call
+from groundwire.engine.extend import Metrics, list_passages, make_request
+from groundwire.engine.schema.chats import read_chat, read_tool_call
+from groundwire.engine.schema.knowledge import read_call
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.texts.unread import is_blank
 
@@ -100,7 +102,13 @@ class TurnChecker:
     def _read(
         self, text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], *, sentences: bool
     ) -> _Turn:
-        context = _read_context(text, calls, log, history, self._actions)
+        try:
+            context = _read_context(text, calls, log, history, self._actions)
+            _ = context.siblings  # read here, as they go into the depth of results
+        except RecursionError as error:
+            raise InvalidRequest(
+                "calls or log are nested too deeply; pass the parts that the turn rests on."
+            ) from error
         knowledge = list_passages(context.log)
         spoken = tuple(said for _, said in context.history)
         arguments = list(list_arguments(context))

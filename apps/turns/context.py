@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from groundwire.engine import ToolCall
-from groundwire.engine.extend import find_status, read_result
+from groundwire.engine.schema.knowledge import find_status, read_result
 
 from .mentions import Mentions, list_leaves
 

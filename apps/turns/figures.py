@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from groundwire.engine.extend import list_records
+from groundwire.engine.schema.knowledge import list_records
 from groundwire.engine.values import Clock, Measure, Value, read_values
 from groundwire.metrics import Sentence, sentences
 

@@ -172,12 +172,13 @@ def format_call(call: ToolCall) -> str:
     return "\n".join(filter(None, (head, body)))
 
 
-_RECORD = re.compile(r"\s*[{\[]|(?:[\w.-][\w .-]{0,59}: .*(?:\n|\Z))+\Z")
+_LINE = re.compile(r"[\w.-][\w .-]{0,59}: ")
 
 
 def is_record(text: str) -> bool:
     """Return whether a text is JSON, or nothing but lines of keys and values."""
-    return _RECORD.match(text) is not None
+    lines = text.splitlines()
+    return text.lstrip().startswith(("{", "[")) or (bool(lines) and all(map(_LINE.match, lines)))
 
 
 CURRENCIES: Mapping[str, str] = MappingProxyType(

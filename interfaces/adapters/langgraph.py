@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundwire.engine import Engine, InvalidRequest, Options
-from groundwire.engine.extend import read_chat
+from groundwire.engine.schema.chats import read_chat
 
 from .checking import Checker
 from .extras import needs

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from groundwire.engine.extend import list_passages, read_chat
+from groundwire.engine.extend import list_passages
+from groundwire.engine.schema.chats import read_chat
 from groundwire.runtime.errors import InvalidRequest
 
 from .json_text import MalformedText, decode_json

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, Passage, ToolCall
-from groundwire.engine.extend import list_passages, read_chat
+from groundwire.engine.extend import list_passages
+from groundwire.engine.schema.chats import read_chat
 from groundwire.engine.schema.knowledge import find_status, format_record, is_record
 from groundwire.evaluate.datasets.plain import ExampleLine, build_examples
 from groundwire.files.columns import rename_fields
@@ -226,6 +227,25 @@ def test_an_item_that_cannot_be_read_is_refused(item: Any, message: str) -> None
 )
 def test_records_are_distinguished_from_texts(text: str, expected: bool) -> None:
     assert is_record(text) is expected
+
+
+def test_lines_with_many_colons_are_read_at_once() -> None:
+    assert not is_record("a: b: c: d\n" * 2_000 + "a line without a key\n")
+
+
+def test_a_wide_record_is_read_once() -> None:
+    (text,) = list_passages([{f"key_{number}_m": number for number in range(50_000)}])
+    assert text.count("\n") == 49_999
+
+
+@pytest.mark.parametrize("kind", ["record", "result"])
+def test_a_record_that_is_nested_too_deeply_is_refused(kind: str) -> None:
+    record: Any = {}
+    for _ in range(5_000):
+        record = {"a": record}
+    item = record if kind == "record" else ToolCall(name="find", result=record)
+    with pytest.raises(InvalidRequest, match=r"knowledge\[0\] is nested too deeply"):
+        list_passages([item])
 
 
 def test_records_bring_no_warning_about_their_language() -> None:

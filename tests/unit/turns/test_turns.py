@@ -294,9 +294,17 @@ def test_chats_and_asyncio_have_the_same_findings(checker: TurnChecker) -> None:
     )
 
 
+def nest(depth: int) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for _ in range(depth):
+        record = {"a": record}
+    return record
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"log": [{"name": "find", "result": nest(5_000)}]}, "nested too deeply"),
         ({"text": 7}, "text is int"),
         ({"calls": [{"tool": "book"}]}, r"calls\[0\] has no name"),
         ({"log": ["booked"]}, r"log\[0\] is str; pass a ToolCall"),
