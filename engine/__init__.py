@@ -36,6 +36,7 @@ from groundwire.runtime.triples import Triple
 from .api import Engine, default_engine, score
 from .core.pending import Pending
 from .core.plan import Plan
+from .schema.knowledge import Passage, ToolCall
 from .schema.load_options import LoadOptions
 from .schema.options import Options
 from .schema.results import MetricResult, Ranked, Request, Score, UnsupportedSpan, Verdict
@@ -54,6 +55,7 @@ __all__ = [
     "ModelError",
     "Options",
     "Overloaded",
+    "Passage",
     "Pending",
     "Plan",
     "Ranked",
@@ -63,6 +65,7 @@ __all__ = [
     "ServerUnavailable",
     "StreamClosed",
     "TooLong",
+    "ToolCall",
     "Triple",
     "Unreadable",
     "UnsupportedSpan",

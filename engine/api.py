@@ -6,10 +6,10 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Never, Self, TypeAlias
+from typing import Never, Self, TypeAlias
 
 from groundwire.runtime.arguments import check_number
 from groundwire.runtime.errors import InvalidRequest
@@ -24,6 +24,7 @@ from .core.pending import Pending
 from .core.plan import Plan
 from .processes.opening import open_runtime
 from .scheduling.scheduler import Scheduler
+from .schema.knowledge import KnowledgeItem
 from .schema.load_options import LoadOptions, check_load_options
 from .schema.options import Options
 from .schema.results import Ranked, Request, Score
@@ -33,8 +34,9 @@ from .schema.validation import make_request
 IN_FLIGHT = 64
 """Requests that ``score_many`` keeps in flight at most: enough to fill batches, few enough to bound memory."""
 
-Knowledge: TypeAlias = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
-"""A text, a JSON object such as a tool's result, or several of these."""
+Knowledge: TypeAlias = KnowledgeItem | Sequence[KnowledgeItem]
+"""A text, a ``Passage``, a ``ToolCall``, a JSON object such as a tool's result, or several of these; or the messages of
+a chat, which are read for the instructions and the tool log in them."""
 Triples: TypeAlias = Sequence[Triple | tuple[str, str, str]]
 Metrics: TypeAlias = Sequence[str] | str | None
 
@@ -135,8 +137,8 @@ class Engine:
 
         Args:
             response: The text to check, in English.
-            knowledge: What the response should rest on: a text, a JSON object such as a tool's result, or several of
-                these.
+            knowledge: What the response should rest on: a text, a passage, a tool call, a JSON object such as a tool's
+                result, or several of these.
             history: The utterances before the response, oldest first.
             triples: Facts of a knowledge graph; without ``knowledge`` they are the knowledge.
             metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes those of ``load``.

@@ -3,7 +3,7 @@
 It has what starts and drives requests, and what reads texts. Own metrics, and what reads their results, use
 ``groundwire.metrics``. Records are in ``groundwire.engine.schema``, whose modules ``results``, ``explanations`` and
 ``options`` the reference describes. Three narrow doors have a few users each, which an import contract names:
-``groundwire.engine.values`` (numbers, dates and names of texts: corrections and twins), ``groundwire.engine.verdict``
+``groundwire.engine.values`` (numbers, dates, names of texts: corrections, twins, turns), ``groundwire.engine.verdict``
 (features, fusions and thresholds: evaluation, streams, corrections), and ``groundwire.engine.metrics.critic`` (the
 critic of Neural Path Hunter). Names of these doors may change between minor versions; everything else is private.
 """

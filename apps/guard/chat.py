@@ -15,6 +15,7 @@ import msgspec
 from groundwire.engine import Engine, InvalidRequest, Score, UnsupportedSpan, Verdict
 from groundwire.engine.extend import list_passages
 from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.chats import read_chat
 from groundwire.engine.schema.results import Citation
 from groundwire.runtime.arguments import OptionRecord, name_values
 from groundwire.runtime.texts.unread import is_blank
@@ -32,10 +33,6 @@ KnowledgeSource: TypeAlias = Literal["system", "tool", "metadata"]
 ``metadata.knowledge``."""
 SOURCES: tuple[KnowledgeSource, ...] = ("system", "tool")
 """The sources that are read where none are named."""
-ROLES: Mapping[KnowledgeSource, tuple[str, ...]] = {"system": ("system", "developer"), "tool": ("tool", "function")}
-"""Roles of the messages of a source."""
-TURNS = ("user", "assistant")
-"""Roles of the messages that are the dialogue."""
 FILTERED = "content_filter"
 """``finish_reason`` of a choice whose text has not left as a whole."""
 Word: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@+-]{0,256}$")]
@@ -103,14 +100,6 @@ class ChatVerdict(Record, frozen=True):
     """Where in the knowledge the support of its sentences is."""
 
 
-def read_text(content: Any) -> str:
-    """Return the text of a message's content: a string, or parts; a part may be a text."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list | tuple) else ()
-    return "\n".join(part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str))
-
-
 def read_knowledge(request: Mapping[str, Any], sources: Collection[KnowledgeSource] = SOURCES) -> tuple[str, ...]:
     """Return what the answer to a request should rest on.
 
@@ -119,7 +108,7 @@ def read_knowledge(request: Mapping[str, Any], sources: Collection[KnowledgeSour
         sources: Where else the knowledge may be; the texts of all of them are joined.
 
     Returns:
-        The passages of the metadata, and after them the texts of the messages, in order.
+        The passages of the metadata, the texts of system messages, and the tool log: a passage for each call.
 
     Raises:
         InvalidRequest: The field ``groundwire``, or the knowledge of the metadata, cannot be used.
@@ -129,8 +118,9 @@ def read_knowledge(request: Mapping[str, Any], sources: Collection[KnowledgeSour
         return list_passages(knowledge)
     metadata = request.get("metadata")
     passages = metadata.get("knowledge") if "metadata" in sources and isinstance(metadata, Mapping) else None
-    roles = [role for source, names in ROLES.items() if source in sources for role in names]
-    return (*list_passages(passages or ()), *_read_messages(request.get("messages") or (), roles))
+    chat = read_chat(request.get("messages") or ())
+    texts = (chat.instructions if "system" in sources else (), chat.calls if "tool" in sources else ())
+    return (*list_passages(passages or ()), *list_passages((*texts[0], *texts[1])))
 
 
 def read_options(request: Mapping[str, Any]) -> ChatOptions:
@@ -151,12 +141,7 @@ def read_history(messages: Iterable[Mapping[str, Any]]) -> list[str]:
     Returns:
         The utterances, oldest first.
     """
-    return _read_messages(messages, TURNS)
-
-
-def _read_messages(messages: Iterable[Mapping[str, Any]], roles: Sequence[str]) -> list[str]:
-    texts = [read_text(message.get("content")) for message in messages if message.get("role") in roles]
-    return [text for text in texts if not is_blank(text)]
+    return [text for _, text in read_chat(messages).history]
 
 
 def add_citing(engine: Engine, names: Sequence[str]) -> tuple[str, ...]:

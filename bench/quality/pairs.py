@@ -37,7 +37,7 @@ class LabelledPair(Pair, frozen=True, kw_only=True):
     expected: Label
 
 
-PairT = TypeVar("PairT", bound=Pair)
+RowT = TypeVar("RowT")
 LabelledT = TypeVar("LabelledT", bound=LabelledPair)
 
 
@@ -53,8 +53,8 @@ class Outcome(msgspec.Struct, Generic[LabelledT], frozen=True):
         return self.score.verdict.label == self.pair.expected
 
 
-def read_pairs(path: Path, kind: type[PairT]) -> list[PairT]:
-    """The pairs of a file of JSON Lines, which gzip may have compressed."""
+def read_pairs(path: Path, kind: type[RowT]) -> list[RowT]:
+    """The pairs, or other rows, of a file of JSON Lines, which gzip may have compressed."""
     data = path.read_bytes()
     text = gzip.decompress(data) if path.suffix == ".gz" else data
     return [msgspec.json.decode(line, type=kind) for line in text.splitlines()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundwire.runtime.arguments import check_sequence
@@ -10,6 +10,8 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.texts.unread import is_blank
 from groundwire.runtime.triples import Triple, linearise
 
+from .chats import is_message, read_chat
+from .knowledge import Passage, ToolCall, write_item
 from .options import Options
 from .results import Request
 
@@ -97,19 +99,23 @@ def make_passages(knowledge: Any, options: Options) -> tuple[str, ...]:
 def list_passages(knowledge: Any) -> tuple[str, ...]:
     """Return the passages of knowledge, one or several, as texts; passages without words are left out.
 
-    A passage is a string or a JSON object, such as a tool's result, which becomes lines of keys and values.
-    InvalidRequest for anything else.
+    An item is a text, a ``Passage``, a ``ToolCall`` or a JSON object, such as a tool's result, which becomes lines of
+    keys and values. Messages of a chat are read for the instructions and the tool log in them. InvalidRequest for
+    anything else.
 
     >>> list_passages(["It costs £5.", {"order": 17, "paid": True}])
     ('It costs £5.', 'order: 17\\npaid: true')
     """
-    passages: tuple[Any, ...] = (knowledge,)
-    if not isinstance(knowledge, str | Mapping):
-        passages = check_sequence("knowledge", knowledge, "a text, a JSON object, or a list of these")
+    items: tuple[Any, ...] = (knowledge,)
+    if not isinstance(knowledge, str | Mapping | Passage | ToolCall):
+        items = check_sequence("knowledge", knowledge, "a text, a JSON object, a tool call, or a list of these")
+    # Whether it is a string is asked first, because there may be a million and Mapping is slow to ask about.
+    if any(type(item) is not str and is_message(item) for item in items):
+        chat = read_chat(items)
+        items = (*chat.others, *chat.instructions, *chat.calls)
     passages = tuple(
-        # Whether it is a string is asked first, because there may be a million and Mapping is slow to ask about.
-        _text(f"knowledge[{i}]", passage if type(passage) is str else _write_record(f"knowledge[{i}]", passage))
-        for i, passage in enumerate(passages)
+        _text(f"knowledge[{i}]", item if type(item) is str else _write_item(f"knowledge[{i}]", item))
+        for i, item in enumerate(items)
     )
     return tuple(passage for passage in passages if not is_blank(passage))
 
@@ -154,9 +160,9 @@ def _triple(name: str, value: Any) -> Triple:
     return Triple(*texts)
 
 
-def _write_record(name: str, passage: Any) -> Any:
+def _write_item(name: str, item: Any) -> Any:
     try:
-        return format_record(passage) if isinstance(passage, Mapping) else passage
+        return write_item(item, name)
     except RecursionError as error:
         raise InvalidRequest(f"{name} is nested too deeply; pass the part that the response rests on.") from error
 
@@ -187,38 +193,3 @@ def _text(name: str, value: Any) -> str:
             "Decode the source with errors='replace'."
         ) from error
     return value
-
-
-def format_record(record: Mapping[Any, Any]) -> str:
-    """Return an action or a tool result of an agent, a JSON object, as lines of keys and values.
-
-    Args:
-        record: Keys with values; lists and objects inside it are written one below the other.
-
-    >>> print(format_record({"tool": "order", "result": {"id": 17, "items": ["pen", "ink"], "paid": True}}))
-    tool: order
-    result id: 17
-    result items: pen, ink
-    result paid: true
-    """
-    return "\n".join(f"{key}: {value}" for key, value in _list_values(record, ""))
-
-
-def _list_values(record: Mapping[Any, Any], before: str) -> Iterator[tuple[str, str]]:
-    for key, value in record.items():
-        name = f"{before}{str(key).replace('_', ' ')}"
-        if isinstance(value, Mapping):
-            yield from _list_values(value, f"{name} ")
-        elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
-            for number, item in enumerate(value, 1):
-                yield from _list_values(item if isinstance(item, Mapping) else {"": item}, f"{name} {number} ")
-        elif isinstance(value, list | tuple):
-            yield name, ", ".join(map(_format_value, value))
-        else:
-            yield name, _format_value(value)
-
-
-def _format_value(value: Any) -> str:
-    if value is None:
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,6 +1,6 @@
 """Values: the numbers, dates, times and names that a text states, and how two of them compare.
 
-The door for corrections and twins; an import contract names its users.
+The door for corrections, twins and turns; an import contract names its users.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from .dates import MONTHS, NAMED_DAYS
 from .knowledge import read_values
 from .numbers import stem
 from .support import check_values, find_computed
-from .tokens import NEGATIONS, Date, Measure, Name, Value
+from .tokens import NEGATIONS, Clock, Date, Days, Measure, Name, Value
 from .units import UNITS
 
 __all__ = [
@@ -18,7 +18,9 @@ __all__ = [
     "NAMED_DAYS",
     "NEGATIONS",
     "UNITS",
+    "Clock",
     "Date",
+    "Days",
     "Measure",
     "Name",
     "Value",

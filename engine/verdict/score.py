@@ -6,6 +6,7 @@ written.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from ..schema.explanations import (
     QuotationsExplanation,
     QuotedText,
 )
+from ..schema.knowledge import is_record
 from ..schema.results import Citation, MetricResult, Request, Score, SentenceVerdict, Timings, UnsupportedSpan, Verdict
 from ..text.words import RangeIndex
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
@@ -164,7 +166,8 @@ def warn_of_language(request: Request) -> tuple[str, ...]:
 
     Of more passages or turns than ``MAX_LANGUAGE_TEXTS``, the first count.
     """
-    passages = () if request.triples else request.knowledge  # facts have no function words to go by
+    # Facts and records have no function words to go by.
+    passages = () if request.triples else tuple(itertools.filterfalse(is_record, request.knowledge))
     texts = {"response": (request.response,), "knowledge": passages, "history": request.history}
     foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts[:MAX_LANGUAGE_TEXTS]))]
     if not foreign:

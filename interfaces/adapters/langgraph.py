@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundwire.engine import Engine, InvalidRequest, Options
+from groundwire.engine.schema.chats import read_chat
 
 from .checking import Checker
 from .extras import needs
@@ -86,5 +87,6 @@ def _read_response(value: Any) -> tuple[str, list[str]]:
 
 def _read_knowledge(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        value = [item for item in value if not isinstance(item, BaseMessage) or item.type == "tool"]
+        messages = [item for item in value if isinstance(item, BaseMessage)]
+        return [*read_texts([item for item in value if item not in messages]), *read_chat(messages).calls]
     return read_texts(value)

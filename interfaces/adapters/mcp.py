@@ -17,7 +17,8 @@ from groundwire.repair import Corrector
 
 INSTRUCTIONS = (
     "Checks whether a response is supported by the knowledge that it should rest on. Pass the response word for word, "
-    "and each passage of the knowledge as one text. A result without a probability is no approval."
+    "and each passage of the knowledge as one text; a tool call is an object with name, arguments, result and status. "
+    "A result without a probability is no approval."
 )
 
 
@@ -32,7 +33,9 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
     """
     server: MCPServer[Any] = MCPServer("groundwire", instructions=INSTRUCTIONS)
 
-    async def check(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
+    async def check(
+        response: str, knowledge: list[str | dict[str, Any]], history: list[str] | None = None
+    ) -> dict[str, Any]:
         """Say whether the knowledge supports a response, by sentences, and which of its words it does not support.
 
         ``label`` is consistent, inconsistent, unverifiable (it states nothing) or unknown (it could not be checked).
@@ -40,7 +43,9 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         """
         return _summarize(await (engine or default_engine()).ascore(response, knowledge, history=history or ()))
 
-    async def correct(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
+    async def correct(
+        response: str, knowledge: list[str | dict[str, Any]], history: list[str] | None = None
+    ) -> dict[str, Any]:
         """Correct a response with words of the knowledge.
 
         ``status`` is corrected, partial (better, and still inconsistent), clean (nothing to correct), refused or
@@ -51,7 +56,9 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         record: dict[str, Any] = msgspec.to_builtins(done)
         return {name: record[name] for name in ("status", "message", "response", "edits", "unresolved")}
 
-    async def explain(response: str, knowledge: list[str], history: list[str] | None = None) -> dict[str, Any]:
+    async def explain(
+        response: str, knowledge: list[str | dict[str, Any]], history: list[str] | None = None
+    ) -> dict[str, Any]:
         """Check a response with all metrics of the verdict, and return the whole record: questions, values, citations.
 
         This is slower than ``check``.

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from groundwire.engine.extend import list_passages
+from groundwire.engine.schema.chats import read_chat
 from groundwire.runtime.errors import InvalidRequest
 
 from .json_text import MalformedText, decode_json
@@ -21,8 +23,6 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 (question, answer, context), DeepEval (input, actual_output, retrieval_context) and LLM-AggreFact (claim, doc)."""
 PROMPT = "prompt"
 """The knowledge in LettuceDetect's data files, where no field has another name of it."""
-KNOWLEDGE_ROLES = frozenset({"system", "developer", "tool", "function"})
-"""Roles of a chat's messages whose texts are the knowledge."""
 FIELDS = ("response", "knowledge", "history", "triples", "id")
 """The fields of a request in a file."""
 
@@ -108,29 +108,22 @@ def read_passages(cell: str) -> Any:
 
 
 def _read_messages(messages: object) -> dict[str, Any]:
-    """The fields of a chat as OpenAI logs it: the assistant's last message is the response, what users and the
-    assistant said before is the history, and what the system and tools said before is the knowledge."""
-    chat = (
-        [
-            (message.get("role"), _join_parts(message.get("content")))
-            for message in messages
-            if isinstance(message, dict)
-        ]
-        if isinstance(messages, list)
-        else []
-    )
-    last = max((index for index, (role, text) in enumerate(chat) if role == "assistant" and text), default=None)
+    """The fields of a chat: the assistant's last message is the response, what users and the assistant said before is
+    the history, and what the system said and tools returned before is the knowledge."""
+    listed = messages if isinstance(messages, list) else []
+    last = max((index for index, message in enumerate(listed) if _read_response(message)), default=None)
     if last is None:
         raise MalformedText("messages has no text of the role assistant, which would be the response")
-    before = [(role, text) for role, text in chat[:last] if text]
-    knowledge = [text for role, text in before if role in KNOWLEDGE_ROLES]
-    history = [text for role, text in before if role in ("user", "assistant")]
-    fields: dict[str, Any] = {"response": chat[last][1], "history": history}
+    chat = read_chat(listed[:last])
+    knowledge = list(list_passages((*chat.instructions, *chat.calls)))
+    fields: dict[str, Any] = {
+        "response": _read_response(listed[last]),
+        "history": [text.strip() for _, text in chat.history],
+    }
     return fields | ({"knowledge": knowledge} if knowledge else {})
 
 
-def _join_parts(content: object) -> str:
-    """The text of a message, which is one text or a list of parts."""
-    if isinstance(content, list):
-        content = "\n".join(_join_parts(part.get("text")) for part in content if isinstance(part, dict))
-    return content.strip() if isinstance(content, str) else ""
+def _read_response(message: object) -> str:
+    """The text of a message of the assistant; empty for another message."""
+    said = [text for role, text in read_chat([message]).history if role == "assistant"]
+    return said[0].strip() if said else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from . import swaps
 from .swaps import COUNT
-from .turns import RESTAURANT, Record, ToolCall, ToolTurn, ToolValue
+from .turns import RESTAURANT, Record, ToolResult, ToolTurn, ToolValue
 
 THINNED = 0.5
 """Share of the logs that lose fields which the response does not need."""
@@ -31,7 +31,7 @@ def list_needed(turn: ToolTurn) -> set[tuple[int, int]]:
     return needed
 
 
-def find_records(calls: Sequence[ToolCall], value: ToolValue) -> list[tuple[int, int]]:
+def find_records(calls: Sequence[ToolResult], value: ToolValue) -> list[tuple[int, int]]:
     """The records that have a value in its slot, or in any where none has it there."""
     every = [(i, j, record) for i, call in enumerate(calls) for j, record in enumerate(call.records)]
     holders = [(i, j) for i, j, record in every if swaps.agree(str(record.get(value.slot, "")), value.value)]
@@ -61,7 +61,7 @@ def show_log(
     *,
     beside: Sequence[ToolTurn] = (),
     only_needed: bool = False,
-) -> tuple[ToolCall, ...]:
+) -> tuple[ToolResult, ...]:
     """Choose what is shown of the log that a turn and turns ``beside`` it have.
 
     Args:
@@ -97,7 +97,7 @@ def show_log(
         records = tuple(reduced[i][j] for j in range(len(call.records)) if (i, j) in chosen)
         counted = any(value.act == COUNT for of in turns for value in of.values) and i == newest
         if records or (not call.records and not only_needed and rng.random() < 0.5) or counted:
-            shown.append(ToolCall(call.tool, records, call.total if counted or rng.random() < 0.5 else len(records)))
+            shown.append(ToolResult(call.tool, records, call.total if counted or rng.random() < 0.5 else len(records)))
     return tuple(shown)
 
 

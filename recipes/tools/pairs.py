@@ -18,7 +18,7 @@ from .logs import find_records, is_named, list_needed, show_log
 from .parts import TURNS, PairSide, ResponsePart, make_row, mark_turn, name_value_reason, part_of_turn, render_pair
 from .rendering import render_call
 from .swaps import CONFIRM, COUNT, INFORM, ValueForms, ValueSwap
-from .turns import RESTAURANT, Record, ToolCall, ToolTurn, ToolValue, read_turns
+from .turns import RESTAURANT, Record, ToolResult, ToolTurn, ToolValue, read_turns
 
 CHARACTERS = 2.9
 """Characters of a token of logs, which are full of numbers."""
@@ -312,7 +312,7 @@ class ToolPairs:
                 records[name] = record
         listed = [turn.calls[0].records[0], *records.values()]
         rng.shuffle(listed)
-        return replace(turn, calls=(ToolCall(RESTAURANT, tuple(listed), len(listed)),))
+        return replace(turn, calls=(ToolResult(RESTAURANT, tuple(listed), len(listed)),))
 
     def _make_sides(
         self,

@@ -12,7 +12,7 @@ from ..worlds.rows import WorldPair, WorldRow, WorldSentence, WorldSpan
 from ..written.pairs import name_reason
 from .rendering import render_log
 from .swaps import ValueSwap
-from .turns import ToolCall, ToolTurn
+from .turns import ToolResult, ToolTurn
 
 TURNS = 2
 """Turns of the dialogue that are history; earlier ones are knowledge."""
@@ -40,7 +40,7 @@ class ResponsePart:
 class PairSide:
     """One answer of a pair before it is rendered."""
 
-    calls: tuple[ToolCall, ...]
+    calls: tuple[ToolResult, ...]
     parts: tuple[ResponsePart, ...]
 
 

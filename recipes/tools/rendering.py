@@ -8,34 +8,34 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .turns import Record, ToolCall
+from .turns import Record, ToolResult
 
-Render = Callable[[ToolCall, Mapping[str, str]], str]
+Render = Callable[[ToolResult, Mapping[str, str]], str]
 
 
-def render_json(call: ToolCall, arguments: Mapping[str, str]) -> str:
+def render_json(call: ToolResult, arguments: Mapping[str, str]) -> str:
     """One line of JSON."""
     return json.dumps(_as_object(call, arguments), ensure_ascii=False)
 
 
-def render_indented(call: ToolCall, arguments: Mapping[str, str]) -> str:
+def render_indented(call: ToolResult, arguments: Mapping[str, str]) -> str:
     """JSON with a line for each value."""
     return json.dumps(_as_object(call, arguments), ensure_ascii=False, indent=1)
 
 
-def render_lines(call: ToolCall, arguments: Mapping[str, str]) -> str:
+def render_lines(call: ToolResult, arguments: Mapping[str, str]) -> str:
     """A heading, and a block of ``key: value`` lines for each record."""
     blocks = ["\n".join(f"{spell_slot(k)}: {spell_value(v)}" for k, v in record.items()) for record in call.records]
     return "\n\n".join([_write_heading(call, arguments), *blocks])
 
 
-def render_bullets(call: ToolCall, arguments: Mapping[str, str]) -> str:
+def render_bullets(call: ToolResult, arguments: Mapping[str, str]) -> str:
     """A heading, and a line for each record."""
     lines = ["- " + "; ".join(f"{spell_slot(k)} {spell_value(v)}" for k, v in r.items()) for r in call.records]
     return "\n".join([_write_heading(call, arguments), *lines])
 
 
-def render_rows(call: ToolCall, arguments: Mapping[str, str]) -> str:
+def render_rows(call: ToolResult, arguments: Mapping[str, str]) -> str:
     """A heading and a table in Markdown."""
     slots = list(dict.fromkeys(slot for record in call.records for slot in record))
     heading = _write_heading(call, arguments)
@@ -46,7 +46,7 @@ def render_rows(call: ToolCall, arguments: Mapping[str, str]) -> str:
     return "\n".join([heading, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def render_prose(call: ToolCall, arguments: Mapping[str, str]) -> str:
+def render_prose(call: ToolResult, arguments: Mapping[str, str]) -> str:
     """Sentences."""
     return " ".join([_write_heading(call, arguments, "."), *(_write_sentence(record) for record in call.records)])
 
@@ -55,7 +55,7 @@ FORMS: Sequence[Render] = (render_json, render_indented, render_lines, render_bu
 WEIGHTS = (0.3, 0.1, 0.2, 0.15, 0.13, 0.12)
 
 
-def render_log(calls: Sequence[ToolCall], arguments: Mapping[str, str], rng: random.Random) -> str:
+def render_log(calls: Sequence[ToolResult], arguments: Mapping[str, str], rng: random.Random) -> str:
     """The log in a shape that is drawn; ``arguments`` are those of the newest call."""
     render = rng.choices(FORMS, WEIGHTS)[0]
     last = len(calls) - 1
@@ -106,13 +106,13 @@ def spell_value(value: Any) -> str:
     return {"True": "yes", "False": "no"}.get(text, text)
 
 
-def _as_object(call: ToolCall, arguments: Mapping[str, str]) -> dict[str, Any]:
+def _as_object(call: ToolResult, arguments: Mapping[str, str]) -> dict[str, Any]:
     shown = {"arguments": dict(arguments)} if arguments else {}
     total = {"total": call.total} if call.total != len(call.records) else {}
     return {"tool": call.tool, **shown, **total, "result": list(call.records)}
 
 
-def _write_heading(call: ToolCall, arguments: Mapping[str, str], stop: str = ":") -> str:
+def _write_heading(call: ToolResult, arguments: Mapping[str, str], stop: str = ":") -> str:
     asked = ", ".join(f"{spell_slot(name)} {spell_value(value)}" for name, value in arguments.items())
     count = f"{call.total} result{'' if call.total == 1 else 's'}" if call.total else "no results"
     shown = f", {len(call.records)} shown" if call.total != len(call.records) else ""

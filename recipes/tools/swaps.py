@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .turns import ToolCall, ToolTurn, ToolValue
+from .turns import ToolResult, ToolTurn, ToolValue
 
 COUNT, CONFIRM, INFORM = "INFORM_COUNT", "CONFIRM", "INFORM"
 SAME = (
@@ -170,10 +170,10 @@ def is_wrong(turn: ToolTurn, index: int, other: str) -> bool:
     )
 
 
-def replace_value(calls: tuple[ToolCall, ...], slot: str, old: str, new: str) -> tuple[ToolCall, ...]:
+def replace_value(calls: tuple[ToolResult, ...], slot: str, old: str, new: str) -> tuple[ToolResult, ...]:
     """The log with another value of a slot in every record that has the old one."""
     return tuple(
-        ToolCall(
+        ToolResult(
             call.tool,
             tuple(
                 {name: _cast(new, v) if name == slot and str(v) == old else v for name, v in record.items()}
@@ -192,7 +192,7 @@ def _cast(text: str, like: object) -> str | int | float:
     return float(text) if "." in text else int(text)
 
 
-def has_value(calls: Iterable[ToolCall], wanted: str) -> bool:
+def has_value(calls: Iterable[ToolResult], wanted: str) -> bool:
     """Whether a record has the value in any slot, or within a longer one."""
     pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)", re.IGNORECASE)
     return any(pattern.search(str(v)) for call in calls for record in call.records for v in record.values())

@@ -43,7 +43,7 @@ class ToolValue:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolResult:
     """A tool and what it returned."""
 
     tool: str
@@ -58,7 +58,7 @@ class ToolTurn:
 
     id: str
     service: str
-    calls: tuple[ToolCall, ...]
+    calls: tuple[ToolResult, ...]
     """Oldest first."""
     method: str
     """Of the newest call; empty for none."""
@@ -119,16 +119,16 @@ def make_turn(row: Mapping[str, Any]) -> ToolTurn | None:
     )
 
 
-def _list_calls(row: Mapping[str, Any]) -> Iterator[ToolCall]:
+def _list_calls(row: Mapping[str, Any]) -> Iterator[ToolResult]:
     record = row.get("record")
     if isinstance(record, dict):
         # A slot of E2E has a list; with several values it is not clear which one a text contradicts.
         flat = {slot: values[0] if len(values) == 1 else values for slot, values in record.items()}
-        yield ToolCall(RESTAURANT, (flat,), 1)
+        yield ToolResult(RESTAURANT, (flat,), 1)
         return
     for call in json.loads(row["knowledge"]):
         records = tuple({k: v for k, v in record.items() if v not in ("", None)} for record in call["result"])
-        yield ToolCall(call["tool"], records, call.get("total", len(records)))
+        yield ToolResult(call["tool"], records, call.get("total", len(records)))
 
 
 def _is_plain(record: Record) -> bool:

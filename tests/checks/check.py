@@ -35,6 +35,7 @@ TYPED = (
     "groundwire.generation",
     "groundwire.evidence",
     "groundwire.monitor",
+    "groundwire.turns",
     "groundwire.files",
     "groundwire.service",
     "groundwire.adapters",

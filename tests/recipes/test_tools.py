@@ -16,7 +16,7 @@ from groundwire.recipes.tools import ToolPairs, read_turns, rendering
 from groundwire.recipes.tools.pairs import KINDS
 from groundwire.recipes.tools.rendering import FORMS, render_call
 from groundwire.recipes.tools.swaps import ValueForms, is_wrong, list_swaps, replace_value
-from groundwire.recipes.tools.turns import ToolCall, make_turn
+from groundwire.recipes.tools.turns import ToolResult, make_turn
 from tests.support.training_sets import write_gzipped
 
 PLACES = (
@@ -154,14 +154,14 @@ def test_an_article_goes_with_the_new_word(response: str, texts: set[str]) -> No
 
 
 def test_a_number_stays_a_number_in_an_edited_log() -> None:
-    call = ToolCall("x", ({"price": 7, "name": "a"}, {"price": "7", "name": "7"}), 2)
+    call = ToolResult("x", ({"price": 7, "name": "a"}, {"price": "7", "name": "7"}), 2)
     (edited,) = replace_value((call,), "price", "7", "9")
     assert edited.records == ({"price": 9, "name": "a"}, {"price": "9", "name": "7"})
 
 
 @pytest.mark.parametrize("render", FORMS)
 def test_every_form_has_every_value(render: rendering.Render) -> None:
-    call = ToolCall("FindRestaurants", tuple(_list_records()), 9)
+    call = ToolResult("FindRestaurants", tuple(_list_records()), 9)
     text = render(call, {"city": "Oakland"})
     assert all(str(value) in text for record in call.records for value in record.values())
     assert "9" in text

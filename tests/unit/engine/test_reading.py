@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Engine, Score
 from groundwire.engine.metrics.requests import ReadRequest
-from groundwire.engine.schema.validation import format_record, list_passages
+from groundwire.engine.schema.knowledge import format_record
+from groundwire.engine.schema.validation import list_passages
 from groundwire.engine.text.normalization import spell_out
 from groundwire.engine.text.reading import count_pieces, cut_reading, follow_question, join_readings, read_response
 from groundwire.engine.text.retrieval import NEAR
@@ -139,7 +140,7 @@ def test_the_question_is_read_before_an_answer_that_needs_it(response: str, turn
 
 def test_tool_results_are_lines_of_keys_and_values() -> None:
     record = {"tool": "find_order", "result": [{"id": 7, "paid": None}, {"id": 8, "paid": False}], "tags": ["a", 2]}
-    text = "tool: find_order\nresult 1 id: 7\nresult 1 paid: none\nresult 2 id: 8\nresult 2 paid: false\ntags: a, 2"
+    text = "tool: find_order\nresult 1: id: 7, paid: none\nresult 2: id: 8, paid: false\ntags: a, 2"
     assert format_record(record) == text
     with Engine(FakeRuntime({})) as engine:
         values = [engine.score("Order 7.", [passage], metrics="overlap").value for passage in (record, text, "Order 8")]

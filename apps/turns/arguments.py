@@ -1,0 +1,422 @@
+"""Where the arguments of a call are from: the user, a result, the assistant's own words, or nowhere.
+
+Values are compared by rule. What an argument says in sentences is composed; models read whether the dialogue and the
+log support it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from groundwire.engine.extend import FUNCTION_WORDS
+from groundwire.metrics import sentences
+
+from .context import TurnContext, flatten
+from .mentions import HALF_DAY, Mentions, list_leaves, read_clock, read_date, split_words, stem_words
+from .records import Finding, FindingStatus
+from .words import CHOICE_KEY, FREE_KEY, MONTHS, PLAIN, PROPER_KEY, PROSE_KEY, SETTING_KEY
+
+_PROSE_WORDS = 4
+_CAPITALS = 4
+"""Letters of an abbreviation in capitals, at most."""
+_BEGINNING = 4
+"""Letters that a word and its short form share."""
+_EXACT = 1e-6
+_TWO_WEEKS = 13
+_VAGUE = re.compile(r"\b(?:next|coming|last|since|weekend|later|earlier|soon)\b")
+"""Words that name a day roughly."""
+_INCLUDED = re.compile(r"\b(?:incl|including|included|of (?:which|whom|them|us)|among)\b", re.IGNORECASE)
+_CODE = re.compile(r"[A-Za-z]*\d[\w.:/@-]*|[\w.+-]+@[\w.-]+")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_CURRENCY = {
+    "EUR": ("€", "euro"),
+    "USD": ("$", "dollar"),
+    "GBP": ("£", "pound", "quid"),
+    "CHF": ("franc",),
+    "PLN": ("złot",),
+}
+
+
+class Argument(NamedTuple):
+    """A value of an argument."""
+
+    path: str
+    key: str
+    value: Any
+    others: Sequence[Any]
+    """The other values of its list."""
+    call: Mapping[str, Any]
+    """All arguments of its call."""
+
+
+def list_arguments(context: TurnContext) -> Iterator[Argument]:
+    """Yield the values of the arguments of a turn's calls, in order."""
+    for index, call in enumerate(context.calls):
+        leaves = list(list_leaves(call.arguments, f"calls[{index}].arguments"))
+        for path, key, value in leaves:
+            head = path.rpartition("[")[0]
+            others = [
+                other
+                for where, _, other in leaves
+                if where != path and path[-1] == "]" and where.rpartition("[")[0] == head
+            ]
+            yield Argument(path, key, value, others, call.arguments)
+
+
+def is_prose(argument: Argument) -> bool:
+    """Whether an argument is a text of sentences, which models read."""
+    value = argument.value
+    if not isinstance(value, str) or FREE_KEY.search(argument.key.lower()) or read_date(value):
+        return False
+    return len(value.split()) >= _PROSE_WORDS
+
+
+def check_argument(argument: Argument, context: TurnContext) -> Finding:
+    """Return where the value of an argument is from.
+
+    Args:
+        argument: The argument.
+        context: The turn.
+    """
+    status, message = _find_source(argument, context)
+    if status == "result" and (other := _find_owner(argument, context)):
+        status, message = "other_record", other
+    return Finding(kind="argument", status=status, where=argument.path, message=message)
+
+
+def _find_source(argument: Argument, context: TurnContext) -> tuple[FindingStatus, str]:
+    value, key = argument.value, argument.key.lower()
+    if value is None or isinstance(value, bool) or value == "":
+        return "composed", ""
+    if isinstance(value, int | float):
+        return _find_number(argument, float(value), context)
+    text = str(value)
+    if read_date(text) is not None:
+        return _find_date(argument, text, context)
+    if re.fullmatch(r"\d\d:\d\d(?::\d\d)?", text):
+        return _find_time(argument, read_clock(text) or 0, context)
+    squeezed = "".join(filter(str.isalnum, text.lower()))
+    if squeezed and squeezed in context.user.squeezed:
+        return "user", ""
+    if text.lower() in context.result_values or (squeezed and squeezed in context.logged.squeezed):
+        return "result", ""
+    if FREE_KEY.search(key):
+        return "composed", ""
+    if is_prose(argument) or PROSE_KEY.search(key):
+        return _check_figures(text, context)
+    return _find_words(argument, text, context)
+
+
+def _trace(context: TurnContext, has: Any) -> FindingStatus | None:
+    """Who mentions something: the user, else the assistant or the log."""
+    if has(context.user):
+        return "user"
+    return "result" if has(context.assistant) or has(context.logged) else None
+
+
+def _find_number(argument: Argument, number: float, context: TurnContext) -> tuple[FindingStatus, str]:
+    source = _trace(context, lambda mentions: mentions.has_number(number))
+    if source:
+        return source, ""
+    if SETTING_KEY.search(argument.key.lower()) or number in (0, 1):
+        return "composed", ""
+    if _follows(argument, number, context):
+        return "user", "It follows from what was said."
+    return "absent", f"{number:g} is not in the dialogue or the log, and does not follow from them."
+
+
+def _follows(argument: Argument, number: float, context: TurnContext) -> bool:
+    """Whether a number is computed from others: a sum, a share, a count, a duration in another unit."""
+    user, everything = context.user, context.everything
+    lower = user.lower
+    if number in user.durations or number in {60 * hours for hours in user.numbers} or number in user.spans:
+        return True
+    shares = [
+        share
+        for word, share in (("half", 0.5), ("third", 1 / 3), ("quarter", 0.25), ("double", 2), ("twice", 2))
+        if word in lower
+    ]
+    if any(
+        abs(number - 100 * share) < _EXACT or any(abs(number - share * other) < 0.01 for other in everything.numbers)
+        for share in shares
+    ):
+        return True
+    spoken = sorted(user.numbers | {1.0})
+    sums = (left + right for left in spoken for right in spoken)
+    if not _INCLUDED.search(user.text) and any(abs(total - number) < _EXACT for total in sums):
+        return True
+    if any(isinstance(value, list) and len(value) == number for value in argument.call.values()):
+        return True
+    dates = [day for value in argument.call.values() if isinstance(value, str) and (day := read_date(value))]
+    if any(abs((left - right).days) == number for left in dates for right in dates):
+        return True
+    amounts = [value for value in everything.numbers if value]
+    counts = [count for count in spoken if 1 < count <= 31 and count == int(count)]
+    return (
+        any(abs(amount * count - number) < 0.01 for amount in amounts for count in counts if amount != count)
+        and number > 12
+    )
+
+
+def _find_date(argument: Argument, text: str, context: TurnContext) -> tuple[FindingStatus, str]:
+    day = read_date(text)
+    assert day is not None
+    source = _trace(context, lambda mentions: (day.month, day.day) in mentions.dates)
+    if source is None:
+        source = "user" if _is_meant(argument, text, context) else None
+    clock = read_clock(text[10:]) if len(text) > 10 else None
+    if source is None:
+        return "absent", f"{day:%-d %B} is not in the dialogue or the log, and does not follow from them."
+    if clock is not None and clock:
+        time_source, message = _find_time(argument, clock, context)
+        if time_source == "absent":
+            return time_source, message
+    return source, ""
+
+
+def _is_meant(argument: Argument, text: str, context: TurnContext) -> bool:
+    """Whether a date follows from words such as "tomorrow", "next Friday" or "three nights"."""
+    day = read_date(text)
+    assert day is not None
+    dialogue = context.dialogue
+    starts = [
+        other
+        for value in (*argument.call.values(), *context.log_values)
+        if isinstance(value, str) and (other := read_date(value)) and other != day
+    ]
+    lengths = dialogue.spans | {
+        int(number) for number in (argument.call.get("nights"), argument.call.get("days")) if isinstance(number, int)
+    }
+    for key, value in argument.call.items():
+        other = read_date(value) if isinstance(value, str) else None
+        if (
+            other
+            and value != text
+            and (day - other).days in lengths
+            and _trace(context, lambda m, d=other: (d.month, d.day) in m.dates)
+        ):
+            return True
+        if other and value != text and key and dialogue.spans and (day - other).days in dialogue.spans:
+            return True
+    if day.day in dialogue.days_alone:
+        return True
+    if dialogue.days_alone and not (dialogue.weekdays or dialogue.relatives):
+        return False
+    if dialogue.today is not None:
+        base = day.replace(month=dialogue.today[0], day=dialogue.today[1])
+        is_weekday = day.weekday() in dialogue.weekdays and 0 < (day - base).days <= _TWO_WEEKS
+        return is_weekday or (day - base).days in dialogue.relatives
+    if dialogue.weekdays and not dialogue.relatives:
+        return day.weekday() in dialogue.weekdays
+    return bool(dialogue.relatives) or (bool(_VAGUE.search(dialogue.lower)) and not starts)
+
+
+def _find_time(argument: Argument, minutes: int, context: TurnContext) -> tuple[FindingStatus, str]:
+    source = _trace(context, lambda mentions: minutes % HALF_DAY in mentions.clocks)
+    if source:
+        return source, ""
+    dialogue = context.everything
+    for value in (*argument.call.values(), *context.log_values):
+        start = read_clock(value) if isinstance(value, str) else None
+        if start is not None and abs(minutes - start) in dialogue.durations:
+            return "user", "It follows from what was said."
+    parts = {
+        "morning": (0, 720),
+        "afternoon": (720, 1080),
+        "evening": (1020, 1440),
+        "night": (1080, 1440),
+        "noon": (720, 720),
+        "midnight": (0, 0),
+        "lunch": (660, 840),
+    }
+    if any(
+        word in context.dialogue.lower and low <= minutes <= high and minutes % 60 == 0
+        for word, (low, high) in parts.items()
+    ):
+        return "user", ""
+    return (
+        "absent",
+        f"{minutes // 60:02}:{minutes % 60:02} is not in the dialogue or the log, and does not follow from them.",
+    )
+
+
+def _check_figures(text: str, context: TurnContext) -> tuple[FindingStatus, str]:
+    """Whether the numbers in a composed text are mentioned; models read its words."""
+    absent = [
+        number
+        for number in re.findall(r"(?<![\w.])\d+(?:[.,]\d+)?(?![\w])", text)
+        if not context.everything.has_number(float(number.replace(",", "")))
+        and int(float(number.replace(",", ""))) % 12 * 60 not in context.everything.clocks
+    ]
+    codes = [
+        code
+        for code in re.findall(r"\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{4,}\b", text)
+        if "".join(filter(str.isalnum, code.lower())) not in context.everything.squeezed
+    ]
+    if absent or codes:
+        return "absent", f"{(absent or codes)[0]} is not in the dialogue or the log."
+    return "composed", ""
+
+
+def _find_words(argument: Argument, text: str, context: TurnContext) -> tuple[FindingStatus, str]:
+    words = list(split_words(text))
+    if not words:
+        return "composed", ""
+    if text.lower() in MONTHS:
+        month = MONTHS.index(text.lower()) + 1
+        said = {said for said, _ in context.everything.dates} | context.everything.months
+        return ("user", "") if month in said else ("absent", f"{text} is not in the dialogue or the log.")
+    numbers = [word for word in words if word[0].isdigit()]
+    letters = [word for word in words if not word[0].isdigit() and word.lower() not in FUNCTION_WORDS]
+    unknown = [
+        number for number in numbers if not context.everything.has_number(float(re.sub(r"[^\d.]", "", number) or 0))
+    ]
+    if unknown:
+        return "absent", f"{unknown[0]} is not in the dialogue or the log."
+    source = _trace(context, lambda mentions: bool(letters) and all(_mentions(mentions, word) for word in letters))
+    if source or not letters:
+        return source or "user", ""
+    if _trace(context, lambda mentions: any(_mentions(mentions, word) for word in letters if len(word) > 2)):
+        return "result", ""
+    lower = text.lower()
+    if lower[:3] in _DAYS and len(words) == 1:
+        return _find_weekday(lower, context)
+    if text in _CURRENCY and any(name in context.everything.lower for name in _CURRENCY[text]):
+        return "user", ""
+    if _is_short_form(text, context) or not text.isascii() or CHOICE_KEY.search(argument.key.lower()):
+        return "composed", ""
+    if argument.others and any(
+        isinstance(other, str) and stem_words(other) and stem_words(other) <= context.user.stems
+        for other in argument.others
+    ):
+        return "absent", f"{text} is not in the dialogue or the log."
+    if (
+        _CODE.fullmatch(text)
+        or PROPER_KEY.search(argument.key)
+        or (text[0].isupper() and not text.isupper() and len(text) > 2)
+    ):
+        return "absent", f"{text} is not in the dialogue or the log."
+    return "composed", ""
+
+
+def _mentions(mentions: Mentions, word: str) -> bool:
+    return bool(stem_words(word, content=False) <= mentions.stems)
+
+
+def _find_weekday(lower: str, context: TurnContext) -> tuple[FindingStatus, str]:
+    day = _DAYS.index(lower[:3])
+    said = context.dialogue
+    if day in said.weekdays or re.search(
+        r"\b(?:every ?day|daily|weekdays|weekends?|working days|each day)\b", said.lower
+    ):
+        return "user", ""
+    return "absent", f"{lower} is not in the dialogue or the log."
+
+
+def _is_short_form(text: str, context: TurnContext) -> bool:
+    """Whether a text abbreviates words that were mentioned, or is abbreviated by one: PAD and Paddington, Philly."""
+    stems = context.everything.stems
+    if text.isupper() and len(text) <= _CAPITALS:
+        return any(word.startswith(text.lower()[:2]) for word in stems)
+    words = split_words(text.lower())
+    initials = "".join(word[0] for word in words)
+    if len(words) > 1 and re.search(rf"\b{initials.upper()}[A-Z]?\b", context.everything.text):
+        return True
+    return len(words) == 1 and any(_share_beginning(words[0], word) for word in split_words(context.everything.lower))
+
+
+def _share_beginning(left: str, right: str) -> bool:
+    return len(left) > _BEGINNING and left[:_BEGINNING] == right[:_BEGINNING]
+
+
+def _find_owner(argument: Argument, context: TurnContext) -> str:
+    """Why a value belongs to another record than the turn speaks of; empty if it does not."""
+    value = str(argument.value).lower()
+    owners = [
+        item for item in context.siblings if value in {str(leaf).lower() for leaf in flatten(item.record).values()}
+    ]
+    if len(owners) != 1 or isinstance(argument.value, bool):
+        return ""
+    (owner,) = owners
+    recent = [text for role, text in context.history if role == "user"][-1:]
+    own_words = [str(other) for path, _, other in list_leaves(argument.call, "") if str(other).lower() != value]
+    everybody = [text for _, text in context.history]
+    for texts in ((*recent, context.text, *own_words), everybody):
+        mentions = Mentions(texts)
+        records = (owner.record, *owner.others)
+        scores = [
+            _count_mentions(record, [other for other in records if other is not record], mentions, value)
+            for record in records
+        ]
+        if max(scores) > 0:
+            best = records[scores.index(max(scores))]
+            return (
+                ""
+                if scores[0] > 0 and scores[0] >= max(scores) - 0.5
+                else f"{argument.value} is of another record than {_name(best)}."
+            )
+    return ""
+
+
+def _count_mentions(
+    record: Mapping[str, Any], others: Sequence[Mapping[str, Any]], mentions: Mentions, left_out: str
+) -> float:
+    """How many values of a record are mentioned that no other record has."""
+    theirs = [set(map(str, flatten(other).values())) for other in others]
+    their_stems = [stem_words(" ".join(values)) for values in theirs]
+    count = 0.0
+    for value in flatten(record).values():
+        if isinstance(value, bool) or str(value).lower() == left_out or any(str(value) in values for values in theirs):
+            continue
+        if isinstance(value, int | float):
+            count += mentions.has_number(float(value)) and value > 1
+        elif (day := read_date(value)) is not None:
+            clock = read_clock(value[10:])
+            count += (day.month, day.day) in mentions.dates or day.weekday() in mentions.weekdays
+            count += clock is not None and clock > 0 and clock % HALF_DAY in mentions.times
+        elif (clock := read_clock(value)) is not None and len(value) <= 8:
+            count += clock % HALF_DAY in mentions.times
+        else:
+            name_stems = {
+                word for word in stem_words(value) if len(word) > 2 and not any(word in stems for stems in their_stems)
+            }
+            count += len(name_stems & mentions.stems) / max(1, len(name_stems))
+    return count
+
+
+def _name(record: Mapping[str, Any]) -> str:
+    return next(
+        (value for value in record.values() if isinstance(value, str) and " " in value),
+        str(next(iter(record.values()), "")),
+    )
+
+
+_MENTIONED = 4
+"""Words of a sentence that must be mentioned for one that is not to stand out."""
+
+
+def find_insertion(text: str, context: TurnContext) -> list[str]:
+    """Return a word that is put before a word of the dialogue into a sentence whose other words all are from there.
+
+    Args:
+        text: What an argument says.
+        context: The turn.
+    """
+    mentioned = context.everything.stems
+    for sentence in sentences(text):
+        listed = [
+            word
+            for word in split_words(sentence.text)
+            if word.lower() not in FUNCTION_WORDS and word.lower() not in PLAIN
+        ]
+        unknown = [index for index, word in enumerate(listed) if not stem_words(word, content=False) <= mentioned]
+        if len(unknown) != 1 or len(listed) <= _MENTIONED or not listed[unknown[0]].islower():
+            continue
+        word = listed[unknown[0]]
+        after = sentence.text[sentence.text.index(word) + len(word) :]
+        following = re.match(r" (\w+)", after)
+        if following and stem_words(following[1]) and stem_words(following[1]) <= mentioned:
+            return [word]
+    return []

@@ -1,0 +1,55 @@
+"""What a turn is, and what was found in it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from groundwire.engine import Score
+from groundwire.engine.schema.base import Record
+
+FindingKind: TypeAlias = Literal["argument", "action", "value"]
+"""An argument of a call, an action that the text says was done, or a value of the text."""
+FindingStatus: TypeAlias = Literal[
+    "user", "result", "composed", "absent", "other_record", "succeeded", "failed", "pending", "miscounted"
+]
+"""Arguments are from the ``user``, from a ``result`` (or an earlier call), ``composed`` by the assistant, of an
+``other_record`` than the turn is about, or ``absent``. Actions ``succeeded``, ``failed``, are ``pending`` or ``absent``
+from the log. Values are of an ``other_record`` or ``miscounted``; values that are right are not listed."""
+PROBLEMS: frozenset[FindingStatus] = frozenset({"absent", "other_record", "failed", "pending", "miscounted"})
+"""Statuses that make a turn inconsistent."""
+TurnLabel: TypeAlias = Literal["consistent", "inconsistent", "unverifiable"]
+
+
+class Finding(Record, frozen=True, kw_only=True):
+    """Something that a turn states, and where it is from."""
+
+    kind: FindingKind
+    status: FindingStatus
+    where: str
+    """Words of the text, or the path of an argument, such as ``calls[0].arguments.guests``."""
+    start: int | None = None
+    """Where the words begin in the text; None for an argument."""
+    end: int | None = None
+    message: str = ""
+    """The reason, as a sentence."""
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether it makes the turn inconsistent."""
+        return self.status in PROBLEMS
+
+
+class TurnCheck(Record, frozen=True, kw_only=True):
+    """What came of checking a turn."""
+
+    label: TurnLabel
+    """``inconsistent`` with a problem, ``unverifiable`` without any finding; the score does not count."""
+    findings: tuple[Finding, ...]
+    """Arguments in the order of the calls, then actions and values in the order of the text."""
+    score: Score | None = None
+    """The score of the text, with its sentences; None if it was not asked for, or the turn has no text."""
+
+    @property
+    def problems(self) -> tuple[Finding, ...]:
+        """The findings that make the turn inconsistent."""
+        return tuple(finding for finding in self.findings if finding.is_problem)

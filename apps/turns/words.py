@@ -1,0 +1,91 @@
+"""Words of actions, numbers and keys, as the rules about turns read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+
+_READS = """
+    get list find search check lookup look query read fetch show describe view browse retrieve preview quote estimate
+    free busy availability compare calculate convert status track validate verify identify count summarize summary price
+    offer see journeys history info details report recommend suggest
+"""
+_READ_NOUNS = "preview quote estimate history status info details availability"
+_GENERIC = """
+    done made completed complete success successful confirmed processed executed finished set started arranged through
+"""
+_IRREGULAR = (
+    "told "  # terms: literal
+    "sent set put done shut frozen known written withdrawn made paid held bought built undone let cut complete "
+    "successful sorted arranged completed processed executed finished"
+)
+_NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
+_MONTH_NAMES = "january february march april may june july august september october november december"
+_PLAIN_WORDS = """
+    guest customer client patient passenger traveller caller user person people member holder ask asks asked want wants
+    need needs needed request requests requested please kind regards dear hello thanks thank possible according charge
+    cause including currently regarding reports report says said states note new their additional issue problem
+"""
+
+
+def _read_kinds(table: str) -> Mapping[str, frozenset[str]]:
+    """The kinds of each word of a table with a kind at the beginning of some lines."""
+    kinds: dict[str, set[str]] = {}
+    kind = ""
+    for line in table.strip().splitlines():
+        head, colon, rest = line.partition(": ")
+        kind = head if colon else kind
+        for word in (rest if colon else line).split():
+            kinds.setdefault(word, set()).add(kind)
+    return MappingProxyType({word: frozenset(of_word) for word, of_word in kinds.items()})
+
+
+KIND_OF = _read_kinds(files(__package__).joinpath("actions.txt").read_text(encoding="utf-8"))
+"""The kinds of action that a word may name: ``void`` is of the kind of ``cancel_booking``."""
+READS = frozenset(_READS.split())
+"""First words of tools that change nothing."""
+READ_NOUNS = frozenset(_READ_NOUNS.split())
+"""Last words of such tools."""
+GENERIC = frozenset(_GENERIC.split())
+"""Words that do not say what was done; the nouns beside them do."""
+PARTICIPLES = "|".join(
+    sorted(
+        {*_IRREGULAR.split(), *(word for word in KIND_OF if word.endswith("ed"))}, key=lambda word: (-len(word), word)
+    )
+)
+"""What an action that was done may be called, as alternatives of a pattern."""
+NUMBERS: Mapping[str, float] = MappingProxyType(
+    {word: float(number) for number, word in enumerate(_NUMBER_WORDS.split())}
+    | {"single": 1, "once": 1, "twice": 2, "both": 2, "couple": 2, "pair": 2, "half": 0.5, "a": 1, "an": 1}
+)
+"""Numbers in words."""
+MONTHS = tuple(_MONTH_NAMES.split())
+PLAIN = frozenset(_PLAIN_WORDS.split())
+"""Words that the assistant may use although they were not mentioned."""
+FREE_KEY = re.compile(
+    r"(?:^|_)(?:query|q|search|keywords?|subject|label|tags?|has_words\w*|words\w*|sort\w*|order_by|folder|format|fields?"
+    r"|locale|prompt|question|greeting|headline|caption)(?:_|$)"
+)
+"""Keys whose values the assistant composes."""
+PROSE_KEY = re.compile(
+    r"(?:^|_)(?:body|message|text|notes?|remarks?|description|reason|comments?|details?|instructions?|summary|content"
+    r"|explanation|place|request|wish(?:es)?|special_requests?)(?:_|$)"
+)
+"""Keys whose values are sentences."""
+CHOICE_KEY = re.compile(
+    r"(?:^|_)(?:category|genre|\w*type|kind|class|cuisine|level|range|style|mode|priority|intent|plan|tier|size|colou?r"
+    r"|status|state|scope|channel|method|unit|period|part_of_day)(?:_|$)|class$"
+)
+"""Keys of one of a few values, which the assistant chooses by their meaning."""
+PROPER_KEY = re.compile(
+    r"(?:^|_|[a-z])(?:name|guest|customer|patient|passenger|traveller|city|town|origin|destination|address|airport"
+    r"|street|country|e?mail|month)$",
+    re.IGNORECASE,
+)
+"""Keys of names, which are not composed."""
+SETTING_KEY = re.compile(
+    r"(?:^|_)(?:limit|page|max_results|top_k|top|offset|page_size|per_page|version|count|timeout\w*)(?:_|$)"
+)
+"""Keys of numbers that the assistant sets."""

@@ -1,0 +1,161 @@
+"""Reads chats with tool calls, in the forms of OpenAI, Anthropic and LangChain: dialogue, instructions, tool log.
+
+A message is a JSON object, or an object of LangChain with the same fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groundwire.runtime.texts.unread import is_blank
+
+from .knowledge import CallStatus, ToolCall
+
+USER, ASSISTANT = "user", "assistant"
+_ROLES = {"human": USER, "ai": ASSISTANT, "AIMessageChunk": ASSISTANT, "developer": "system", "function": "tool"}
+"""Other names of roles."""
+_KNOWN = frozenset({USER, ASSISTANT, "system", "tool", *_ROLES})
+_ITEMS = frozenset({"function_call", "function_call_output"})
+"""Types of the items of OpenAI's responses that are no messages."""
+
+
+class ChatLog(NamedTuple):
+    """What a chat has said and done."""
+
+    history: tuple[tuple[str, str], ...]
+    """The utterances of ``user`` and ``assistant``, oldest first: role and text."""
+    instructions: tuple[str, ...]
+    """The texts of system and developer messages."""
+    calls: tuple[ToolCall, ...]
+    """The tool log, in the order of the calls."""
+    others: tuple[Any, ...]
+    """What is no message."""
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value is a message of a chat, or an item of OpenAI's responses."""
+    role = _get(value, "role") or _get(value, "type")
+    if role in _ITEMS:
+        return _get(value, "call_id") is not None
+    return role in _KNOWN and any(_get(value, name) is not None for name in ("content", "tool_calls", "function_call"))
+
+
+def read_chat(messages: Iterable[Any]) -> ChatLog:
+    """Return what a chat has said and done.
+
+    Args:
+        messages: The messages, oldest first. A call and its result become one ``ToolCall``.
+
+    Returns:
+        The dialogue, the instructions and the tool log. A call without a result is pending.
+    """
+    history: list[tuple[str, str]] = []
+    instructions: list[str] = []
+    others: list[Any] = []
+    calls: list[ToolCall] = []
+    for message in messages:
+        if not is_message(message):
+            others.append(message)
+            continue
+        role = _get(message, "role") or _get(message, "type")
+        role = _ROLES.get(role, role)
+        for call in _list_calls(message):
+            calls.append(call)
+        for id_, name, result, status in _list_results(message, role):
+            _answer(calls, id_, name, result, status)
+        text = "" if role == "tool" else read_text(_get(message, "content"))
+        if role in (USER, ASSISTANT) and not is_blank(text):
+            history.append((role, text))
+        elif role == "system" and not is_blank(text):
+            instructions.append(text)
+    return ChatLog(tuple(history), tuple(instructions), tuple(calls), tuple(others))
+
+
+def read_text(content: Any) -> str:
+    """Return the text of a message's content: a string, or parts; a part may be a text."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list | tuple) else ()
+    texts = [part if isinstance(part, str) else _get(part, "text") for part in parts]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _get(value: Any, name: str) -> Any:
+    if isinstance(value, str):
+        return None
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _list_calls(message: Any) -> list[ToolCall]:
+    """The calls that a message of the assistant makes."""
+    calls = [*(_get(message, "tool_calls") or ())]
+    if _get(message, "type") == "function_call":
+        calls.append(message)
+    elif isinstance(function := _get(message, "function_call"), Mapping):
+        calls.append(function)
+    content = _get(message, "content")
+    if not calls and isinstance(content, list | tuple):  # LangChain has Anthropic's parts beside its own calls
+        calls += [part for part in content if _get(part, "type") == "tool_use"]
+    return [call for call in map(read_tool_call, calls) if call is not None]
+
+
+def read_tool_call(value: Any) -> ToolCall | None:
+    """Return a call in the form of OpenAI, Anthropic or LangChain; None for anything else."""
+    function = _get(value, "function") or value
+    name = _get(function, "name")
+    if not isinstance(name, str):
+        return None
+    candidates = (_get(function, key) for key in ("arguments", "args", "input"))
+    arguments: Any = next((candidate for candidate in candidates if candidate is not None), {})
+    if isinstance(arguments, str):
+        try:
+            arguments = msgspec.json.decode(arguments or "{}")
+        except msgspec.DecodeError:
+            arguments = {"arguments": arguments}
+    if not isinstance(arguments, Mapping):
+        arguments = {"arguments": arguments}
+    return ToolCall(name=name, arguments=dict(arguments), id=str(_get(value, "call_id") or _get(value, "id") or ""))
+
+
+def _list_results(message: Any, role: str) -> list[tuple[str, str, Any, CallStatus | None]]:
+    """The results that a message brings: the call's id, the tool's name, the result, and a status that is named."""
+    content = _get(message, "content")
+    if role == "tool":
+        status: CallStatus | None = "failed" if _get(message, "status") == "error" else None
+        return [(str(_get(message, "tool_call_id") or ""), _get(message, "name") or "", _read_content(content), status)]
+    if role == "function_call_output":
+        return [(str(_get(message, "call_id")), "", _read_content(_get(message, "output")), None)]
+    parts = content if isinstance(content, list | tuple) else ()
+    return [
+        (
+            str(_get(part, "tool_use_id") or ""),
+            "",
+            _read_content(_get(part, "content")),
+            "failed" if _get(part, "is_error") else None,
+        )
+        for part in parts
+        if _get(part, "type") == "tool_result"
+    ]
+
+
+def _read_content(content: Any) -> Any:
+    """A result: the text of its parts, or JSON."""
+    if isinstance(content, list | tuple) and all(isinstance(_get(part, "type"), str) for part in content):
+        return read_text(content)
+    return "" if content is None else content
+
+
+def _answer(calls: list[ToolCall], id_: str, name: str, result: Any, status: CallStatus | None) -> None:
+    """Write a result into its call; a result without a call is a call of its own."""
+    waiting = [
+        index
+        for index, call in enumerate(calls)
+        if call.result is None and (call.id == id_ if id_ else not name or call.name == name)
+    ]
+    if waiting:
+        calls[waiting[0]] = msgspec.structs.replace(calls[waiting[0]], result=result, status=status)
+    else:
+        calls.append(ToolCall(name=name, result=result, status=status, id=id_))

@@ -1,0 +1,317 @@
+"""Turns of assistants: where arguments are from, which actions were done, and whose figures are said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from groundwire.engine import InvalidRequest, ToolCall
+from groundwire.testing import make_engine
+from groundwire.turns import TurnChecker
+
+HOTELS = {
+    "name": "find_hotels",
+    "arguments": {"city": "Rimini"},
+    "result": [
+        {
+            "hotel_id": "h_1",
+            "name": "Lido Blu",
+            "price_per_night": 131,
+            "currency": "EUR",
+            "open": True,
+            "from": "14:00",
+        },
+        {
+            "hotel_id": "h_2",
+            "name": "Pensione Gina",
+            "price_per_night": 72,
+            "currency": "EUR",
+            "open": False,
+            "from": "15:30",
+        },
+        {
+            "hotel_id": "h_3",
+            "name": "Villa Fiorita",
+            "price_per_night": 104,
+            "currency": "EUR",
+            "open": True,
+            "from": "16:00",
+        },
+    ],
+}
+SAID = [
+    {
+        "role": "user",
+        "content": "Two of us, 3 to 5 August 2026, arriving after 4 pm. The Fiorita please, my name is Ann Ray.",
+    }
+]
+
+
+@pytest.fixture
+def checker() -> Iterator[TurnChecker]:
+    engine = make_engine(lambda text, passages: 0.1 if "wheelchair" in text else 0.9)
+    with engine:
+        yield TurnChecker(engine)
+
+
+def check_argument(checker: TurnChecker, value: Any, key: str = "value", said: str = "", **others: Any) -> str:
+    history = [{"role": "user", "content": said}] if said else SAID
+    checked = checker.check(
+        calls=[{"name": "book", "arguments": {key: value, **others}}], log=[HOTELS], history=history
+    )
+    (finding,) = (finding for finding in checked.findings if finding.where.startswith(f"calls[0].arguments.{key}"))
+    return finding.status
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "status"),
+    [
+        ("hotel_id", "h_3", "result"),
+        ("hotel_id", "h_1", "other_record"),
+        ("hotel_id", "h_9", "absent"),
+        ("guests", 2, "user"),
+        ("guests", 7, "absent"),
+        ("price", 104, "result"),
+        ("check_in", "2026-08-03", "user"),
+        ("check_in", "2026-08-09", "absent"),
+        ("arrives", "16:00", "user"),
+        ("arrives", "19:30", "absent"),
+        ("arrives", "2026-08-03T19:30", "absent"),
+        ("name", "Ann Ray", "user"),
+        ("name", "Bo Lind", "absent"),
+        ("name", "bo", "absent"),
+        ("month", "August", "user"),
+        ("month", "May", "absent"),
+        ("currency", "EUR", "result"),
+        ("limit", 50, "composed"),
+        ("breakfast", True, "composed"),
+        ("note", None, "composed"),
+        ("cuisine", "seafood", "composed"),
+        ("query", "quiet hotel by the sea", "composed"),
+        ("remarks", "Guests arrive after 4 pm.", "composed"),
+        ("remarks", "Guests arrive after 4 pm in a wheelchair.", "absent"),
+        ("remarks", "Guests arrive after 7 on day 23.", "absent"),
+    ],
+)
+def test_where_an_argument_is_from(checker: TurnChecker, key: str, value: Any, status: str) -> None:
+    assert check_argument(checker, value, key) == status
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "others", "status"),
+    [
+        ("Three nights from the 9th of October 2026.", "2026-10-12", {"check_in": "2026-10-09"}, "user"),
+        ("Three nights from the 9th of October 2026.", "2026-10-13", {"check_in": "2026-10-09"}, "absent"),
+        ("Today is 6 July. Tomorrow, please.", "2026-07-07", {}, "user"),
+        ("Today is 6 July. Tomorrow, please.", "2026-07-08", {}, "absent"),
+        ("Today's Monday 8 June 2026. On Wednesday.", "2026-06-10", {}, "user"),
+        ("Today's Monday 8 June 2026. On Wednesday.", "2026-06-11", {}, "absent"),
+        ("On the 12th.", "2026-06-12", {}, "user"),
+        ("On the 12th.", "2026-06-13", {}, "absent"),
+        ("On a Friday.", "2026-06-12", {}, "user"),
+        ("At 10, for half an hour.", "10:30", {"start": "10:00"}, "user"),
+        ("At 10, for half an hour.", "11:00", {"start": "10:00"}, "absent"),
+        ("In the morning.", "09:00", {}, "user"),
+        ("2 adults and 3 kids.", 5, {}, "user"),
+        ("9 of us including 2 children.", 11, {}, "absent"),
+        ("Move half of the 80.", 40, {}, "user"),
+        ("Open it halfway.", 50, {}, "user"),
+        ("At an hour's notice.", 60, {}, "user"),
+        ("Every weekday.", "mon", {}, "user"),
+        ("On Tuesday.", "mon", {}, "absent"),
+        ("From Paddington.", "PAD", {}, "user"),
+        ("From NYC.", "New York", {}, "composed"),
+        ("With parking.", "BAHNCARD_50", {}, "absent"),
+    ],
+)
+def test_what_follows_from_words(
+    checker: TurnChecker, said: str, value: Any, others: dict[str, Any], status: str
+) -> None:
+    assert check_argument(checker, value, "value", said, **others) == status
+
+
+def test_a_value_beside_what_was_asked_for_is_invented(checker: TurnChecker) -> None:
+    call = {"name": "search", "arguments": {"amenities": ["parking", "breakfast"], "tags": ["parking", "breakfast"]}}
+    checked = checker.check(calls=[call], history=[{"role": "user", "content": "With parking."}])
+    assert [(finding.where, finding.status) for finding in checked.problems] == [
+        ("calls[0].arguments.amenities[1]", "absent")
+    ]
+
+
+def test_a_word_put_into_what_was_said_is_invented(checker: TurnChecker) -> None:
+    said = "The plumber says the leak was in the cold water pipe under the bath."
+    assert check_argument(checker, said, "body", said) == "user"
+    assert check_argument(checker, said.replace("cold", "corroded cold"), "body", said) == "absent"
+
+
+def check_claim(checker: TurnChecker, text: str, *calls: tuple[str, str], result: Any = None) -> list[str]:
+    log = [
+        {"name": name, "arguments": {"id": "A-7"}, "status": status, "result": result or {"id": "A-7"}}
+        for name, status in calls
+    ]
+    checked = checker.check(text, log=log, history=["Do it."], sentences=False)
+    return [finding.status for finding in checked.findings if finding.kind == "action"]
+
+
+@pytest.mark.parametrize(
+    ("text", "call", "status", "expected"),
+    [
+        ("I've cancelled it.", "cancel_order", "succeeded", ["succeeded"]),
+        ("I've cancelled it.", "cancel_order", "failed", ["failed"]),
+        ("I've cancelled it.", "cancelOrder", "pending", ["pending"]),
+        ("I've cancelled it.", "send_mail", "succeeded", ["absent"]),
+        ("I've cancelled it.", "get_order", "succeeded", ["absent"]),
+        ("A-7 is void.", "cancel_order", "failed", ["failed"]),
+        ("A-7 is void.", "get_order", "succeeded", ["absent"]),
+        ("All done!", "cancel_order", "succeeded", ["succeeded"]),
+        ("All done!", "cancel_order", "failed", ["failed"]),
+        ("Moved: Friday at four.", "reschedule", "failed", ["failed"]),
+        ("The payment was successful.", "make_payment", "failed", ["failed"]),
+        ("I've asked them to change it.", "update_order", "pending", ["succeeded"]),
+        ("I couldn't cancel it.", "cancel_order", "failed", []),
+        ("I'll cancel it now.", "get_order", "succeeded", []),
+        ("Shall I say it is cancelled?", "get_order", "succeeded", []),
+        ("If it is cancelled, tell me.", "get_order", "succeeded", []),
+        ("Cancelling it now.", "get_order", "succeeded", []),
+    ],
+)
+def test_what_came_of_an_action(checker: TurnChecker, text: str, call: str, status: str, expected: list[str]) -> None:
+    assert check_claim(checker, text, (call, status)) == expected
+
+
+def test_the_last_try_counts(checker: TurnChecker) -> None:
+    assert check_claim(checker, "It's cancelled.", ("cancel", "failed"), ("cancel", "succeeded")) == ["succeeded"]
+    assert check_claim(checker, "It's cancelled.", ("cancel", "succeeded"), ("cancel", "failed")) == ["failed"]
+
+
+def test_a_result_may_say_what_was_done(checker: TurnChecker) -> None:
+    text = "Your order has been cancelled."
+    assert check_claim(checker, text, ("get_order", "succeeded"), result={"state": "cancelled"}) == ["succeeded"]
+    assert check_claim(checker, text, ("get_order", "succeeded"), result={"state": "open"}) == ["absent"]
+
+
+def test_all_of_it_needs_all_calls(checker: TurnChecker) -> None:
+    loans = {
+        "name": "list_loans",
+        "arguments": {},
+        "result": [{"loan": "L1", "title": "Momo"}, {"loan": "L2", "title": "Stoner"}],
+    }
+    renewals = [
+        {"name": "renew", "arguments": {"loan": loan}, "status": status, "result": {"loan": loan}}
+        for loan, status in (("L1", "succeeded"), ("L2", "failed"))
+    ]
+    for text, expected in (
+        ("I've renewed Momo.", "succeeded"),
+        ("I've renewed Stoner.", "failed"),
+        ("I've renewed both.", "failed"),
+    ):
+        checked = checker.check(text, log=[loans, *renewals], sentences=False)
+        assert [finding.status for finding in checked.findings] == [expected]
+
+
+def test_a_tool_may_be_declared_an_action() -> None:
+    taxi = {"name": "get_taxi", "arguments": {}, "result": {"minutes": 4}}
+    with make_engine(lambda text, passages: 0.9) as engine:
+        labels = [
+            TurnChecker(engine, actions=actions).check("Your taxi has been booked.", log=[taxi], sentences=False).label
+            for actions in ((), ("get_taxi",))
+        ]
+    assert labels == ["inconsistent", "consistent"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Two of the three are open.", []),
+        ("Lido Blu is €131 a night, and Pensione Gina €72.", []),
+        ("Lido Blu is €72 a night.", [("€72", "other_record")]),
+        ("Pensione Gina takes you from 4 pm.", [("4 pm", "other_record")]),
+        ("Pensione Gina takes you from half past three.", []),
+        ("Villa Fiorita saves you €27.", []),
+        ("Villa Fiorita saves you €45.", [("€45", "absent")]),
+        ("You would be €59 better off.", []),
+        ("It opens an hour and a half later.", []),
+        ("It opens three hours later.", [("three hours", "absent")]),
+    ],
+)
+def test_whose_figures_are_said(checker: TurnChecker, text: str, expected: list[tuple[str, str]]) -> None:
+    checked = checker.check(text, log=[HOTELS], sentences=False)
+    assert [(finding.where, finding.status) for finding in checked.findings if finding.kind == "value"] == expected
+    assert all(
+        text[finding.start : finding.end] == finding.where for finding in checked.findings if finding.start is not None
+    )
+
+
+def test_a_count_must_be_that_of_a_value(checker: TurnChecker) -> None:
+    log = [{"name": "list_rooms", "arguments": {}, "result": [{"free": number < 6} for number in range(9)]}]
+    found = [
+        checker.check(text, log=log, sentences=False).label
+        for text in ("Six of the nine are free.", "Five of the nine are free.")
+    ]
+    assert found == ["unverifiable", "inconsistent"]
+
+
+def test_states_belong_to_their_records(checker: TurnChecker) -> None:
+    states = [("Lost suitcase", "rejected"), ("Bike theft", "paid"), ("Hail", "paid"), ("Storm", "rejected")]
+    log = [
+        {
+            "name": "list_claims",
+            "arguments": {},
+            "result": [{"subject": name, "state": state} for name, state in states],
+        }
+    ]
+    assert checker.check("The bike is paid.", log=log, sentences=False).label != "inconsistent"
+    (finding,) = checker.check("The suitcase is paid.", log=log, sentences=False).problems
+    assert (finding.kind, finding.status) == ("value", "other_record")
+
+
+def test_the_score_is_beside_the_label(checker: TurnChecker) -> None:
+    checked = checker.check("It has a wheelchair ramp.", log=[HOTELS], history=["Hello."])
+    assert checked.label == "unverifiable"
+    assert checked.score is not None
+    assert checked.score.verdict.label == "inconsistent"
+    assert checker.check("", log=[HOTELS]).score is None
+
+
+def test_chats_and_asyncio_have_the_same_findings(checker: TurnChecker) -> None:
+    call = {"id": "c", "function": {"name": "cancel_order", "arguments": json.dumps({"id": "A-7"})}}
+    chat = [
+        {"role": "user", "content": "Cancel A-7."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": json.dumps({"error": "closed"})},
+    ]
+    log = [ToolCall(name="cancel_order", arguments={"id": "A-7"}, result={"error": "closed"})]
+    expected = checker.check("It's cancelled.", [call], log=log, history=chat[:1], sentences=False)
+    assert expected.label == "inconsistent"
+    assert checker.check("It's cancelled.", [call], history=chat, sentences=False) == expected
+    assert (
+        asyncio.run(checker.acheck("It's cancelled.", [call], log=chat[1:], history=["Cancel A-7."], sentences=False))
+        == expected
+    )
+
+
+def nest(depth: int) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for _ in range(depth):
+        record = {"a": record}
+    return record
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"log": [{"name": "find", "result": nest(5_000)}]}, "nested too deeply"),
+        ({"text": 7}, "text is int"),
+        ({"calls": [{"tool": "book"}]}, r"calls\[0\] has no name"),
+        ({"log": ["booked"]}, r"log\[0\] is str; pass a ToolCall"),
+        ({"log": [{"tool": "book"}]}, r"log\[0\] has the fields tool"),
+        ({"history": [7]}, "history has int that is no message"),
+    ],
+)
+def test_a_turn_that_cannot_be_read_is_refused(checker: TurnChecker, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        checker.check(**arguments)
