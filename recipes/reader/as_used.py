@@ -38,9 +38,9 @@ def select_excerpts(group: Group, others: Sequence[str], rng: random.Random) -> 
     claims = [answer.example.second or "" for answer in group]
     if not all(claims) or any(word_coverage(claim, passage) >= SAME for claim in claims for passage in others):
         return group
-    place = rng.randint(0, len(others))
-    excerpts = [_find_excerpt(answer, others, place) for answer in group]
-    if not all(any(part.passage == place for part in excerpt.ranges) for excerpt in excerpts):
+    position = rng.randint(0, len(others))
+    excerpts = [_find_excerpt(answer, others, position) for answer in group]
+    if not all(any(part.passage == position for part in excerpt.ranges) for excerpt in excerpts):
         return group
     first, second = (
         replace(answer, example=replace(answer.example, first="\n".join(excerpt.passages)))
@@ -49,8 +49,8 @@ def select_excerpts(group: Group, others: Sequence[str], rng: random.Random) -> 
     return first, second
 
 
-def _find_excerpt(answer: AnswerRow, others: Sequence[str], place: int) -> Excerpt:
-    passages = (*others[:place], answer.example.first, *others[place:])
+def _find_excerpt(answer: AnswerRow, others: Sequence[str], position: int) -> Excerpt:
+    passages = (*others[:position], answer.example.first, *others[position:])
     if sum(map(len, passages)) <= NEAR.whole:
         return Excerpt((), ())
     index = KnowledgeIndex(passages)
@@ -68,7 +68,7 @@ def cut_responses(group: Group, rng: random.Random) -> Group:
     pairs = [sentences(answer.example.second or "") for answer in group]
     if len(pairs[0]) != len(pairs[1]) or len(pairs[0]) < LEAST_SENTENCES:
         return group
-    changed = [index for index, (one, other) in enumerate(zip(*pairs, strict=True)) if one.text != other.text]
+    changed = [index for index, (first, second) in enumerate(zip(*pairs, strict=True)) if first.text != second.text]
     if len(changed) != 1:
         return group
     size = rng.choice((STREAM_SIZE, WINDOW_SIZE))
@@ -98,6 +98,5 @@ def _cut(answer: AnswerRow, parts: Sequence[Sentence], unlabelled: int) -> Answe
             if part.start < span.end and span.start < part.end:
                 start, end = max(span.start, part.start), min(span.end, part.end)
                 spans.append(EditedSpan(start + shift, end + shift, span.reason))
-    kept = None if example.spans is None else tuple(spans)
-    cut = replace(example, second=text, spans=kept)
+    cut = replace(example, second=text, spans=None if example.spans is None else tuple(spans))
     return replace(answer, example=cut, ranges=tuple(ranges))

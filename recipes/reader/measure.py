@@ -99,7 +99,7 @@ def measure_reader(
             report[name] = describe(read_answers(reader, [make_bench_answer(row) for row in rows]))
     if pairs:
         for name, draw in list_held_sources(data).items():
-            report[f"{name}_dev"] = measure_pairs(reader, draw, pairs)
+            report[f"{name}_dev"] = measure_source(reader, draw, pairs)
     (run / f"measure-{step}.json").write_text(json.dumps(report, indent=1) + "\n")
     return report
 
@@ -116,14 +116,14 @@ def list_held_sources(data: Path | None) -> dict[str, DrawPair]:
     }
 
 
-def measure_pairs(reader: Reader, draw: DrawPair, pairs: int, seed: int = 7) -> dict[str, Any]:
+def measure_source(reader: Reader, draw: DrawPair, pairs: int, seed: int = 7) -> dict[str, Any]:
     """The figures on pairs that ``draw`` draws, and the share of them that each head ranks right."""
     drawn = [
         draw(WORLD_WORDS[index % len(WORLD_WORDS)], random.Random(seed * 1_000_003 + index)) for index in range(pairs)
     ]
     readings = read_answers(reader, [answer for pair in drawn for answer in pair])
     good, bad = readings[::2], readings[1::2]
-    pairs_read = [(one, other) for one, other in zip(good, bad, strict=True) if one.label != other.label]
+    pairs_read = [pair for pair in zip(good, bad, strict=True) if pair[0].label != pair[1].label]
     count = len(pairs_read)
     ranked = {
         "whole": sum(a.whole > b.whole for a, b in pairs_read) / count,

@@ -303,7 +303,7 @@ def test_a_run_continues_and_is_measured(
     assert report["q2_wow_600"]["by_sentences"]["2-3"]["rows"] == 2
     loaded = load_reader(tmp_path)
     assert loaded.backbone.config.num_hidden_layers == 2
-    figures = measure.measure_pairs(loaded, partial(draw_world_pair, load_worlds("train")), 4)
+    figures = measure.measure_source(loaded, partial(draw_world_pair, load_worlds("train")), 4)
     assert figures["rows"] == 8
     assert set(figures["roc_auc"]) == {"whole", "nli", "worst_sentence", "worst_token", "sentence"}
 
