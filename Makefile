@@ -54,6 +54,9 @@ evaluate: .venv/ready
 
 # docs/quality_default.md, the default verdict alone, in a fifth of the time: make evaluate-default DATA=…/bench
 evaluate-default: .venv/ready
+	mkdir -p runs/default
+	$(if $(wildcard $(DATA)/../train),.venv/bin/python -m groundwire.recipes development-rows --data $(DATA)/../train \
+	  --kind edits --count 1000 --seed 8 --out runs/default/edits.jsonl)
 	.venv/bin/python bench/quality/quality.py $(DATA) --metrics $(READER_METRICS),overlap,unigram_f1 --out runs/default \
 	  --page docs/quality_default.md --title "the default verdict"
 
