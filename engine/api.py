@@ -295,13 +295,19 @@ class Engine:
         """Return what the engine is doing now, and what it has done since it was loaded."""
         return self._core.statistics()
 
-    def warmup(self) -> None:
-        """Run every model and the tokenizer of the rules once, so that the first request pays for nothing but itself.
+    def warmup(self, metrics: Metrics = None) -> None:
+        """Run models and the tokenizer of the rules once, so that the first request pays for nothing but itself.
+
+        Args:
+            metrics: Names of metrics or groups, whose models are run; None runs every model of the bundle. On a GPU
+                a model takes seconds, and memory for each of its shapes: ``engine.plan().names`` are the default
+                metrics.
 
         Raises:
+            InvalidRequest: A name is unknown or needs a role that the bundle lacks.
             ModelError: A model failed.
         """
-        self._core.warm_up()
+        self._core.warm_up(None if metrics is None else self.plan(metrics).roles)
 
     def close(self, *, drain: bool = False, timeout_ms: float | None = None) -> None:
         """Accept no more requests, answer all that were accepted, and free the models; later calls raise EngineClosed.

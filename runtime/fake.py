@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -129,7 +129,7 @@ class FakeRuntime:
         assert isinstance(outcome[0], GeneratedSequence)
         return iter([SequencePart(outcome[0].text, outcome[0])])
 
-    def warm_calls(self) -> Sequence[Call]:
+    def warm_calls(self, roles: Collection[str] | None = None) -> Sequence[Call]:
         """Nothing to warm."""
         return ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -253,9 +253,11 @@ class LocalRuntime:
             raise self._explain_missing("generator")
         return model.stream(call)
 
-    def warm_calls(self) -> Sequence[Call]:
-        """One small call per role. When they run next, their results are compared with the bundle's canaries."""
-        self._warming = {call: role for role in self._roles for call in self._warm_calls_of(role)}
+    def warm_calls(self, roles: Collection[str] | None = None) -> Sequence[Call]:
+        """One small call for each of ``roles``. When they run next, their results are compared with the bundle's
+        canaries."""
+        chosen = [role for role in self._roles if roles is None or role in roles]
+        self._warming = {call: role for role in chosen for call in self._warm_calls_of(role)}
         return list(self._warming)
 
     def check_canaries(self) -> None:

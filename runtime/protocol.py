@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -167,8 +167,15 @@ class Runtime(Protocol):
         """
         ...
 
-    def warm_calls(self) -> Sequence[Call]:
-        """Calls that make every model run once."""
+    def warm_calls(self, roles: Collection[str] | None = None) -> Sequence[Call]:
+        """Make calls that run every model once, or those of some roles.
+
+        Args:
+            roles: Names of roles of the bundle; None is all of them.
+
+        Returns:
+            The calls.
+        """
         ...
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -96,9 +96,9 @@ class Observed:
         """As the inner runtime; not counted."""
         return self._inner.stream(call)
 
-    def warm_calls(self) -> Sequence[Call]:
+    def warm_calls(self, roles: Collection[str] | None = None) -> Sequence[Call]:
         """As the inner runtime."""
-        return self._inner.warm_calls()
+        return self._inner.warm_calls(roles)
 
     def close(self) -> None:
         """Close the inner runtime."""

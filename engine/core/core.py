@@ -6,7 +6,7 @@ import gc
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, TypeVar
@@ -275,13 +275,14 @@ class Core:
         """
         self.scheduler.observe_batch = observe
 
-    def warm_up(self) -> None:
-        """Run every model and the tokenizer of the rules once; ModelError when a model fails.
+    def warm_up(self, roles: Collection[str] | None = None) -> None:
+        """Run the models of ``roles``, by default all, and the tokenizer of the rules once; ModelError when a model
+        fails.
 
         A model of another language, which cannot read the English text of its call, is left as it is.
         """
         words("Warm.")  # loads spaCy
-        job_result = self.run([_ask(call) for call in self.runtime.warm_calls()], Options()).future.result()
+        job_result = self.run([_ask(call) for call in self.runtime.warm_calls(roles)], Options()).future.result()
         for outcome in job_result.outcomes:
             if isinstance(outcome, Failure) and outcome.status != "truncated":
                 raise ModelError(f"Warming up failed: {outcome.message}")

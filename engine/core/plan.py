@@ -46,6 +46,12 @@ class Plan:
         """The names of the metrics, in order."""
         return tuple(metric.name for metric in self.metrics)
 
+    @property
+    def roles(self) -> frozenset[str]:
+        """The roles whose models run."""
+        of_metrics = frozenset(role for metric in self.metrics for role in metric.roles)
+        return of_metrics | ({VERIFIABILITY} if self.options.claim_filter == "verifiable" else set())
+
 
 def make_plan(
     roles: Iterable[str],

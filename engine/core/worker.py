@@ -132,7 +132,7 @@ class _Worker:
             case StreamCall():
                 self._start_thread(self._stream, number, content, core)
             case WarmUp():
-                self._start_thread(self._warm_up, number, core)
+                self._start_thread(self._warm_up, number, content.roles, core)
             case Ping():
                 return True
             case AskStatistics():
@@ -149,9 +149,9 @@ class _Worker:
         """For what takes long: meanwhile the process answers other messages, and shows that it lives."""
         threading.Thread(target=target, args=arguments, daemon=True).start()
 
-    def _warm_up(self, number: int, core: Core) -> None:
+    def _warm_up(self, number: int, roles: frozenset[str] | None, core: Core) -> None:
         def warm_up() -> bool:
-            core.warm_up()
+            core.warm_up(roles)
             return True
 
         self._answer(number, warm_up)

@@ -53,7 +53,10 @@ class StreamCall(NamedTuple):
 
 
 class WarmUp(NamedTuple):
-    """Run every model once."""
+    """Run the models of some roles once."""
+
+    roles: frozenset[str] | None
+    """None: every model."""
 
 
 class AskStatistics(NamedTuple):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -140,9 +140,10 @@ class ProcessRuntime:
         except ProcessEnded as error:
             raise ModelError(f"The worker process of the stream has ended: {error}.") from error
 
-    def warm_calls(self) -> Sequence[Call]:
+    def warm_calls(self, roles: Collection[str] | None = None) -> Sequence[Call]:
         """Warm every process up, and return no calls; ModelError when one fails."""
-        for answer in [process.ask(WarmUp()) for process in list(self._ready)]:
+        message = WarmUp(None if roles is None else frozenset(roles))
+        for answer in [process.ask(message) for process in list(self._ready)]:
             try:
                 answer.result()
             except ProcessEnded as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,6 +47,18 @@ def classify(call: Classify) -> Classified:
 def load() -> Engine:
     """An engine whose only model answers ``nli`` by ``classify``."""
     return Engine(FakeRuntime({"nli": classify}, batch=2, concurrent_requests=3))
+
+
+class FailingWarmUp(FakeRuntime):
+    """A runtime whose only model fails when it is warmed up."""
+
+    def warm_calls(self, roles: Collection[str] | None = None) -> Sequence[Call]:
+        return [ask(FAILING)] if roles is None or "nli" in roles else []
+
+
+def load_failing_warm_up() -> Engine:
+    """As ``load``, with a model that fails when it is warmed up."""
+    return Engine(FailingWarmUp({"nli": classify}))
 
 
 def load_broken() -> Engine:

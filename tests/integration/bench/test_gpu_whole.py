@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ class Runtime(FakeRuntime):
 
     message = ""
 
-    def warm_calls(self) -> tuple[()]:
+    def warm_calls(self, roles: Collection[str] | None = None) -> tuple[()]:
         """No calls."""
         if self.message:
             raise ModelError(self.message)

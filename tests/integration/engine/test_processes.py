@@ -122,6 +122,14 @@ def test_a_defect_of_the_verdict_in_a_process_is_a_failed_score() -> None:
     assert (scores[1].message, scores[1].metrics["nli"].status) == (MESSAGE, "scored")
 
 
+def test_processes_warm_up_the_models_of_the_metrics() -> None:
+    with worker_engines.open_processes(1, "load_failing_warm_up") as engine:
+        engine.warmup(["overlap"])
+        for metrics in (None, ["nli"]):
+            with pytest.raises(ModelError, match="Warming up failed: the model failed"):
+                engine.warmup(metrics)
+
+
 def test_what_loading_raises_in_a_process_is_raised_here() -> None:
     with pytest.raises(BundleError, match="there is no bundle"):
         worker_engines.open_processes(2, "refuse")
