@@ -6,7 +6,9 @@
 Makes models of the papers' sizes with random weights, exports them, and measures, each in a process of its own with a
 time limit (``gpu/stages.py``), writing what is known after every step:
 
-- certify: the embedded bundle's parity report on the device (``gpu/parity.py``);
+- certify: the parity reports of the embedded bundles on the device (``gpu/parity.py``);
+- default: what a user gets by default, warm for the default metrics alone: responses of 1 and of 8 sentences one at a
+  time, rates with 64 and 256 in flight, and by 8, 4 and 1 processes (``gpu/default.py``);
 - ceilings: products, copies and launches of this hardware, by PyTorch (``gpu/ceilings.py``);
 - export: each role's checkpoint and graphs, all roles at the same time (``gpu/prepare.py``);
 - latency, load: after a warm-up, the full set and Q², one response at a time and with 64 and 256 in flight, with the
@@ -62,20 +64,23 @@ def make_stages(roles: Sequence[str] = ROLES, *, compiled: bool = False) -> list
     compared = [role for role in FIRST if role in roles]
     others = [role for role in COMPARED if role in roles and role not in FIRST]
     prepare, parity, measured = "bench.gpu.prepare", "bench.gpu.parity", "bench.gpu.roles"
+    default = "bench.gpu.default"
     return [
-        [Stage("certify", parity, "certify_embedded", 30)],
-        [Stage("ceilings", "bench.gpu.ceilings", "measure", 15)],
+        [Stage("certify", parity, "certify_embedded", 40)],
+        [Stage("default", default, "measure", 60)],
+        [Stage("default.processes", default, "measure_by_processes", 50)],
+        [Stage("ceilings", "bench.gpu.ceilings", "measure", 10)],
         [
-            *(Stage(f"export.{role}", prepare, "prepare", 120, (role,)) for role in roles),
+            *(Stage(f"export.{role}", prepare, "prepare", 90, (role,)) for role in roles),
             Stage(f"export.{SPANS}", prepare, "prepare_spans", 60),
         ],
-        [Stage("latency", WHOLE, "measure_latency", 65)],
-        [Stage("load", WHOLE, "measure_load", 60)],
-        [Stage("processes", "bench.gpu.processes", "measure", 75)],
         *([Stage(f"role.{role}", measured, "measure", 20, (role, "eager", "graph"))] for role in compared),
+        [Stage("latency", WHOLE, "measure_latency", 50)],
+        [Stage("load", WHOLE, "measure_load", 40)],
         [Stage("parity", parity, "measure", 20)],
-        [Stage("q2", WHOLE, "measure_equal_work", 20)],
-        *([Stage(f"role.{role}", measured, "measure", 8, (role, "eager", "graph"))] for role in others),
+        [Stage("processes", "bench.gpu.processes", "measure", 35)],
+        [Stage("q2", WHOLE, "measure_equal_work", 15)],
+        *([Stage(f"role.{role}", measured, "measure", 7, (role, "eager", "graph"))] for role in others),
         *([Stage(f"compile.{role}", measured, "measure", 90, (role, "compile", "static"))]
           for role in COMPARED if compiled and role in roles),
     ]  # fmt: skip

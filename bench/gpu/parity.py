@@ -6,15 +6,13 @@ from __future__ import annotations
 import msgspec
 
 from groundwire.engine import Engine, Score
-from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.bundle import Bundle, embedded
 from groundwire.runtime.ort.device import Device, parse_device
-from groundwire.runtime.parity.certify import certify
+from groundwire.runtime.parity.certify import certify_each
 
 from ..support.dialogues import distinct
-from .setup import Setup, is_double
+from .setup import EMBEDDED, Setup, is_double
 from .stages import Save, Skipped
-
-BUNDLE = "compact"
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -49,15 +47,16 @@ def measure(setup: Setup, save: Save) -> None:
     scores: list[list[Score]] = []
     signatures = []
     for device in ("cpu", setup.device):
-        with Engine.load(BUNDLE, device) as engine:
+        with Engine.load(EMBEDDED[0], device) as engine:
             scores.append(list(engine.score_many(dialogues, metrics="all")))
             signatures.append(engine.plan("all").signature)
     save(compare(scores[0], scores[1], [dialogue.response for dialogue in dialogues], (signatures[0], signatures[1])))
 
 
 class RoleReport(msgspec.Struct, frozen=True):
-    """How a role of the embedded bundle compares with its checkpoint on the device, and with itself."""
+    """How a role of an embedded bundle compares with its checkpoint on the device, and with itself."""
 
+    bundle: str
     role: str
     failures: tuple[str, ...]
     """The bounds that it fails, in words."""
@@ -68,22 +67,19 @@ class RoleReport(msgspec.Struct, frozen=True):
 
 
 def certify_embedded(setup: Setup, save: Save) -> None:
-    """``groundwire bundle certify`` of the embedded, trained bundle."""
+    """``groundwire bundle certify`` of the embedded, trained bundles that are installed."""
     if is_double():
         raise Skipped("the double computes nothing")
     device = parse_device(setup.device) or Device("cpu")
-    rows = [
-        RoleReport(
-            role,
-            report.failures,
-            report.parity.max_logit_error / report.parity.logit_std,
-            report.batch_spread,
-            report.captured_spread,
-        )
-        for role, report in certify(Bundle.open(BUNDLE), device).items()
-        if report is not None
-    ]
-    save(rows)
+    rows: list[RoleReport] = []
+    for name in EMBEDDED:
+        if name not in embedded():
+            continue
+        for role, report in certify_each(Bundle.open(name), device):
+            if report is not None:
+                error = report.parity.max_logit_error / report.parity.logit_std
+                rows.append(RoleReport(name, role, report.failures, error, report.batch_spread, report.captured_spread))
+                save(rows)
 
 
 def compare(ours: list[Score], others: list[Score], responses: list[str], signatures: tuple[str, str]) -> Parity:
@@ -110,7 +106,7 @@ def compare(ours: list[Score], others: list[Score], responses: list[str], signat
             differences.append(Difference(text, f"marked {marked}, on the device {marked_there}"))
     count = len(responses)
     return Parity(
-        BUNDLE,
+        "+".join(EMBEDDED),
         count,
         signatures,
         largest,

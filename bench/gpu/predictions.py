@@ -1,4 +1,5 @@
-"""What this project expects of one H200 with models of the papers' sizes, written down before any run on one.
+"""What this project expects of one H200, or H100, written down before any run on one: of the default, and of models of
+the papers' sizes.
 
 The arithmetic is in bench/README.md. A run puts what it measured beside it, whatever that is.
 """
@@ -32,11 +33,18 @@ class Prediction(msgspec.Struct, frozen=True):
 
 
 PREDICTIONS = (
+    Prediction("default, one sentence, p50", 10, 16, "ms"),
+    Prediction("default, one sentence, p99", 12, 30, "ms"),
+    Prediction("default, one process", 70, 110, "/s"),
+    Prediction("default, 8 processes", 300, 750, "/s"),
+    Prediction("default, warm-up", 8, 20, "s"),
+    Prediction("default, memory of a process", 5, 6, "GiB"),
     Prediction("full set, p50", 50, 70, "ms"),
     Prediction("full set at once, p50", 40, 52, "ms"),
     Prediction("full set, one process", 20, 36, "/s"),
     Prediction("full set, 8 processes", 60, 125, "/s"),
-    Prediction("question generation, a step", 0.7, 1.1, "ms"),
+    Prediction("question generation, a step", 0.6, 0.9, "ms"),
+    Prediction("question generation, over PyTorch", 15, 25, "×"),
     Prediction("extractive QA, full batch", 450, 560, "TFLOP/s"),
     Prediction("warm-up", 15, 40, "s"),
     Prediction("memory of a process", 9, PROCESS_GIB, "GiB"),
@@ -50,6 +58,20 @@ def compare_predictions(records: Sequence[Record]) -> list[Prediction]:
 
 
 def _list_measured(results: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    default = results.get("default") or {"latency": (), "rates": (), "warm_up": None}
+    for row in default["latency"]:
+        if row["group"] == "1 sentence":
+            yield "default, one sentence, p50", row["timing"]["p50_ms"]
+            yield "default, one sentence, p99", row["timing"]["p99_ms"]
+    if default["rates"]:
+        yield "default, one process", max(rate["per_second"] for rate in default["rates"])
+    if warm := default["warm_up"]:
+        yield "default, warm-up", warm["seconds"]
+        if warm["gib"] is not None:
+            yield "default, memory of a process", warm["gib"]
+    for row in results.get("default.processes", {}).get("rows", ()):
+        if row["processes"] == 8:
+            yield "default, 8 processes", row["rate"]["per_second"]
     names = {"full": "full set, p50", "full at once": "full set at once, p50"}
     for row in results.get("latency", {}).get("rows", ()):
         if row["metrics"] in names:
@@ -67,6 +89,8 @@ def _list_measured(results: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for row in results.get("role.qg", ()):
         if not row["full"]:
             yield "question generation, a step", row["timings"]["engine"]["p50_ms"] / row["steps"]
+            if "eager" in row["ratios"]:
+                yield "question generation, over PyTorch", row["ratios"]["eager"]
     for row in results.get("role.qa", ()):
         if row["full"] and row["work"]:
             yield "extractive QA, full batch", 1000 * row["work"]["tflop"] / row["timings"]["engine"]["p50_ms"]

@@ -20,7 +20,7 @@ def import_libraries() -> None:
     """Import what the stages import, as far as it can be imported; CuPy cannot be afterwards."""
     sys.modules["cupy"] = None  # type: ignore[assignment]
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-    for name in ("ceilings", "parity", "prepare", "processes", "roles", "whole"):
+    for name in ("ceilings", "default", "parity", "prepare", "processes", "roles", "whole"):
         with suppress(Exception):  # the stage that needs it says so
             importlib.import_module(f"bench.gpu.{name}")
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from groundwire.engine import Engine
 from groundwire.evaluate.speed.rates import Throughput
 from groundwire.runtime.protocol import CaptureCounts
 
@@ -28,7 +31,7 @@ class Room(msgspec.Struct, frozen=True):
     process_gib: float
     """Memory of one process under load, with CUDA's own."""
     measured: bool
-    """Whether the stage ``load`` has measured it; else it is the upper bound that was predicted."""
+    """Whether a stage of one process has measured it; else it is the upper bound that was predicted."""
     free_gib: float
     """Before the first process starts."""
 
@@ -39,69 +42,92 @@ class Room(msgspec.Struct, frozen=True):
 
 
 class ProcessRate(msgspec.Struct, frozen=True):
-    """A rate of several processes of one engine, by the full set."""
+    """A rate of several processes of one engine."""
 
     processes: int
     warm_up: WarmUp
     rate: Throughput
     processor_ms: float
     """Processor time of the processes for each response, all threads; the process that asks them counts, too."""
-    qa_tokens: float | None
-    """Tokens that extractive QA reads for each response, from the stage ``load``; None where it measured none."""
-    qa_tflop: float | None
-    """Work of these, with padding."""
     captures: CaptureCounts
     """Counts of all processes since loading."""
+    qa_tokens: float | None = None
+    """Tokens that extractive QA reads for each response, from the stage ``load``; None where it measured none."""
+    qa_tflop: float | None = None
+    """Work of these, with padding."""
 
 
 class ProcessRates(msgspec.Struct, frozen=True):
     """Rates by the number of processes, the most first."""
 
     workload: str
-    """What the aim in responses per second is stated for."""
+    """What the rates are of, or what the aim in responses per second is stated for."""
     room: Room | None
     """None on a CPU."""
     rows: list[ProcessRate]
 
 
 def measure(setup: Setup, save: Save) -> None:
-    """Responses per second of several processes on one GPU, the most that its memory holds first."""
+    """Responses per second of the full set by several processes."""
     load = None if setup.stages is None else read_results(setup.stages, "load")
-    room = find_room(setup, load)
-    counts = choose_counts(room)
-    if not counts:
-        raise Skipped(f"a process needs {room.process_gib:.1f} GiB of {room.free_gib:.1f} that are free")  # type: ignore[union-attr]
-    counts = counts[-2:] if setup.tiny else counts
     of_load: Mapping[str, Any] = load["rows"][0] if load and load["rows"] else {}
-    results: list[ProcessRate] = []
-    save(ProcessRates(WORKLOAD, room, results))
+    tokens, work = (of_load.get(name) for name in ("qa_tokens", "qa_tflop"))
     texts, options = make_requests(), find_options(setup)
-    for count in counts:
-        engine, warm_up = load_engine(setup, count)
+    measure_processes(
+        setup,
+        load,
+        lambda room, rows: save(
+            ProcessRates(WORKLOAD, room, [replace(row, qa_tokens=tokens, qa_tflop=work) for row in rows])
+        ),
+        partial(load_engine, setup),
+        lambda engine, count: measure_in_flight(setup, engine, texts, METRICS["full"], 64 * count, options),
+    )
+
+
+def measure_processes(
+    setup: Setup,
+    of_one: Mapping[str, Any] | None,
+    save: Callable[[Room | None, list[ProcessRate]], None],
+    load: Callable[[int], tuple[Engine, WarmUp]],
+    measure_rate: Callable[[Engine, int], Throughput],
+    counts: Sequence[int] = COUNTS,
+) -> None:
+    """Measure the rates of several processes on one GPU, the most that its memory holds first.
+
+    ``of_one`` is what a stage has measured of one process. ``load`` and ``measure_rate`` get the number of processes.
+    Raises Skipped without memory for one process, and ModelError after the last row when a warm-up failed.
+    """
+    room = find_room(setup, of_one)
+    chosen = choose_counts(room, counts)
+    if not chosen:
+        raise Skipped(f"a process needs {room.process_gib:.1f} GiB of {room.free_gib:.1f} that are free")  # type: ignore[union-attr]
+    rows: list[ProcessRate] = []
+    save(room, rows)
+    for count in chosen[-2:] if setup.tiny else chosen:
+        engine, warm_up = load(count)
         with engine:
             before = time.process_time() + read_children_seconds()
-            rate = measure_in_flight(setup, engine, texts, METRICS["full"], 64 * count, options)
+            rate = measure_rate(engine, count)
             after = time.process_time() + read_children_seconds()
             spent = 1000 * (after - before) / max(rate.finished, 1)
-            tokens, work = (of_load.get(name) for name in ("qa_tokens", "qa_tflop"))
-            results.append(ProcessRate(count, warm_up, rate, spent, tokens, work, engine.statistics().captures))
-        save(ProcessRates(WORKLOAD, room, results))
-    for row in results:
+            rows.append(ProcessRate(count, warm_up, rate, spent, engine.statistics().captures))
+        save(room, rows)
+    for row in rows:
         row.warm_up.check()
 
 
-def find_room(setup: Setup, load: Mapping[str, Any] | None) -> Room | None:
-    """The room for processes, with what the stage ``load`` measured of one; None on a CPU."""
+def find_room(setup: Setup, of_one: Mapping[str, Any] | None) -> Room | None:
+    """The room for processes, with what a stage measured of one; None on a CPU."""
     memory = read_gpu_memory(setup)
     if memory is None:
         return None
-    taken = None if load is None else load["warm_up"]["gib"]
-    if load is None or taken is None:
+    taken = None if of_one is None else of_one["warm_up"]["gib"]
+    if of_one is None or taken is None:
         return Room(PROCESS_GIB + CONTEXT_GIB, False, memory.free)
-    return Room(taken + max(load["grown_gib"] or 0.0, 0.0) + CONTEXT_GIB, True, memory.free)
+    return Room(taken + max(of_one["grown_gib"] or 0.0, 0.0) + CONTEXT_GIB, True, memory.free)
 
 
-def choose_counts(room: Room | None) -> tuple[int, ...]:
-    """The numbers of processes to measure: the most that fit, at most the first of ``COUNTS``, and those below."""
-    most = COUNTS[0] if room is None else min(COUNTS[0], room.most)
-    return (*([most] if most else []), *(count for count in COUNTS if count < most))
+def choose_counts(room: Room | None, counts: Sequence[int] = COUNTS) -> tuple[int, ...]:
+    """The numbers of processes to measure: the most that fit, at most the first of ``counts``, and those below."""
+    most = counts[0] if room is None else min(counts[0], room.most)
+    return (*([most] if most else []), *(count for count in counts if count < most))

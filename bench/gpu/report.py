@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from rich.table import Table
 
 from ..support import common
 from ..support.common import PerformanceTarget
@@ -81,14 +82,18 @@ def list_targets(records: Sequence[Record]) -> Iterator[PerformanceTarget]:
     """The targets for one H200 with models of the papers' size, as far as they were measured."""
     for row in find_stage(records, "certify") or ():
         yield PerformanceTarget.at_most(f"{row['role']}, bounds missed", len(row["failures"]), 0, "")
+    default = find_stage(records, "default") or {"latency": (), "warm_up": None}
+    for row in default["latency"]:
+        if row["group"] == "1 sentence":
+            yield PerformanceTarget.at_most("default, p50", row["timing"]["p50_ms"], 16, "ms")
+            yield PerformanceTarget.at_most("default, p99", row["timing"]["p99_ms"], 30, "ms")
+        yield from _check_captures(f"default, {row['group']}", row, default["warm_up"])
     latency = find_stage(records, "latency") or {"rows": (), "warm_up": None}
     for row in latency["rows"]:
         if row["metrics"] == "full":
             yield PerformanceTarget.at_most("full set, p50", row["timing"]["p50_ms"], 25, "ms")
             yield PerformanceTarget.at_most("full set, p99", row["timing"]["p99_ms"], 40, "ms")
-            yield PerformanceTarget.at_most("runs that were not captured", row["captures"]["uncaptured"], 0, "")
-            later = row["captures"]["captured"] - latency["warm_up"]["captures"]["captured"]
-            yield PerformanceTarget.at_most("captures after the warm-up", later, 0, "")
+            yield from _check_captures("full set", row, latency["warm_up"])
     if latency["warm_up"] and latency["warm_up"]["gib"] is not None:
         yield PerformanceTarget.at_most("memory of a process", latency["warm_up"]["gib"], PROCESS_GIB, "GiB")
     loads = [row for row in list_rows(records, "load") if row["metrics"] == "full"]
@@ -99,14 +104,21 @@ def list_targets(records: Sequence[Record]) -> Iterator[PerformanceTarget]:
         aim = RESPONSES_PER_SECOND * RESPONSE_TOKENS
         yield PerformanceTarget.at_least("tokens of extractive QA, saturated", tokens, aim, "/s")
     for row in list_comparisons(records):
-        launches = row["launches"]
-        if launches is not None and row["role"] in KERNELS:
+        if row["kernels"] is not None and row["role"] in KERNELS:
             most = KERNELS[row["role"]] * row["steps"]
-            yield PerformanceTarget.at_most(f"{row['role']}, kernels of {row['input']}", launches["kernels"], most, "")
+            yield PerformanceTarget.at_most(f"{row['role']}, kernels of {row['input']}", row["kernels"], most, "")
         if row["ratios"]:
             least = 10.0 if row["role"] == "qg" else 2.0 if row["full"] else 3.0
             name = f"{row['role']}, {'full batch' if row['full'] else 'one response'}, over PyTorch"
             yield PerformanceTarget.at_least(name, min(row["ratios"].values()), least, "×")
+
+
+def _check_captures(name: str, row: Mapping[str, Any], warm_up: Mapping[str, Any]) -> Iterator[PerformanceTarget]:
+    """No response waits for a capture, or runs kernel by kernel."""
+    uncaptured, captured = row["captures"]["uncaptured"], row["captures"]["captured"]
+    yield PerformanceTarget.at_most(f"{name}, runs that were not captured", uncaptured, 0, "")
+    later = captured - warm_up["captures"]["captured"]
+    yield PerformanceTarget.at_most(f"{name}, captures after the warm-up", later, 0, "")
 
 
 def show(results: Results) -> None:
@@ -127,7 +139,6 @@ def show(results: Results) -> None:
     for row in list_comparisons(records):
         engine = row["timings"].get("engine")
         rated = near.get((row["role"], row["input"]))
-        launches = row["launches"]
         rows.append(
             (
                 f"{row['role']}, {row['input']}",
@@ -136,12 +147,15 @@ def show(results: Results) -> None:
                 "–"
                 if rated is None or rated.efficiency.fraction is None
                 else f"{rated.efficiency.fraction:.1%} {rated.efficiency.bound}",
-                "–" if launches is None else f"{launches['kernels']}",
+                "–" if row["kernels"] is None else f"{row['kernels']}",
                 ", ".join(f"{WAYS[way]} {ratio:.2f} ×" for way, ratio in row["ratios"].items()) or "–",
             )
         )
     columns = ("role and batch", "ms p50 (p99)", "TFLOP/s / GB/s", "of the ceiling", "kernels", "PyTorch takes")
     screen.print(common.table("roles", columns, rows))
+    default = find_stage(records, "default")
+    if default:
+        screen.print(_tabulate_default(default, list_rows(records, "default.processes")))
     equal = find_stage(records, "q2")
     if equal:
         screen.print(_describe_equal_work(equal))
@@ -178,6 +192,21 @@ def show(results: Results) -> None:
             f"{parity['same_verdicts']:.0%}, marked words {parity['same_marks']:.0%}, largest difference of a value "
             f"{max(parity['largest'].values(), default=0.0):.2g}, of a probability {parity['largest_probability']:.2g}"
         )
+
+
+def _tabulate_default(default: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> Table:
+    rows = [
+        (row["group"], f"{row['timing']['p50_ms']:.1f}", f"{row['timing']['p99_ms']:.1f}", "–")
+        for row in default["latency"]
+    ]
+    loads = [(f"{rate['in_flight']} in flight", rate) for rate in default["rates"]]
+    loads += [(f"{row['processes']} processes", row["rate"]) for row in processes]
+    for name, rate in loads:
+        times = rate["latency"] or {"p50_ms": float("nan"), "p99_ms": float("nan")}
+        rows.append((name, f"{times['p50_ms']:.0f}", f"{times['p99_ms']:.0f}", f"{rate['per_second']:.1f}"))
+    warm_up = default["warm_up"]
+    title = f"default, {warm_up['captures']['captured']} captures in {warm_up['seconds']:.0f} s"
+    return common.table(title, ("responses", "p50 ms", "p99 ms", "responses/s"), rows)
 
 
 def _describe_equal_work(equal: Mapping[str, Any]) -> str:

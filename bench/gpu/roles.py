@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from groundwire.runtime.ort.session import Array
+from groundwire.runtime.parity.certify import run_plain
 
 from ..support import common, models
 from ..support.common import Timing
@@ -32,6 +33,8 @@ class Comparison(msgspec.Struct):
     """Runs of a decoder one after another; 1 for other graphs."""
     timings: dict[str, Timing]
     """engine, by itself; eager, graph (captured once), compile, or static (a generator's cache): PyTorch."""
+    graphs: tuple[str, ...] = ()
+    """Files of the graphs that the engine's side runs."""
     work: Work | None = None
     ratios: dict[str, float] = {}
     """Median of a way of PyTorch over the engine's in the same turns."""
@@ -41,6 +44,8 @@ class Comparison(msgspec.Struct):
     """Largest difference of a row alone from the same row in the batch, in the same unit."""
     launches: Launches | None = None
     """Launches in one run of the engine's side."""
+    kernels: int | None = None
+    """Kernels of one run of the engine's side that is launched kernel by kernel."""
     errors: dict[str, str] = {}
     """What could not be measured, and why."""
 
@@ -51,7 +56,8 @@ def measure(setup: Setup, save: Save, role: str, *ways: str) -> None:
     batches = make_sides(setup, role, folder)
     steps = STEPS if role == "qg" else 1
     rows = [
-        Comparison(role, models.NAMES[role], sides.input, bool(index), steps, {}) for index, sides in enumerate(batches)
+        Comparison(role, models.NAMES[role], sides.input, bool(index), steps, {}, sides.graphs)
+        for index, sides in enumerate(batches)
     ]
     measure_engine(setup, batches, rows, lambda: save(rows))
     reason = ""
@@ -92,6 +98,8 @@ def measure_engine(setup: Setup, batches: tuple[Sides, ...], rows: list[Comparis
         save()
         with noted(row.errors, "launches"):
             row.launches = count_launches(setup, subject["engine"])
+            with run_plain(sides.profile):
+                row.kernels = count_launches(setup, subject["engine"]).kernels
         save()
 
 

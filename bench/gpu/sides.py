@@ -20,12 +20,18 @@ from transformers import (
 )
 
 from groundwire.runtime.bundles.bundle import Bundle
-from groundwire.runtime.bundles.manifest import EmbedderRole, EncoderRole, LanguageModelRole, QuestionGeneratorRole
+from groundwire.runtime.bundles.manifest import (
+    EmbedderRole,
+    EncoderRole,
+    LanguageModelRole,
+    QuestionGeneratorRole,
+    Role,
+)
 from groundwire.runtime.calls import ScoreText, TextScored
-from groundwire.runtime.models.graphs import load_encoder, load_graph
+from groundwire.runtime.models.graphs import load_encoder, load_graph, place_role
 from groundwire.runtime.models.language_model import LanguageModel
 from groundwire.runtime.models.question_generator import QuestionGenerator
-from groundwire.runtime.ort.session import Array, Graph
+from groundwire.runtime.ort.session import Array, DeviceProfile, Graph
 from groundwire.runtime.texts.tokenization import Window
 
 from ..support.common import check
@@ -66,6 +72,10 @@ class Sides:
     """Our outputs for the first rows, row by row."""
     inputs: dict[str, Array]
     """Those of PyTorch."""
+    profile: DeviceProfile
+    """Where our side runs, with what it captured."""
+    graphs: tuple[str, ...]
+    """Files of the graphs that our side runs."""
     forward: Callable[[Any, Tensors], list[torch.Tensor]]
     """The same outputs by a PyTorch model, from inputs on its device."""
     ways: tuple[str, ...] = ("eager", "graph", "compile")
@@ -88,27 +98,27 @@ def load_model(role: str, folder: Path, device: str, dtype: torch.dtype) -> Any:
 
 
 def make_sides(setup: Setup, role: str, folder: Path) -> tuple[Sides, Sides]:
-    """The batch of one response, and a full one."""
+    """The batch of one response, and a full one, with the graphs that the device of ``setup`` runs."""
     opened = setup.open_bundle(role)
-    match role:
-        case "qg":
-            sides = _make_generator_sides(setup, opened, folder)
-        case "lm":
-            sides = _make_language_model_sides(setup, opened, folder)
+    record, profile = place_role(role, opened.manifest.roles[role], setup.profile)
+    match record:
+        case QuestionGeneratorRole():
+            sides = _make_generator_sides(setup, opened, record, profile)
+        case LanguageModelRole():
+            sides = _make_language_model_sides(setup, opened, record, profile, folder)
         case _:
-            sides = _make_encoder_sides(setup, opened, role)
+            sides = _make_encoder_sides(setup, opened, role, record, profile)
     of_one_response, full = sides
     return of_one_response, full
 
 
-def _make_encoder_sides(setup: Setup, opened: Bundle, role: str) -> list[Sides]:
-    record = opened.manifest.roles[role]
+def _make_encoder_sides(setup: Setup, opened: Bundle, role: str, record: Role, profile: DeviceProfile) -> list[Sides]:
     graph: Graph
     if isinstance(record, EmbedderRole):
-        graph = load_encoder(opened, record.graph, record.max_tokens, setup.profile)
+        graph = load_encoder(opened, record.graph, record.max_tokens, profile)
     else:
         assert isinstance(record, EncoderRole)
-        graph = load_graph(opened, record, setup.profile)
+        graph = load_graph(opened, record, profile)
     kind = kind_of(role)
     names = OUTPUTS.get(kind, ("logits",))
 
@@ -133,16 +143,18 @@ def _make_encoder_sides(setup: Setup, opened: Bundle, role: str) -> list[Sides]:
             rows,
             lambda count: graph.run({name: value[:count] for name, value in feeds.items()}),
             inputs,
+            profile,
+            record.graph_files,
             forward,
         )
 
     return [make(2 * index + 1 if setup.tiny else rows) for index, rows in enumerate(ENCODER_ROWS[kind])]
 
 
-def _make_generator_sides(setup: Setup, opened: Bundle, folder: Path) -> list[Sides]:
-    record = opened.manifest.roles["qg"]
-    assert isinstance(record, QuestionGeneratorRole)
-    generator = QuestionGenerator.load(opened, record, setup.profile)
+def _make_generator_sides(
+    setup: Setup, opened: Bundle, record: QuestionGeneratorRole, profile: DeviceProfile
+) -> list[Sides]:
+    generator = QuestionGenerator.load(opened, record, profile)
     decoding = QUESTION
     beams = decoding.num_beams
 
@@ -181,15 +193,26 @@ def _make_generator_sides(setup: Setup, opened: Bundle, folder: Path) -> list[Si
         # forward_once reads the weights once for all steps, and every step for one sequence of each source.
         rows_and_reads = find_repeats(beams, STEPS)
         shape = f"{rows} sources of {tokens} tokens, beam {beams}, {STEPS} tokens"
-        return Sides(shape, rows, ours, {"input_ids": ids}, search, ("eager", "static"), rows_and_reads, forward_once)
+        return Sides(
+            shape,
+            rows,
+            ours,
+            {"input_ids": ids},
+            profile,
+            record.graph_files,
+            search,
+            ("eager", "static"),
+            rows_and_reads,
+            forward_once,
+        )
 
     return [make(rows) for rows in ((2, 3) if setup.tiny else SOURCES)]
 
 
-def _make_language_model_sides(setup: Setup, opened: Bundle, folder: Path) -> list[Sides]:
-    record = opened.manifest.roles["lm"]
-    assert isinstance(record, LanguageModelRole)
-    model = LanguageModel.load(opened, record, setup.profile)
+def _make_language_model_sides(
+    setup: Setup, opened: Bundle, record: LanguageModelRole, profile: DeviceProfile, folder: Path
+) -> list[Sides]:
+    model = LanguageModel.load(opened, record, profile)
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     words = Words(20, 12, 6) if setup.tiny else Words()
     vocabulary = _vocabulary(setup, "lm")
@@ -227,7 +250,7 @@ def _make_language_model_sides(setup: Setup, opened: Bundle, folder: Path) -> li
             for index, name in enumerate(("with_document", "without"))
         }
         shape = f"{rows} responses of {words.response} tokens after {words.document + words.history} and after "
-        return Sides(shape + f"{words.history}", rows, ours, inputs, forward)
+        return Sides(shape + f"{words.history}", rows, ours, inputs, profile, record.graph_files, forward)
 
     return [make(rows) for rows in ((1, 3) if setup.tiny else RESPONSES)]
 

@@ -192,16 +192,24 @@ def load_engine(setup: Setup, processes: int = 1) -> tuple[Engine, WarmUp]:
 
     It is returned after a failed warm-up, too: its times can be measured, and ``WarmUp.check`` raises then.
     """
-    before, started = read_gpu_memory(setup), time.perf_counter()
     options = LoadOptions(cache_bytes=0)
-    if processes == 1:
-        engine = Engine(setup.load_runtime(*Q2_ROLES, SPANS), options)
-    else:
+
+    def load() -> Engine:
+        if processes == 1:
+            return Engine(setup.load_runtime(*Q2_ROLES, SPANS), options)
         first, *others = setup.list_bundles(*Q2_ROLES, SPANS)
-        engine = Engine.load(first, setup.device, extra=others, options=options, processes=processes)
+        return Engine.load(first, setup.device, extra=others, options=options, processes=processes)
+
+    return open_engine(setup, load, Engine.warmup)
+
+
+def open_engine(setup: Setup, load: Callable[[], Engine], warm_up: Callable[[Engine], None]) -> tuple[Engine, WarmUp]:
+    """Load an engine and warm it up; what both take."""
+    before, started = read_gpu_memory(setup), time.perf_counter()
+    engine = load()
     loaded, message = time.perf_counter(), ""
     try:
-        engine.warmup()
+        warm_up(engine)
     except ModelError as error:
         message = "" if is_double() else str(error)
     warm = time.perf_counter()

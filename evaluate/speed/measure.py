@@ -125,16 +125,21 @@ def measure_speed(
 
 
 def measure_latency(
-    engine: Engine, name: str, metrics: Sequence[str] | str | None, requests: Iterator[Request], seconds: float
+    engine: Engine,
+    name: str,
+    metrics: Sequence[str] | str | None,
+    requests: Iterator[Request],
+    seconds: float,
+    at_least: int = AT_LEAST,
 ) -> Latency:
-    """Score requests one after another for ``seconds``, ``AT_LEAST`` of them."""
+    """Score requests one after another for ``seconds``, ``at_least`` of them."""
     for _ in range(WARM_UP):
         _score(engine, next(requests), metrics)
     spent: list[float] = []
     statuses: Counter[str] = Counter()
     end = time.perf_counter() + seconds
     with observe_stages(engine) as stages:
-        while len(spent) < AT_LEAST or time.perf_counter() < end:
+        while len(spent) < at_least or time.perf_counter() < end:
             request = next(requests)
             started = time.perf_counter()
             score = _score(engine, request, metrics)

@@ -11,13 +11,37 @@ import pytest
 
 from bench.gpu.processes import CONTEXT_GIB
 from bench.support.common import ROOT
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.manifest import QuestionGeneratorRole
+from groundwire.runtime.calls import BeamSearch
+from groundwire.runtime.models.question_generator import QuestionGenerator
+from groundwire.runtime.ort.session import DeviceProfile
+from groundwire.runtime.parity.certify import run_plain
+from groundwire.runtime.texts.tokenization import Window
+from tests.support import cuda_double
+
+DEFAULT_CAPTURES = 280
+"""Shapes that the default metrics need, at most: of the reader, and of the joined heads. All models have 1,553."""
+
+
+def count_own_kernels(bundle: Bundle, steps: int) -> int:
+    """Kernels of a search of so many steps by the question generator's own graphs, which no GPU runs."""
+    role = bundle.manifest.roles["qg"]
+    assert isinstance(role, QuestionGeneratorRole)
+    profile = DeviceProfile.of("cuda", None)
+    generator = QuestionGenerator.load(bundle, role, profile)
+    windows = [Window(list(range(10, 22)), [0] * 12, [0] * 12, [(0, 0)] * 12)] * 2
+    generator.generate(windows, BeamSearch(max_new_tokens=steps, min_new_tokens=steps - 1))
+    with run_plain(profile), cuda_double.count() as counts:
+        generator.generate(windows, BeamSearch(max_new_tokens=steps, min_new_tokens=steps - 1))
+    return counts.launches
 
 
 def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
     out = tmp_path / "gpu_all.json"
-    only = "certify,ceilings,export,parity,latency,load,processes,role"
+    only = "certify,default,ceilings,export,parity,latency,load,processes,role"
     command = [sys.executable, "-m", "bench.gpu_all", "--tiny", "--device", "cuda", "--roles", "qg,qa,nli"]
-    command += ["--minutes", "25"]  # the machine may be busy
+    command += ["--minutes", "25", "--work", str(tmp_path)]  # the machine may be busy
     done = subprocess.run(
         [*command, "--only", only, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -32,6 +56,17 @@ def test_the_measurement_counts_kernels(tmp_path: Path) -> None:
             assert row["launches"]["kernels"] + row["launches"]["replays"] > 0
             assert row["launches"]["waits"] > 0
             assert row["errors"] == {"peers": "PyTorch sees no GPU"}
+            assert row["graphs"]
+            assert all(name.endswith(".cuda.onnx") for name in row["graphs"])
+    (bundle,) = tmp_path.glob("tiny-fp16-cuda-*/qg")
+    for row in stages["role.qg"]["results"]:
+        assert row["kernels"] < count_own_kernels(Bundle.open(bundle), row["steps"])
+    default = stages["default"]["results"]
+    assert [row["group"] for row in default["latency"]] == ["1 sentence", "8 sentences"]
+    assert 0 < default["warm_up"]["captures"]["captured"] <= DEFAULT_CAPTURES
+    for row in default["latency"]:
+        assert row["captures"] == default["warm_up"]["captures"], "the warm-up captured what the default needs"
+    assert [row["processes"] for row in stages["default.processes"]["results"]["rows"]] == [4, 1]
     rows = stages["latency"]["results"]["rows"]
     assert all(row["launches"]["kernels"] + row["launches"]["replays"] > 0 for row in rows)
     warm = stages["latency"]["results"]["warm_up"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 from bench.gpu import parity
+from bench.gpu.default import SENTENCES, make_responses
 from bench.gpu.predictions import PROCESS_GIB
 from bench.gpu.prepare import fewer_gate_texts
 from bench.gpu.processes import CONTEXT_GIB, Room, choose_counts
@@ -25,6 +27,7 @@ from bench.gpu_all import COMPARED, make_stages
 from bench.support.common import ROOT
 from groundwire.engine import Engine, Score
 from groundwire.engine.schema.results import UnsupportedSpan
+from groundwire.engine.text.sentences import sentences
 from groundwire.export.verify import examples, language_model
 from tests.support.fakes import world
 
@@ -46,6 +49,12 @@ def test_one_command_measures_everything(tmp_path: Path) -> None:
     assert stages["parity"]["results"]["same_verdicts"] == stages["parity"]["results"]["same_marks"] == 1.0
     assert any(row["measured"] for row in results["predictions"])
     assert all(row["failures"] == [] for row in stages["certify"]["results"])
+    assert {row["bundle"] for row in stages["certify"]["results"]} == {"compact", "reader"}
+    default = stages["default"]["results"]
+    assert [row["group"] for row in default["latency"]] == ["1 sentence", "8 sentences"]
+    assert all(row["statuses"] == {"scored": 2} for row in default["latency"])
+    assert [rate["in_flight"] for rate in default["rates"]] == [2, 4, 8]
+    assert [row["processes"] for row in stages["default.processes"]["results"]["rows"]] == [4, 1]
     latency = stages["latency"]["results"]["rows"]
     assert stages["latency"]["results"]["warm_up"]["seconds"] > 0
     assert [row["metrics"] for row in latency] == ["full", "full at once", "q2", "q2 at once"]
@@ -79,12 +88,14 @@ def test_what_matters_most_comes_first_and_a_stage_has_one_name() -> None:
     assert len(names) == len(set(names))
     order = [
         "certify",
+        "default",
+        "default.processes",
         "export.qa",
+        "role.qg",
+        "role.qa",
         "latency",
         "load",
         "processes",
-        "role.qg",
-        "role.qa",
         "q2",
         "role.nli",
         "compile.qa",
@@ -143,18 +154,25 @@ def row(role: str, full: bool, **others: Any) -> dict[str, Any]:
         "work": {"tflop": 1.0, "weight_gb": 1.0},
         "ratios": {},
         "errors": {},
-        "launches": None,
+        "kernels": None,
     } | others
 
 
 def test_targets_take_the_quickest_of_pytorch() -> None:
     captures = {"captured": 9, "uncaptured": 2, "failed": 0}
     warm_up = {"seconds": 25.0, "gib": 10.0, "captures": captures | {"captured": 8}}
+    default = {
+        "latency": [{"group": "1 sentence", "timing": timing(13.0), "captures": captures | {"uncaptured": 0}}],
+        "rates": [{"per_second": 90.0}, {"per_second": 95.0}],
+        "warm_up": warm_up | {"seconds": 9.0, "captures": captures},
+    }
     latency = [{"metrics": "full", "timing": timing(24.0), "captures": captures}]
     load = [{"metrics": "full", "rate": {"per_second": 90.0}, "qa_tokens": 1000.0}]
-    measured = row("qa", False, ratios={"eager": 9.0, "graph": 4.0}, launches={"kernels": 229})
+    measured = row("qa", False, ratios={"eager": 9.0, "graph": 4.0}, kernels=229)
     records = [
         Record("certify", "done", 1.0, results=[{"role": "qg", "failures": ["batch spread 1 > 0.1"]}]),
+        Record("default", "cut", 1.0, results=default),
+        Record("default.processes", "cut", 1.0, results={"rows": [{"processes": 8, "rate": {"per_second": 480.0}}]}),
         Record("latency", "done", 1.0, results={"warm_up": warm_up, "rows": latency}),
         Record("load", "cut", 1.0, results={"rows": load}),
         Record("processes", "cut", 1.0, results={"rows": [{"processes": 8, "rate": {"per_second": 130.0}}]}),
@@ -166,10 +184,14 @@ def test_targets_take_the_quickest_of_pytorch() -> None:
     assert merged["ratios"] == {"eager": 9.0, "graph": 4.0, "compile": 2.0}
     assert [(target.name, target.measured, target.passed) for target in list_targets(records)] == [
         ("qg, bounds missed", 1, False),
+        ("default, p50", 13.0, True),
+        ("default, p99", 26.0, True),
+        ("default, 1 sentence, runs that were not captured", 0, True),
+        ("default, 1 sentence, captures after the warm-up", 0, True),
         ("full set, p50", 24.0, True),
         ("full set, p99", 48.0, False),
-        ("runs that were not captured", 2, False),
-        ("captures after the warm-up", 1, False),
+        ("full set, runs that were not captured", 2, False),
+        ("full set, captures after the warm-up", 1, False),
         ("memory of a process", 10.0, True),
         ("full set, saturated", 130.0, True),
         ("tokens of extractive QA, saturated", 130_000.0, True),
@@ -179,6 +201,10 @@ def test_targets_take_the_quickest_of_pytorch() -> None:
     results = make_results(records, computes=True)
     assert results.efficiency[0].efficiency.fraction is None
     expected = {row.name: row.measured for row in results.predictions}
+    assert expected["default, one sentence, p50"] == 13.0
+    assert expected["default, one process"] == 95.0
+    assert expected["default, 8 processes"] == 480.0
+    assert expected["default, warm-up"] == 9.0
     assert expected["full set, p50"] == 24.0
     assert expected["full set, 8 processes"] == 130.0
     assert expected["warm-up"] == 25.0
@@ -195,6 +221,14 @@ def test_processes_need_no_more_than_the_memory_that_is_free(free: float, counts
     room = Room(PROCESS_GIB + CONTEXT_GIB, False, free)
     assert choose_counts(room) == counts
     assert all(count * room.process_gib <= free for count in counts)
+
+
+@pytest.mark.parametrize("count", SENTENCES)
+def test_responses_have_so_many_sentences_and_differ(count: int) -> None:
+    responses = list(islice(make_responses(count), 60))
+    assert {len(sentences(request.response)) for request in responses} == {count}
+    assert len({request.response for request in responses}) == len(responses)
+    assert all(len(request.knowledge) >= count // 2 for request in responses)
 
 
 def test_an_export_is_compared_on_fewer_texts_inside_the_block_alone() -> None:
