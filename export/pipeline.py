@@ -160,14 +160,11 @@ def _export_files(role: str, options: RoleOptions, old: Bundle | None, watch: Ca
     reduce = partial(reduce_precision, on_verify=lambda: watch("verify"))
     target = options.target
     if target is not None:
-        fused = conversion.build_fused() if conversion.build_fused is not None and target == "cuda" else None
-        # Ranges alone decide what stays float32 in a fused step: it converts wherever the types change.
-        verified = reduce(
-            fused or adapt_graphs(target, graphs),
-            reference,
-            options,
-            keep_in_half=float_modules if fused is None else [*float_modules[:-1], ()],
-        )
+        of_target, in_float = adapt_graphs(target, graphs), float_modules
+        if conversion.build_fused_step is not None and target == "cuda":
+            # Ranges alone decide what stays float32 in a fused step: it converts wherever the types change.
+            of_target, in_float = (*of_target[:-1], conversion.build_fused_step()), [*float_modules[:-1], ()]
+        verified = reduce(of_target, reference, options, keep_in_half=in_float)
         added = describe_target(role, target, verified, checkpoint.max_tokens)
         if old is not None and role in old.manifest.roles:
             check_same_checkpoint(role, old, reference)

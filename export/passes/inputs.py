@@ -28,8 +28,13 @@ def fuse_inputs(model: ir.Model) -> int:
     """Fuse in place the masks of fused attentions, and the embeddings with their norm; returns how many of both."""
     common.ShapeInferencePass()(model)
     graph = model.graph
-    masks = {node.inputs[5] for node in graph if node.op_type == "Attention" and len(node.inputs) > 5}
-    fused = sum(_look_up_mask(graph, mask) for mask in masks if mask is not None)
+    masks = dict.fromkeys(
+        mask
+        for node in graph
+        if node.op_type == "Attention" and len(node.inputs) > 5
+        for mask in _list_operands(node.inputs[5])
+    )
+    fused = sum(_look_up_mask(graph, mask) for mask in masks)
     fused += sum(_fuse_embeddings(graph, node) for node in list(graph) if node.op_type == "LayerNormalization")
     if fused:
         model.opset_imports.setdefault(MICROSOFT, 1)
@@ -37,10 +42,16 @@ def fuse_inputs(model: ir.Model) -> int:
     return fused
 
 
+def _list_operands(value: ir.Value | None) -> tuple[ir.Value, ...]:
+    """What a sum is of; another value alone."""
+    added = find_producer(value, "Add")
+    return tuple(part for part in ((value,) if added is None else added.inputs) if part is not None)
+
+
 def _look_up_mask(graph: ir.Graph, mask: ir.Value) -> bool:
     """Replace the arithmetic that gives ``mask`` of an input by a look-up; it is expanded afterwards."""
     expanded = find_producer(mask, "Expand")
-    product = None if expanded is None else find_producer(expanded.inputs[0], "Mul")
+    product = find_producer(mask if expanded is None else expanded.inputs[0], "Mul")
     chosen = find_producer(mask, "Where")
     if product is not None:
         least, masked, shape = product.inputs[1], _find_masked(product.inputs[0]), None
@@ -88,7 +99,7 @@ def _fuse_embeddings(graph: ir.Graph, norm: ir.Node) -> bool:
     looked_up = _list_look_ups(norm.inputs[0])
     if looked_up is None or len(norm.inputs) < 3:
         return False
-    from_inputs = [part for part in looked_up if part.ids.is_graph_input()]
+    from_inputs = [part for part in looked_up if _is_read(part.ids)]
     single = [part.table[0] for part in looked_up if len(part.table) == 1 and part not in from_inputs]
     placed = [part for part in looked_up if len(part.table) > 1 and part not in from_inputs]
     first = _find_first_row(placed[0].ids) if len(placed) == 1 else None
@@ -157,7 +168,16 @@ def _find_row_after_padding(ids: ir.Value) -> int | None:
     if equal is None or pad is None or _read_number(equal.inputs[1]) != pad:
         return None
     tokens = equal.inputs[0]
-    return pad + 1 if tokens is not None and tokens.is_graph_input() else None
+    return pad + 1 if tokens is not None and _is_read(tokens) else None
+
+
+def _is_read(ids: ir.Value) -> bool:
+    """Whether ids are an input, or the ids of another vocabulary that a table has for it (the reader's)."""
+    if ids.is_graph_input():
+        return True
+    mapped = find_producer(ids, "Gather")
+    table = None if mapped is None else read_constant(mapped.inputs[0])
+    return mapped is not None and table is not None and table.ndim == 1 and bool(mapped.inputs[1].is_graph_input())  # type: ignore[union-attr]
 
 
 def _read_number(value: ir.Value | None) -> int | None:

@@ -39,7 +39,8 @@ def _keep_files(files: RoleFiles) -> RoleFiles:
 class Conversion:
     """A checkpoint as float32 graphs, and what its role's record will say.
 
-    The pipeline calls ``build_fused`` before the precision is reduced, ``make_record`` after that, and ``finish`` last.
+    The pipeline calls ``build_fused_step`` before the precision is reduced, ``make_record`` after that, and ``finish``
+    last.
     """
 
     graphs: Mapping[str, ir.Model]
@@ -50,9 +51,9 @@ class Conversion:
     """Makes the role's record of the common fields, once precision and parity are known."""
     finish: Callable[[RoleFiles], RoleFiles] = _keep_files
     """Applies the passes that come after the parity check, to graphs that it has passed."""
-    build_fused: Callable[[], tuple[ir.Model, ...]] | None = None
-    """Builds the float32 graphs for CUDA, in the same order; None where the role's graphs are adapted. ExportError when
-    CUDA cannot run them."""
+    build_fused_step: Callable[[], ir.Model] | None = None
+    """Builds the float32 decoder step for CUDA, in place of the last graph; None where all graphs are adapted.
+    ExportError when CUDA cannot run it."""
 
 
 @dataclass(frozen=True)

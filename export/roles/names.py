@@ -58,7 +58,7 @@ SETTINGS_OF_KINDS: Mapping[str, type[KindSettings]] = MappingProxyType(
 _ENCODERS = ("extractive_qa", "classifier", "token_classifier")
 TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
     {
-        "cuda": (*_ENCODERS, "question_generator"),
+        "cuda": (*_ENCODERS, "reader", "question_generator"),
         "tensorrt": _ENCODERS,
         "tensorrt-rtx": (*_ENCODERS, "reader", "embedder", "question_generator", "language_model"),
     }

@@ -80,9 +80,7 @@ def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Convers
     graphs = {encoder_file: encoder, step_file: step}
     if settings.shortlist:
         return Conversion(graphs, settings.template, record, partial(apply_shortlist, tokens=settings.shortlist))
-    return Conversion(
-        graphs, settings.template, record, build_fused=lambda: (encoder.clone(), _fuse_step(role, halves))
-    )
+    return Conversion(graphs, settings.template, record, build_fused_step=lambda: _fuse_step(role, halves))
 
 
 def _fuse_step(role: str, halves: Halves) -> ir.Model:

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from groundwire.export import RoleOptions, export_role
+from groundwire.export import ReaderSettings, RoleOptions, export_role
+from groundwire.recipes.reader.bundle import HISTORY_MARK, make_checkpoint
 from groundwire.runtime.bundles.bundle import Bundle
-from groundwire.runtime.bundles.manifest import EncoderRole, QuestionGeneratorRole
+from groundwire.runtime.bundles.manifest import EncoderRole, QuestionGeneratorRole, ReaderRole
 from groundwire.runtime.calls import BeamSearch, GenerateQuestions
 from groundwire.runtime.capture.decoder import PAST_TOKENS
 from groundwire.runtime.capture.question import CapturedQuestionDecoder
@@ -20,6 +21,7 @@ from groundwire.runtime.models.graphs import load_encoder, place_role
 from groundwire.runtime.models.kinds import kind_of
 from groundwire.runtime.ort.session import DeviceProfile
 from tests.support import cuda_double, models
+from tests.support.readers import make_decided
 from tests.support.shared import make_once, shared_root
 
 DECODER_LAYERS = 12
@@ -32,6 +34,10 @@ ENCODER_LAYERS = 24
 """Those of RoBERTa-large and ALBERT-xlarge."""
 ENCODERS = {"roberta": 227, "albert": 229, "bert": 227}
 """Kernels of a pass of that depth; the goal is 230."""
+READER_LAYERS, READER = 8, 130
+"""Layers of the embedded reader, and kernels of a pass of that depth; float32 products take 263."""
+T5_ENCODER = 110
+"""Kernels of a pass of an encoder of two layers, with keys and values for the decoder; the role's own graph has 125."""
 
 
 @pytest.mark.parametrize("family", ENCODERS)
@@ -46,12 +52,27 @@ def test_an_encoder_of_24_layers(family: str, tmp_path: Path) -> None:
     target = record.find_target("cuda")
     assert target is not None
     assert target.precision == "fp16"
-    encoder = load_encoder(bundle, target.graph, record.max_tokens, DeviceProfile.of("cuda", None))
+    assert 0 < count_kernels(bundle, target.graph, record.max_tokens) <= ENCODERS[family]
+
+
+def count_kernels(bundle: Bundle, graph: str, max_tokens: int) -> int:
+    """Kernels of a captured pass of an encoder."""
+    encoder = load_encoder(bundle, graph, max_tokens, DeviceProfile.of("cuda", None))
     feeds = {name: np.ones((3, 32), np.int64) for name in encoder.inputs}
     with cuda_double.count() as counts:
         encoder.run(feeds)
     assert counts.total("capture").times == 1
-    assert 0 < counts.total("captured").times <= ENCODERS[family]
+    return counts.total("captured").times
+
+
+def test_the_reader(tmp_path: Path) -> None:
+    settings = ReaderSettings(make_checkpoint(make_decided(READER_LAYERS), "deep", 320), HISTORY_MARK)
+    options = RoleOptions("deep", settings, precision="fp16", target="cuda", allow_unverified=True)
+    bundle = export_role("reader", options, tmp_path / "b")
+    role, _ = place_role("reader", bundle.manifest.roles["reader"], DeviceProfile.of("cuda", None))
+    assert isinstance(role, ReaderRole)
+    assert (role.graph, role.precision) == ("reader.cuda.onnx", "fp16")
+    assert 0 < count_kernels(bundle, role.graph, role.max_tokens) <= READER
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +84,12 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
         export_role("qg", RoleOptions(str(checkpoint), precision="fp16", target="cuda"), folder)
 
     return Bundle.open(make_once(root / "deep-t5", export))
+
+
+def test_the_encoder_of_t5(bundle: Bundle) -> None:
+    role, _ = place_role("qg", bundle.manifest.roles["qg"], DeviceProfile.of("cuda", None))
+    assert isinstance(role, QuestionGeneratorRole)
+    assert 0 < count_kernels(bundle, role.encoder, role.max_tokens) <= T5_ENCODER
 
 
 def open_decoder(bundle: Bundle) -> CapturedQuestionDecoder:

@@ -9,14 +9,18 @@ import onnx_ir as ir
 import pytest
 from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
-from groundwire.export import RoleOptions, export_bundle
+from groundwire.export import ReaderSettings, RoleOptions, export_bundle
+from groundwire.export.passes import fold_transposes
 from groundwire.export.passes.attention import fuse_attention
 from groundwire.export.passes.head import initializer
 from groundwire.export.passes.inputs import fuse_inputs
+from groundwire.export.roles import question_generator, reader
 from groundwire.export.roles.encoder import build_encoder_graph
 from groundwire.export.session import CpuSession
+from groundwire.recipes.reader.bundle import HISTORY_MARK, make_checkpoint
 from groundwire.runtime.bundles.manifest import EncoderRole
 from tests.support import models
+from tests.support.readers import make_decided
 
 FAMILIES = {"bert": models.extractive_qa, "albert": models.extractive_qa, "roberta": models.classifier}
 
@@ -95,6 +99,44 @@ def test_fused_inputs_give_the_same_logits(family: str, attention: str, tmp_path
     for left, right in zip(expected, computed, strict=True):
         if left.shape[1:] == mask.shape[1:]:
             left, right = left[mask == 1], right[mask == 1]
+        assert np.abs(left - right).max() < 1e-4 < left.std()
+
+
+def build_reader() -> ir.Model:
+    checkpoint = make_checkpoint(make_decided(), "tiny", 48)
+    options = RoleOptions("tiny", ReaderSettings(checkpoint, HISTORY_MARK))
+    return reader.KIND.convert("reader", checkpoint, options).graphs["reader.onnx"]
+
+
+def build_t5_encoder(folder: Path) -> ir.Model:
+    options = RoleOptions(str(models.t5_for_cuda(folder / "t5")))
+    return question_generator.KIND.convert("qg", question_generator.KIND.load(options), options).graphs[
+        "qg.encoder.onnx"
+    ]
+
+
+@pytest.mark.parametrize(("family", "inputs"), [("reader", 2), ("t5", 0)])
+def test_a_bias_of_relative_positions_is_added_by_the_operator(family: str, inputs: int, tmp_path: Path) -> None:
+    graph = build_reader() if family == "reader" else build_t5_encoder(tmp_path)
+    fold_transposes(graph)
+    fused, layers = graph.clone(), count(graph, "Softmax")
+    assert (fuse_attention(fused), fuse_inputs(fused)) == (layers, inputs)
+    biases = {node.inputs[5] for node in fused.graph if node.op_type == "Attention"}
+    assert len(biases) == 1, "the layers share the sum of positions and mask"
+    rng = np.random.default_rng(0)
+    mask = np.ones((3, 40), np.int64)
+    mask[1, 5:] = 0
+    ids = np.where(mask == 1, rng.integers(105, 560, mask.shape), 0)
+    numbers = np.where(np.arange(40) < 20, 0, rng.integers(1, 4, mask.shape))
+    values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": numbers}
+    feeds = {str(value.name): values[str(value.name)] for value in graph.graph.inputs}
+    expected, computed = (CpuSession(model)(feeds) for model in (graph, fused))
+    for name, left in expected.items():
+        right = computed[name]
+        if left.shape[1:2] == mask.shape[1:]:
+            left, right = left[mask == 1], right[mask == 1]
+        elif left.ndim == 4:  # keys and values: [B, H, T, D]
+            left, right = (array.transpose(0, 2, 1, 3)[mask == 1] for array in (left, right))
         assert np.abs(left - right).max() < 1e-4 < left.std()
 
 

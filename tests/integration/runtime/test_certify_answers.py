@@ -1,5 +1,5 @@
-"""The parity report of a question generator at a GPU's shapes and addresses notices what may go wrong on one: four
-planted faults, on the CPU provider."""
+"""The parity reports of a question generator and of a reader at a GPU's shapes and addresses notice what may go wrong:
+four planted faults each, on the CPU provider."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 from groundwire.cli.bundle import app
-from groundwire.export import RoleOptions, answers, export_role
+from groundwire.export import Gate, ReaderSettings, RoleOptions, answers, export_role
+from groundwire.recipes.reader.bundle import HISTORY_MARK, make_checkpoint
 from groundwire.runtime.bundles.bundle import RECORDED, Bundle, sha256
-from groundwire.runtime.bundles.manifest import FileEntry
+from groundwire.runtime.bundles.manifest import FileEntry, ReaderRole
 from groundwire.runtime.capture.decoder import CapturedSteps
+from groundwire.runtime.capture.encoder import CapturedEncoder
 from groundwire.runtime.capture.graph import CapturedGraph
 from groundwire.runtime.capture.shapes import BatchShape
 from groundwire.runtime.errors import BundleError
@@ -26,10 +28,18 @@ from groundwire.runtime.models import graphs, language_model, question_generator
 from groundwire.runtime.models.graphs import place_role
 from groundwire.runtime.ort.device import Device
 from groundwire.runtime.ort.session import DeviceProfile
-from groundwire.runtime.parity.certify import Certified, certify, certify_answers, cycle_sizes, record_answers
+from groundwire.runtime.parity.certify import (
+    Certified,
+    certify,
+    certify_answers,
+    certify_graph,
+    cycle_sizes,
+    record_answers,
+)
 from groundwire.runtime.parity.recorded import read_answers, write_answers
 from tests.support import models
 from tests.support.host_cuda import use_host_memory
+from tests.support.readers import make_decided
 from tests.support.shared import make_once, shared_root
 
 EXAMPLES = 6
@@ -50,6 +60,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
             write = WRITERS.get(role, models.language_model)
             source = make_once(root / f"answers-{role}", lambda path, write=write, family=family: write(path, family))
             export_role(role, RoleOptions(str(source), precision="fp32"), folder)
+        reader = ReaderSettings(make_checkpoint(make_decided(), "tiny", 64), HISTORY_MARK)
+        gate = Gate(decision_agreement=0.95)
+        export_role("reader", RoleOptions("tiny", reader, precision="fp16", gate=gate, target="cuda"), folder)
         forget_reference(folder, "critic")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(answers, "EXAMPLES", answers.EXAMPLES[:EXAMPLES])
@@ -80,10 +93,13 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> None:
 def certify_role(bundle: Bundle, role: str = "qg") -> Certified:
     """The report of the graphs that CUDA runs, on the CPU provider."""
     placed, _ = place_role(role, bundle.manifest.roles[role], DeviceProfile.of("cuda", None))
-    return certify_answers(bundle, role, placed, read_answers(bundle)[role], DeviceProfile.of("cpu", 1))
+    profile = DeviceProfile.of("cpu", 1)
+    if isinstance(placed, ReaderRole):
+        return certify_graph(bundle, placed, graphs.load_graph(bundle, placed, profile), profile)
+    return certify_answers(bundle, role, placed, read_answers(bundle)[role], profile)
 
 
-@pytest.mark.parametrize("role", ["qg", *FAMILIES])
+@pytest.mark.parametrize("role", ["qg", "reader", *FAMILIES])
 def test_a_right_model_is_certified(bundle: Bundle, role: str) -> None:
     report = certify_role(bundle, role)
     assert report.failures == ()
@@ -115,10 +131,35 @@ def test_a_flipped_sign_in_one_layer_is_noticed(bundle: Bundle, tmp_path: Path) 
     assert any("decision agreement" in failure for failure in certify_role(changed).failures)
 
 
-def test_an_overflow_of_float16_is_noticed(bundle: Bundle, tmp_path: Path) -> None:
+def test_a_flipped_sign_in_one_layer_of_a_reader_is_noticed(bundle: Bundle, tmp_path: Path) -> None:
+    changed = change_weights(bundle, tmp_path, "reader.cuda.onnx", lambda array: -array, "layer.0", "intermediate")
+    assert certify_role(changed, "reader").failures
+
+
+@pytest.mark.parametrize(
+    ("role", "file", "names"),
+    [("qg", "qg.encoder.cuda.onnx", ("wo",)), ("reader", "reader.cuda.onnx", ("layer.1", "intermediate"))],
+)
+def test_an_overflow_of_float16_is_noticed(
+    bundle: Bundle, tmp_path: Path, role: str, file: str, names: tuple[str, ...]
+) -> None:
     with np.errstate(over="ignore"):
-        changed = change_weights(bundle, tmp_path, "qg.encoder.cuda.onnx", lambda array: array * 1e6, "wo")
-    assert certify_role(changed).failures
+        changed = change_weights(bundle, tmp_path, file, lambda array: array * 1e6, *names)
+    assert certify_role(changed, role).failures
+
+
+def test_a_capture_size_that_computes_otherwise_is_noticed(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No batch of the texts has the largest size: the sizes are compared with each other."""
+    run = CapturedEncoder.run
+
+    def disturb(encoder: CapturedEncoder, feeds: Any) -> Any:
+        outputs = run(encoder, feeds)
+        rows, width = feeds["input_ids"].shape
+        return [output + np.float32(rows == encoder.sizes[width][-1]) for output in outputs]
+
+    monkeypatch.setattr(CapturedEncoder, "run", disturb)
+    failures = certify_role(bundle, "reader").failures
+    assert [failure.split(" ")[:2] for failure in failures] == [["batch", "spread"]]
 
 
 def test_an_exchanged_parent_of_a_beam_is_noticed(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +173,7 @@ def test_an_exchanged_parent_of_a_beam_is_noticed(bundle: Bundle, monkeypatch: p
     assert certify_role(bundle).failures
 
 
-@pytest.mark.parametrize("role", ["qg", *FAMILIES])
+@pytest.mark.parametrize("role", ["qg", "reader", *FAMILIES])
 def test_a_replay_that_reads_an_old_address_is_noticed(
     bundle: Bundle, monkeypatch: pytest.MonkeyPatch, role: str
 ) -> None:
@@ -151,7 +192,7 @@ def test_the_command_fails_with_a_wrong_model(bundle: Bundle, tmp_path: Path, mo
     monkeypatch.undo()  # runs as on a CPU
     done = CliRunner().invoke(app, ["certify", str(bundle.directory)], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
-    assert done.output.count("passes") == 1 + len(FAMILIES)
+    assert done.output.count("passes") == 2 + len(FAMILIES)
     changed = change_weights(bundle, tmp_path, "qg.decoder.onnx", lambda array: -array, "layers.0")
     done = CliRunner().invoke(app, ["certify", str(changed.directory)], env={"COLUMNS": "200"})
     assert done.exit_code == 1
