@@ -25,9 +25,10 @@ from .models.graphs import captures_graphs, place_role
 from .models.kinds import Model, Prepared, kind_of
 from .models.loading import group_roles, load_group
 from .models.response_generator import ResponseGenerator
-from .ort.device import Device, DeviceChoice, DeviceKind, choose_device, name_kernels, parse_device
+from .ort.device import Device, DeviceChoice, DeviceKind, name_kernels, parse_device
 from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
+from .parity.certificates import choose_certified
 from .protocol import CaptureCounts, Identity, Outcome
 from .tensorrt.library import import_library
 
@@ -109,8 +110,7 @@ class LocalRuntime:
             device_memory_mb = check_integer("device_memory_mb", device_memory_mb, 1)
         bundles = _open_bundles(bundle, extra, precision, verify=verify)
         roles = merge_roles(bundles)
-        on_cuda = [value for opened in bundles for value in opened.manifest.precisions_on("cuda").values()]
-        chosen = choose_device(device, on_cuda)
+        chosen = choose_certified(device, bundles)
         precisions = _list_precisions(bundles, chosen)
         _check_precision(bundles, precisions, precision)
         if quantized := sorted(name for name, value in precisions.items() if value.endswith(DEQUANTIZED)):
@@ -332,9 +332,8 @@ def describe(bundle: str | Path, device: DeviceChoice = "auto", extra: Sequence[
     and the device is started. Raises as ``load``."""
     bundles = _open_bundles(bundle, extra, None, verify=True)
     roles = merge_roles(bundles)
-    on_cuda = [value for opened in bundles for value in opened.manifest.precisions_on("cuda").values()]
     calibration = join_calibrations([opened.manifest.calibration for opened in bundles])
-    return Described(frozenset(roles), identify(bundles, choose_device(device, on_cuda)), calibration)
+    return Described(frozenset(roles), identify(bundles, choose_certified(device, bundles)), calibration)
 
 
 def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True, strict: bool = False) -> Identity:

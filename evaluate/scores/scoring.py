@@ -23,7 +23,8 @@ from groundwire.runtime.bundles.bundle import open_bundles
 from groundwire.runtime.bundles.calibration import Calibration, join_calibrations
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify, merge_roles
-from groundwire.runtime.ort.device import DeviceChoice, choose_device
+from groundwire.runtime.ort.device import DeviceChoice
+from groundwire.runtime.parity.certificates import choose_certified
 
 from ..datasets.examples import Example
 
@@ -77,8 +78,7 @@ class ScoringSettings(NamedTuple):
     def plan(self, calibration: Calibration | None = None) -> Plan:
         """Return the metrics, options and signature that ``load`` would use, from the manifests alone."""
         opened = open_bundles(self.bundle or "compact", self.extra)
-        precisions = [precision for bundle in opened for precision in bundle.manifest.precisions_on("cuda").values()]
-        identity = identify(opened, choose_device(self.device or "auto", precisions))
+        identity = identify(opened, choose_certified(self.device or "auto", opened))
         chosen = calibration or join_calibrations([bundle.manifest.calibration for bundle in opened])
         return make_plan(merge_roles(opened), identity, chosen, self.metrics, self.options)
 

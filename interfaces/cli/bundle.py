@@ -16,6 +16,7 @@ from groundwire.runtime.compilation import compile_bundle, compile_portable
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.device import PROVIDERS, Device, parse_device, start_device
+from groundwire.runtime.parity.certificates import write_certificate
 from groundwire.runtime.parity.certify import Certified, certify_each, record_answers
 from groundwire.runtime.parity.recorded import write_answers
 from groundwire.runtime.version import VERSION
@@ -106,7 +107,8 @@ def certify_roles(
     A bundle keeps the logits of its extractive QA models, classifiers and token classifiers on 64 texts, and the
     answers of its other models (`groundwire bundle record`), so neither torch nor the checkpoints are needed. `batch
     spread` is the largest difference of a number of one text between batches, `captured` between runs of a captured
-    graph and of its kernels one by one, on a GPU.
+    graph and of its kernels one by one, on a GPU. A bundle whose models all pass on a GPU is loaded there by
+    `device="auto"` from then on.
 
         groundwire bundle certify my-bundle --device cuda
     """
@@ -118,7 +120,9 @@ def certify_roles(
     opened = Bundle.open(bundle)
     errors = display.error_console()
     reports = certify_each(opened, chosen, watch=lambda role: errors.print(f"comparing {escape(role)}"))
-    _print_certified(chosen, reports, "nothing to compare with; groundwire bundle record")
+    compared = _print_certified(chosen, reports, "nothing to compare with; groundwire bundle record")
+    if compared and chosen.kind != "cpu":
+        write_certificate(opened, chosen)
 
 
 @app.command(name="compile")
@@ -176,11 +180,12 @@ def compile_engines(
     _print_certified(chosen, reports.items(), "there already")
 
 
-def _print_certified(device: Device, reports: Iterable[tuple[str, Certified | None]], absent: str) -> None:
-    """Print a line for each role as it comes; exit with 1 when one fails."""
-    console, passes = display.output_console(), True
+def _print_certified(device: Device, reports: Iterable[tuple[str, Certified | None]], absent: str) -> bool:
+    """Print a line for each role as it comes, and return whether all were compared; exit with 1 when one fails."""
+    console, passes, compared = display.output_console(), True, True
     for name, report in reports:
         if report is None:
+            compared = False
             console.print(f"[bold]{escape(name)}[/] {absent}")
             continue
         passes = passes and not report.failures
@@ -192,6 +197,7 @@ def _print_certified(device: Device, reports: Iterable[tuple[str, Certified | No
         )
     if not passes:
         raise typer.Exit(1)
+    return compared
 
 
 def _format_parity(parity: Parity | None) -> str:

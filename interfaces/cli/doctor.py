@@ -14,9 +14,17 @@ from groundwire.runtime.bundles.bundle import SHIPPED, Bundle, embedded
 from groundwire.runtime.capture.probe import probe_captures
 from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import DeviceError, GroundwireError
-from groundwire.runtime.ort.device import PROVIDERS, Device, name_kernels, start_device
+from groundwire.runtime.ort.device import (
+    PROVIDERS,
+    Device,
+    compute_capability,
+    find_driver,
+    name_gpu,
+    name_kernels,
+    start_device,
+)
 from groundwire.runtime.ort.processor import processor_features
-from groundwire.runtime.tensorrt.library import start_tensorrt
+from groundwire.runtime.tensorrt.library import runs_on, start_tensorrt
 
 from . import display
 
@@ -47,6 +55,7 @@ def doctor() -> None:
         table.add_row(name, _find_version(name))
     table.add_row("python", f"{platform.python_version()} on {platform.platform()}")
     table.add_row("processor", f"{usable_cores()} usable, {', '.join(processor_features()) or 'features unknown'}")
+    table.add_row("gpu", _describe_gpu())
     for kind in PROVIDERS:
         table.add_row(kind, _check_device(Device(kind)))
     problems = _find_problems()
@@ -69,6 +78,17 @@ def _find_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "[dim]not installed[/]"
+
+
+def _describe_gpu() -> str:
+    """The first GPU, as its driver names it, and the devices that its compute capability is enough for."""
+    digits = compute_capability(0)
+    if not digits:
+        return "[dim]none, or no driver[/]"
+    capability = int(digits[:-1]), int(digits[-1])
+    able = [kind for kind in PROVIDERS if kind != "cpu" and runs_on(kind, capability)]
+    text = f"{name_gpu(0)}, compute capability {digits[:-1]}.{digits[-1]}, driver for CUDA {find_driver()}"
+    return escape(f"{text}; can use {', '.join(able) or 'none of the devices'}")
 
 
 def _check_device(device: Device) -> str:

@@ -211,6 +211,15 @@ def name_gpu(index: int) -> str:
     return name.value.decode(errors="replace")
 
 
+def find_driver() -> str:
+    """The newest CUDA that the driver runs, ``13.0``; "" without a driver."""
+    driver, _ = _find_gpu(0)
+    version = ctypes.c_int()
+    if driver is None or driver.cuDriverGetVersion(ctypes.byref(version)):
+        return ""
+    return f"{version.value // 1000}.{version.value % 1000 // 10}"
+
+
 def _find_gpu(index: int) -> tuple[ctypes.CDLL | None, ctypes.c_int]:
     """The driver and its handle of a GPU; no driver when either is missing."""
     gpu = ctypes.c_int()

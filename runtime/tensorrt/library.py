@@ -32,6 +32,23 @@ PORTABLE_FROM = (8, 0)
 on."""
 
 
+CAPABILITIES: Mapping[DeviceKind, tuple[tuple[int, int], ...]] = MappingProxyType(
+    {
+        "cuda": ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (12, 0)),
+        "tensorrt": ((7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0)),
+        "tensorrt-rtx": ((7, 5), (8, 0), (8, 6), (8, 9), (12, 0), (12, 1)),
+    }
+)
+"""Compute capabilities that have code: of ONNX Runtime 1.31's wheel, of TensorRT 10, of TensorRT-RTX 1.7."""
+
+
+def runs_on(kind: DeviceKind, capability: tuple[int, int]) -> bool:
+    """Whether a GPU of this compute capability has code. TensorRT-RTX names them all; else code for 8.6 runs on 8.7."""
+    if kind == "tensorrt-rtx":
+        return capability in CAPABILITIES[kind]
+    return any(major == capability[0] and minor <= capability[1] for major, minor in CAPABILITIES[kind])
+
+
 def import_library(kind: DeviceKind) -> Any:
     """The module; DeviceError when it is missing, cannot be loaded, or has another version."""
     library = LIBRARIES[kind]

@@ -75,6 +75,10 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_once(root / "rtx", export)
 
 
+def test_the_table_of_capabilities_is_the_librarys() -> None:
+    assert list_capabilities(rtx) == list(library.CAPABILITIES["tensorrt-rtx"])
+
+
 @pytest.fixture(scope="session")
 def built(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle with its portable engines."""
