@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from groundwire.export import Gate, ReaderSettings, RoleOptions, Title, export_bundle
 from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.roles.reader import ReaderGraph
 from groundwire.export.tokens import fast_json
 from groundwire.runtime.bundles.bundle import Bundle
-from groundwire.runtime.bundles.manifest import ReaderHead
+from groundwire.runtime.bundles.manifest import ReaderHead, TargetName
 
 from ..common import backbone
 from ..compact.multitask_model import HEADS, TOKEN_HEAD, TOKEN_LABELS
 from .model import SENTENCE_HEAD, SENTENCE_LABELS, STATES_NOTHING, Reader, load_reader
 from .rows import HISTORY_MARK
 
+Precision: TypeAlias = Literal["int8", "fp32", "fp16"]
 ROLE = "reader"
 VERSION = "3"
 WINDOW = 320
@@ -26,26 +27,33 @@ LICENSE = "Apache-2.0 AND CC-BY-SA-4.0 AND CC-BY-4.0 AND MIT AND CDLA-Sharing-1.
 
 
 def export_reader_bundle(
-    run: Path, out: Path, watch: Callable[[str, str], None], *, precision: str = "int8", force: bool = False
+    run: Path,
+    out: Path,
+    watch: Callable[[str, str], None],
+    *,
+    precision: Precision = "int8",
+    target: TargetName | None = None,
+    force: bool = False,
 ) -> Bundle:
-    """Export the last checkpoint of a run, going on or finished.
+    """Export the last checkpoint of a run, going on or finished, or the weights of a reader's bundle.
 
     Args:
-        run: Directory with ``config.json`` and ``checkpoint.pt``.
+        run: Directory with ``config.json`` and ``checkpoint.pt``, or a bundle.
         out: Directory of the bundle.
         watch: Called with the role and the stage that begins.
-        precision: ``int8`` or ``fp32``.
+        precision: Of the graphs: ``int8``, ``fp32``, or for a target ``fp16``.
+        target: The kind of device that gets graphs of its own; None exports the role's own.
         force: Whether the role of a bundle in ``out`` is replaced.
 
     Returns:
         The bundle. It has no calibration: ``groundwire calibrate`` fits one.
     """
-    weights: Literal["int8", "fp32"] = "int8" if precision == "int8" else "fp32"
     options = RoleOptions(
         str(run),
         ReaderSettings(make_checkpoint(load_reader(run), run.name), turn_end=HISTORY_MARK),
-        precision=weights,
-        gate=Gate.of(weights, heads=len(describe_heads())),
+        precision=precision,
+        gate=Gate.of(precision, heads=len(describe_heads())),
+        target=target,
     )
     return export_bundle({ROLE: options}, out, title=Title(ROLE, VERSION, LICENSE), force=force, watch=watch)
 

@@ -11,9 +11,12 @@ import torch
 import typer
 from rich.console import Console
 
+from groundwire.runtime.bundles.manifest import TargetName
+
 from ..compact.multitask_model import restore_multitask_nli
 from ..written import write_labelled_rows
 from . import pack, shards
+from .bundle import Precision, export_reader_bundle
 from .model import FROZEN_LAYERS, build_reader
 from .recipe import LEARNING_RATE, SCHEDULE, ReaderOptions, build_examples, train_reader
 
@@ -101,20 +104,23 @@ def _write_rows(
 
 @app.command("bundle")
 def _export_bundle(
-    run: Annotated[Path, typer.Option(help="Directory of a run, going on or finished.", file_okay=False)],
+    run: Annotated[
+        Path, typer.Option(help="Directory of a run, going on or finished, or of a reader's bundle.", file_okay=False)
+    ],
     out: Annotated[Path, typer.Option(help="Bundle directory to write.")],
-    precision: Annotated[str, typer.Option(help="Precision of the weights: int8 or fp32.")] = "int8",
+    precision: Annotated[Precision, typer.Option(help="Precision of the graphs; fp16 is for a target.")] = "int8",
+    target: Annotated[
+        TargetName | None, typer.Option(help="Add graphs for this kind of device, of the same checkpoint.")
+    ] = None,
     force: Annotated[bool, typer.Option(help="Replace the reader that the bundle already has.")] = False,
     threads: Annotated[int, typer.Option(help="CPU threads; 0 leaves torch's default.", min=0)] = 0,
 ) -> None:
-    """Export the last checkpoint of a run as a bundle."""
-    from .bundle import export_reader_bundle
-
-    if precision not in ("int8", "fp32"):
-        raise typer.BadParameter(f"precision is {precision!r}; choose int8 or fp32.")
+    """Export the last checkpoint of a run, or the weights of a bundle, as a bundle."""
     if threads:
         torch.set_num_threads(threads)
-    export_reader_bundle(run, out, lambda role, stage: print(role, stage), precision=precision, force=force)
+    export_reader_bundle(
+        run, out, lambda role, stage: print(role, stage), precision=precision, target=target, force=force
+    )
 
 
 @app.command("pack")

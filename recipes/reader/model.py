@@ -105,20 +105,25 @@ def build_reader(source: Path | None, layers: int = 12, start: Path | None = Non
         ValueError: If weights of the backbone are in neither.
     """
     published = source is not None and (source / "model.safetensors").is_file()
-    settings = {"num_hidden_layers": layers, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     if published:
-        reader = Reader(MPNetModel.from_pretrained(source, add_pooling_layer=False, **settings))
+        reader = Reader(MPNetModel.from_pretrained(source, add_pooling_layer=False, **_list_settings(layers)))
     else:
-        config = (
-            MPNetConfig(**PUBLISHED_CONFIG) if source is None else MPNetConfig.from_json_file(source / "config.json")
-        )
-        config.update(settings)
-        reader = Reader(MPNetModel(config, add_pooling_layer=False))
+        reader = Reader(MPNetModel(_make_config(source, layers), add_pooling_layer=False))
     if start is None and not published:
         raise ValueError(f"{source or 'The start'} has no model.safetensors; give it, or a checkpoint to start from.")
     if start is not None:
         load_start(reader, read_checkpoint(start, published), published)
     return reader
+
+
+def _make_config(source: Path | None, layers: int) -> MPNetConfig:
+    config = MPNetConfig(**PUBLISHED_CONFIG) if source is None else MPNetConfig.from_json_file(source / "config.json")
+    config.update(_list_settings(layers))
+    return config
+
+
+def _list_settings(layers: int) -> dict[str, Any]:
+    return {"num_hidden_layers": layers, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 def read_checkpoint(path: Path, published: bool = True) -> Mapping[str, Any]:
@@ -161,7 +166,14 @@ def load_start(reader: Reader, checkpoint: Mapping[str, Any], published: bool) -
 
 
 def load_reader(run: Path) -> Reader:
-    """The reader of a run, going on or finished: ``config.json`` and ``checkpoint.pt``."""
+    """The reader of a run, going on or finished: ``config.json`` and ``checkpoint.pt``; or of a reader's bundle."""
+    if (run / "bundle.json").is_file():
+        weights = read_checkpoint(run, published=False)
+        # backbone.encoder.layer.7.attention…
+        layers = 1 + max(int(name.split(".")[3]) for name in weights if name.startswith("backbone.encoder.layer."))
+        reader = Reader(MPNetModel(_make_config(None, layers), add_pooling_layer=False))
+        load_start(reader, weights, published=False)
+        return reader.eval()
     reader = Reader(MPNetModel(MPNetConfig.from_json_file(run / "config.json"), add_pooling_layer=False))
     weights = torch.load(run / "checkpoint.pt", map_location="cpu", weights_only=True, mmap=True)["model"]
     reader.load_state_dict(weights)
