@@ -6,11 +6,14 @@ import re
 import signal
 from pathlib import Path
 
+import httpx
 import pytest
 
 from deploy import tree
 from groundwire.runtime.bundles.bundle import embedded
+from tests.support import models, offline
 from tests.support.offline import AVAILABLE, ROOT, run_offline
+from tests.support.server import start_server
 
 needs_filter = pytest.mark.skipif(not AVAILABLE, reason="the filter of system calls knows Linux on x86-64 and ARM64")
 needs_bundle = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
@@ -64,6 +67,41 @@ def test_nothing_leaves_the_machine(tmp_path: Path, arguments: list[str]) -> Non
     done = run_offline(arguments, tmp_path)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.rglob("*")) == []
+
+
+@needs_filter
+@pytest.mark.parametrize(
+    "code",
+    [
+        "socket.create_connection(('127.0.0.1', 9))",
+        "socket.getaddrinfo('example.org', 80)",
+        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'', ('127.0.0.1', 9))",
+    ],
+)
+def test_the_filter_of_servers_ends_a_process_that_connects_or_asks_for_a_name(tmp_path: Path, code: str) -> None:
+    assert run_offline(["--listen", "-c", f"import socket; {code}"], tmp_path).returncode == -signal.SIGSYS
+    listening = "import socket; socket.create_server(('127.0.0.1', 0))"
+    assert run_offline(["--listen", "-c", listening], tmp_path).returncode == 0
+
+
+@needs_filter
+@needs_bundle
+def test_a_server_connects_to_nothing() -> None:
+    with start_server(before=[offline.__file__, "--listen"]) as server:
+        server.wait_until_ready()
+        body = {"response": "Elvis was born in 1936.", "knowledge": ["Elvis Presley was born in 1935."]}
+        answer = httpx.post(f"{server.url}/score", json=body, timeout=120, trust_env=False)
+        assert answer.json()["status"] == "scored"
+        assert server.stop() == 0
+
+
+@needs_filter
+def test_an_export_connects_to_nothing(tmp_path: Path) -> None:
+    source = models.classifier(tmp_path / "nli", "roberta")
+    command = ["export", "nli", "--source", str(source), "--precision", "fp32", "--out", str(tmp_path / "bundle")]
+    done = run_offline(["-c", COMMAND, *command], tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "bundle" / "nli.onnx").exists()
 
 
 @needs_filter

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -71,10 +71,10 @@ class Server:
 
 @contextlib.contextmanager
 def start_server(
-    *options: str, threads: int | None = 1, command: str = "serve", **environment: str
+    *options: str, threads: int | None = 1, command: str = "serve", before: Sequence[str] = (), **environment: str
 ) -> Iterator[Server]:
-    """A server on a free port, with one thread; None for all that are usable."""
-    arguments = [sys.executable, "-m", "groundwire", command, "--port", "0", *options]
+    """A server on a free port, with one thread; None for all that are usable. ``before`` is a script that starts it."""
+    arguments = [sys.executable, *before, "-m", "groundwire", command, "--port", "0", *options]
     environment |= {} if threads is None else {"GROUNDWIRE_THREADS": str(threads)}
     process = subprocess.Popen(
         arguments, cwd=ROOT, env=os.environ | environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
