@@ -1,8 +1,12 @@
-"""Packs what a machine with a GPU lacks: this package's native module, the embedded bundle and wheels, in parts.
+"""Packs what a machine with a GPU lacks: this package's native module, the embedded bundles and wheels, in parts.
 
     python -m bench.gpu.pack --out build/parts --python python3.12
 
-``bench.gpu.host`` joins the parts there. A part has at most ``PART_MB``, since what may travel at once is limited.
+``bench.gpu.host`` joins the parts there. What may travel at once is limited, so a part has at most ``PART_MB``, and the
+checkout leaves at home what ``travels.txt`` excludes. There is an archive for each purpose, so that each is of use when
+it is complete: ``small`` has all wheels but ONNX Runtime's, and the graphs and tokenizers of the bundles; ``ort`` has
+ONNX Runtime, with which models are exported; ``compact`` and ``reader`` have the weights of the bundles.
+
 ONNX Runtime's GPU build is 244 MiB, most of it kernels for other GPUs: kernels of other architectures than ``SM`` are
 replaced by zeros, which compress to nothing. ``--whole`` packs the kernels of all. Debug symbols of all libraries are
 left out where ``strip`` (binutils) is installed.
@@ -21,7 +25,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,10 +40,22 @@ PYTHON = "3.12"
 PLATFORMS = ("_2_28", "_2_27", "2014", "_2_17", "1")
 SM = 90
 """Architecture of the GPUs whose kernels are packed: H100 and H200."""
+TRAVELS = Path(__file__).with_name("travels.txt")
+"""Patterns of ``git sparse-checkout``: the parts of the checkout that the machine needs."""
 CALL_MB = 64
-"""MiB that one call can bring: a part, and the checkout without ``bundles/``, which is 21."""
-PART_MB = 38
+"""MiB that one call can bring: parts, and the checkout without what ``TRAVELS`` excludes, which is 8."""
+PART_MB = 52
 """MiB of a part."""
+SMALL = "small"
+ARCHIVES = {
+    SMALL: re.compile(""),
+    "ort": re.compile("onnxruntime/"),
+    "compact": re.compile(r"groundwire_compact/compact/weights\.bin$"),
+    "reader": re.compile(r"groundwire_reader/reader/weights\.bin$"),
+}
+"""The archives, in the order in which they are sent: a file is in the last one whose pattern its path begins with."""
+BUNDLES = ("compact", "reader")
+"""The embedded bundles that are packed: those of the default."""
 DICTIONARY_MB = 64
 """MiB in which the compression finds what it has seen: libraries of one kind have much in common. Unpacking takes as
 much memory."""
@@ -72,10 +88,11 @@ def download(requirements: Sequence[str], version: str, folder: Path) -> None:
 
 
 def build(python: str, folder: Path) -> None:
-    """Build the wheels of this package, for its native module, and of the embedded bundle ``compact``."""
+    """Build the wheels of this package, for its native module, and of the embedded bundles."""
     command = [python, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps", "-w", str(folder)]
     subprocess.run([*command, str(ROOT)], check=True)
-    subprocess.run([*command, str(ROOT / "bundles" / "packaging" / "compact")], check=True)
+    for name in BUNDLES:
+        subprocess.run([*command, str(ROOT / "bundles" / "packaging" / name)], check=True)
 
 
 def list_other_kernels(library: bytes, sm: int) -> Iterator[slice]:
@@ -125,6 +142,45 @@ def strip_libraries(site: Path) -> None:
             subprocess.run([tool, "--strip-debug", str(path)], check=False, capture_output=True)
 
 
+def split(site: Path, out: Path) -> dict[str, Path]:
+    """Move the files of an unpacked site to a folder in ``out`` for each archive: the folders by archive."""
+    folders = {name: out / name for name in ARCHIVES}
+    for path in sorted(site.rglob("*")):
+        name = path.relative_to(site).as_posix()
+        if not path.is_dir() or path.is_symlink():
+            archive = next(archive for archive, pattern in reversed(ARCHIVES.items()) if pattern.match(name))
+            (folders[archive] / name).parent.mkdir(parents=True, exist_ok=True)
+            path.rename(folders[archive] / name)
+    return folders
+
+
+def list_travelling(root: Path = ROOT) -> list[str]:
+    """The files of the checkout that travel: those that git knows, or would add, and ``TRAVELS`` does not exclude."""
+    excluded = tuple(
+        line.removeprefix("!/") for line in TRAVELS.read_text(encoding="utf-8").splitlines() if line.startswith("!/")
+    )
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [name for name in names if not name.startswith(excluded) and (root / name).exists()]
+
+
+def measure_checkout() -> int:
+    """Bytes of the checkout that travel, as an archive has them: a header of 512 bytes each, and blocks of 512."""
+    return sum(512 + -(-(ROOT / name).lstat().st_size // 512) * 512 for name in list_travelling())
+
+
+def plan_calls(sizes: Mapping[str, int], room: int) -> list[list[str]]:
+    """The parts of each call, of at most ``room`` bytes: a part goes with the first call that has room for it."""
+    calls: list[list[str]] = []
+    for name, size in sizes.items():
+        call = next((call for call in calls if sum(sizes[part] for part in call) + size <= room), None)
+        if call is None:
+            calls.append([name])
+        else:
+            call.append(name)
+    return calls
+
+
 def compress(site: Path, archive: Path, level: int) -> None:
     """Write an archive of a folder, in the format of xz. Addresses of calls in machine code are made absolute before:
     the calls of one function are equal then."""
@@ -135,11 +191,11 @@ def compress(site: Path, archive: Path, level: int) -> None:
 
 
 def cut(archive: Path, out: Path, size: int) -> dict[str, str]:
-    """Cut a file to parts of at most ``size`` bytes: their names and SHA-256."""
+    """Cut an archive to parts of at most ``size`` bytes: their names, which begin with the archive's, and SHA-256."""
     digests: dict[str, str] = {}
     with archive.open("rb") as file:
         while content := file.read(size):
-            name = f"part{len(digests)}"
+            name = f"{archive.name.partition('.')[0]}.{len(digests)}"
             (out / name).write_bytes(content)
             digests[name] = hashlib.sha256(content).hexdigest()
     return digests
@@ -160,23 +216,30 @@ def main(
     asked = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
     version = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
     with tempfile.TemporaryDirectory(prefix="groundwire-pack-") as folder:
-        wheels, site, archive = (Path(folder) / name for name in ("wheels", "site", "site.tar.xz"))
+        wheels, site = (Path(folder) / name for name in ("wheels", "site"))
         download(list_missing(), version, wheels)
         build(python, wheels)
         digests = {}
         for wheel in sorted(wheels.glob("*.whl")):
             digests[wheel.name] = hashlib.sha256(wheel.read_bytes()).hexdigest()
-            with zipfile.ZipFile(wheel) as content:
-                content.extractall(site)
+            with zipfile.ZipFile(wheel) as packed:
+                packed.extractall(site)
         if not whole:
             prune(site, sm)
         strip_libraries(site)
-        compress(site, archive, level)
-        parts = cut(archive, out, PART_MB << 20)
-    index = Index(version, None if whole else sm, parts, digests)
+        archives = {}
+        for name, content in split(site, Path(folder)).items():
+            archive = Path(folder) / f"{name}.tar.xz"
+            compress(content, archive, level)
+            archives[name] = cut(archive, out, PART_MB << 20)
+            archive.unlink()
+    sizes = {part: (out / part).stat().st_size for parts in archives.values() for part in parts}
+    calls = plan_calls(sizes, (CALL_MB << 20) - measure_checkout() - (1 << 20))  # a MiB for the index, and in reserve
+    index = Index(version, None if whole else sm, archives, calls, digests)
     (out / INDEX).write_text(json.dumps(index._asdict(), indent=1) + "\n", encoding="utf-8")
-    size = sum((out / name).stat().st_size for name in parts) / (1 << 20)
-    print(f"{out}: {len(parts)} parts, {size:.1f} MiB, for Python {version}")
+    print(f"{out}: {sum(sizes.values()) / (1 << 20):.1f} MiB in {len(calls)} calls, for Python {version}")
+    for number, parts in enumerate(calls, 1):
+        print(f"call {number}: {' '.join(parts)}, {sum(sizes[part] for part in parts) / (1 << 20):.1f} MiB")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@
     python -m tests.support.gpu_host --folder build/rehearsal                     # goes on where an earlier one stopped
 
 The rehearsal packs the parts, unless they are there. It makes an environment of ``--python`` with nothing but the
-packages that ``bench/gpu/host_packages.txt`` names, copies the checkout without ``bundles/``, and lets one call after
-another bring its part and one command. The libraries of the double are where pip has CUDA's, in another folder of
-packages than ONNX Runtime. PyTorch is that of this environment; for another Python the commands that need it are left
-out.
+packages that ``bench/gpu/host_packages.txt`` names, copies what travels of the checkout, lets one call after another
+bring its parts, trains a tiny reader for ten seconds, and runs the commands. The libraries of the double are where pip
+has CUDA's, in another folder of packages than ONNX Runtime. PyTorch is that of this environment; for another Python the
+commands that need it are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
@@ -28,8 +28,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from bench.gpu.host import INDEX
-from bench.gpu.pack import PACKAGES
+from bench.gpu.host import INDEX, Index
+from bench.gpu.pack import BUNDLES, PACKAGES, list_travelling
 from tests.support import cuda_double
 
 ROOT = cuda_double.ROOT
@@ -49,23 +49,25 @@ MEASURE = ("bench.gpu_all", "--tiny", "--minutes", "240", "--work", "models", "-
 COMMANDS = (
     Command(("groundwire", "doctor")),
     # The double computes nothing, which the comparison notices.
-    Command(("groundwire", "bundle", "certify", "compact", "--device", "cuda"), code=1),
+    *(Command(("groundwire", "bundle", "certify", name, "--device", "cuda"), code=1) for name in BUNDLES),
+    Command(("--with", "small,ort", *MEASURE, "--only", "export"), needs_torch=True),
     Command(MEASURE, needs_torch=True),
     Command((*MEASURE, "--only", "compile"), needs_torch=True),
 )
+DOUBLE = ("tests/__init__.py", "tests/support/__init__.py", "tests/support/cuda_double.py")
+"""Files that count launches on the double, where a GPU has PyTorch's profiler."""
+STEPS = 20
+"""Of the training, at least."""
 DONE = "done.json"
 """The names of the steps that were done in a folder."""
 
 
 def copy_checkout(target: Path) -> None:
-    """The files that git knows, or would add, without ``bundles/``."""
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
-    for name in names:
-        if (ROOT / name).exists() and not name.startswith("bundles/"):
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (target / name).unlink(missing_ok=True)  # of an earlier rehearsal
-            shutil.copyfile(ROOT / name, target / name, follow_symlinks=False)
+    """The files that travel, and the module that counts on the double."""
+    for name in (*list_travelling(), *DOUBLE):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).unlink(missing_ok=True)  # of an earlier rehearsal
+        shutil.copyfile(ROOT / name, target / name, follow_symlinks=False)
 
 
 def link_packages(target: Path) -> None:
@@ -116,6 +118,27 @@ def list_unfinished(results: Path) -> list[str]:
     return [f"{stage['name']} {stage['status']}" for stage in stages if stage["status"] not in ("done", "skipped")]
 
 
+def train(interpreter: Path, folder: Path, variables: Mapping[str, str]) -> None:
+    """Train a tiny reader from a pack, by the code of the pack alone, and make a bundle of what comes back."""
+    from groundwire.recipes.reader import bundle, pack, shards
+    from tests.recipes.test_reader_pack import make_group
+    from tests.support.readers import make_tiny
+
+    packed, code, trained = (folder / name for name in ("training", "code", "trained"))
+    for path in (packed, code, trained):
+        shutil.rmtree(path, ignore_errors=True)
+    shards.write_rows(make_group, packed, 8)
+    pack.pack_models(make_tiny(), None, packed)
+    shutil.unpack_archive(pack.pack_code(packed), code)
+    command = [str(interpreter), str(code / "train_packed.py"), str(packed), str(trained)]
+    subprocess.run([*command, "--seconds", "10", "--batch", "4"], cwd=folder, env=dict(variables), check=True)
+    pack.unpack_models(trained, packed, folder / "run")
+    steps = json.loads((trained / pack.LOGS[pack.READER]).read_text(encoding="utf-8").splitlines()[-1])["step"]
+    if steps < STEPS:
+        raise SystemExit(f"train: {steps} steps")
+    bundle.export_reader_bundle(folder / "run", folder / "bundle", lambda role, stage: None, precision="fp32")
+
+
 def rehearse(parts: Path, python: str, folder: Path) -> None:
     """Run the visit, without the steps that were done in ``folder``.
 
@@ -146,19 +169,21 @@ def rehearse(parts: Path, python: str, folder: Path) -> None:
         ended = subprocess.run(command, cwd=checkout, env=variables, check=False).returncode
         if ended != code:
             raise SystemExit(f"{' '.join(arguments)}: exit code {ended} instead of {code}")
-        if arguments[:1] == MEASURE[:1] and (unfinished := list_unfinished(checkout / RESULTS)):
+        if MEASURE[0] in arguments and (unfinished := list_unfinished(checkout / RESULTS)):
             raise SystemExit(f"not finished, to be run again: {', '.join(unfinished)}")
 
-    def bring(part: Path) -> None:
+    def bring(names: Sequence[str]) -> None:
         brought = checkout / ".parts"
         shutil.rmtree(brought, ignore_errors=True)
         brought.mkdir()
-        for path in (part, parts / INDEX):
-            shutil.copy(path, brought)
+        for name in (*names, INDEX):
+            shutil.copy(parts / name, brought)
         call()
 
-    for part in sorted(parts.glob("part*")):  # each call brings one part
-        run_once(part.name, partial(bring, part))
+    for names in Index(**json.loads((parts / INDEX).read_text(encoding="utf-8"))).calls:
+        run_once(" ".join(names), partial(bring, names))
+    if has_torch(find_packages(folder)):
+        run_once("train", lambda: train(interpreter, folder, variables))
     for command in COMMANDS:
         name = " ".join(command.arguments)
         if command.needs_torch and not has_torch(find_packages(folder)):

@@ -22,11 +22,14 @@ from bench.gpu.pack import (
     CALL_MB,
     PACKAGES,
     PART_MB,
-    ROOT,
     compress,
     cut,
     list_missing,
     list_other_kernels,
+    list_travelling,
+    measure_checkout,
+    plan_calls,
+    split,
     strip_libraries,
 )
 
@@ -77,11 +80,39 @@ def test_what_the_machines_packages_need_is_there_or_packed() -> None:
 
 
 def test_a_part_and_the_checkout_fit_one_call() -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    files = [ROOT / name for name in listed.splitlines() if not name.startswith("bundles/")]
-    # As an archive has them: a header of 512 bytes each, and blocks of 512.
-    size = sum(512 + -(-path.lstat().st_size // 512) * 512 for path in files if path.is_symlink() or path.exists())
+    size = measure_checkout()
     assert size + (PART_MB << 20) < CALL_MB << 20, f"the checkout has {size / (1 << 20):.1f} MiB"
+
+
+def test_the_checkout_leaves_at_home_what_is_not_run() -> None:
+    top = {name.split("/")[0] for name in list_travelling()}
+    assert {"bench", "deploy", "engine", "examples", "pyproject.toml", "recipes", "runtime"} <= top
+    assert not top & {"bundles", "docs", "tests"}
+
+
+def test_a_part_goes_with_the_first_call_that_has_room() -> None:
+    sizes = {"small.0": 38, "ort.0": 52, "ort.1": 5, "compact.0": 52, "compact.1": 8, "reader.0": 52, "reader.1": 19}
+    assert plan_calls(sizes, 55) == [
+        ["small.0", "ort.1", "compact.1"], ["ort.0"], ["compact.0"], ["reader.0"], ["reader.1"],
+    ]  # fmt: skip
+
+
+def test_an_archive_has_what_its_pattern_names(tmp_path: Path) -> None:
+    names = [
+        "onnxruntime/capi/a.so",
+        "onnxruntime_gpu.dist-info/METADATA",
+        "groundwire_reader/reader/weights.bin",
+        "groundwire_reader/reader/reader.onnx",
+    ]
+    for name in names:
+        (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "site" / name).touch()
+    folders = split(tmp_path / "site", tmp_path)
+    there = {
+        name: [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+        for name, folder in folders.items()
+    }
+    assert there == {"small": [names[3], names[1]], "ort": [names[0]], "compact": [], "reader": [names[2]]}
 
 
 @pytest.fixture
@@ -137,15 +168,21 @@ def test_what_two_libraries_have_in_common_is_compressed(tmp_path: Path) -> None
 
 @pytest.fixture
 def parts(tmp_path: Path) -> Path:
-    """Three parts of an archive with a package and a native module."""
-    source, archive, folder = tmp_path / "source", tmp_path / "site.tar.xz", tmp_path / "parts"
-    for name in ("package/__init__.py", "groundwire/runtime/_native.so", "groundwire/runtime/_native.pyi"):
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_bytes(name.encode() * 100)
-    compress(source, archive, 6)
+    """Two archives, the first in three parts: a package with a native module, and weights."""
+    folder, archives = tmp_path / "parts", {}
     folder.mkdir()
-    digests = cut(archive, folder, archive.stat().st_size // 3 + 1)
-    index = Index("{}.{}".format(*sys.version_info), 90, digests, {})
+    contents = {
+        "small": ("package/__init__.py", "groundwire/runtime/_native.so", "groundwire/runtime/_native.pyi"),
+        "reader": ("package/weights.bin",),
+    }
+    for archive, names in contents.items():
+        source, packed = tmp_path / archive, tmp_path / f"{archive}.tar.xz"
+        for name in names:
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes(name.encode() * 100)
+        compress(source, packed, 6)
+        archives[archive] = cut(packed, folder, packed.stat().st_size // (3 if archive == "small" else 1) + 1)
+    index = Index("{}.{}".format(*sys.version_info), 90, archives, [], {})
     (folder / INDEX).write_text(json.dumps(index._asdict()), encoding="utf-8")
     return folder
 
@@ -157,28 +194,41 @@ def test_parts_come_one_by_one_and_are_unpacked(
     (checkout / "runtime").mkdir(parents=True)
     monkeypatch.setenv("SITE", str(site))
     monkeypatch.setattr(host, "ROOT", checkout)
-    for name in ("part2", "part0", "part1"):
+    monkeypatch.setattr(host, "make_tree", lambda: tmp_path / "tree")
+    started: list[list[str]] = []
+    monkeypatch.setattr(host.os, "execv", lambda path, arguments: started.append(arguments[1:]))
+
+    def bring(name: str, *arguments: str) -> int | None:
         call.mkdir()
         for file in (name, INDEX):
-            (call / file).write_bytes((parts / file).read_bytes())
-        assert host.main([str(call)]) == 0
-        for file in (name, INDEX):
-            (call / file).unlink()
-        call.rmdir()
+            shutil.copy(parts / file, call)
+        try:
+            return host.main([str(call), *arguments])
+        finally:
+            shutil.rmtree(call)
+
+    assert bring("small.2") == 0
+    assert bring("small.0", "groundwire", "doctor") == 1
+    assert not started
+    bring("small.1", "--with", "small", "groundwire", "doctor")
+    assert started == [["-m", "groundwire", "doctor"]]
     assert capsys.readouterr().out.splitlines() == [
-        "part0, part1 of 3 parts not here yet", "part1 of 3 parts not here yet", f"{site}: unpacked",
+        "small.0, small.1, reader.0 not here yet", "small.1, reader.0 not here yet",
     ]  # fmt: skip
     assert (site / "package" / "__init__.py").read_bytes() == b"package/__init__.py" * 100
     assert (checkout / "runtime" / "_native.so").exists()
     assert not (site / "groundwire").exists(), "the checkout's own code is run"
+    assert bring("reader.0") == 0
+    assert capsys.readouterr().out.splitlines() == [f"{site}: unpacked"]
+    assert (site / "package" / "weights.bin").exists()
 
 
 def test_a_damaged_part_and_another_python_are_refused(
     parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SITE", str(tmp_path / "site"))
-    (parts / "part1").write_bytes(b"damaged")
-    with pytest.raises(SystemExit, match="part1 is damaged"):
+    (parts / "small.1").write_bytes(b"damaged")
+    with pytest.raises(SystemExit, match=r"small\.1 is damaged"):
         host.main([str(parts)])
     index = json.loads((parts / INDEX).read_text(encoding="utf-8"))
     (parts / INDEX).write_text(json.dumps({**index, "python": "3.9"}), encoding="utf-8")
