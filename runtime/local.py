@@ -28,7 +28,7 @@ from .models.response_generator import ResponseGenerator
 from .ort.device import Device, DeviceChoice, DeviceKind, name_kernels, parse_device
 from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
-from .parity.certificates import choose_certified
+from .parity.certified import choose_certified
 from .protocol import CaptureCounts, Identity, Outcome
 from .tensorrt.library import import_library
 

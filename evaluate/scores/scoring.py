@@ -24,7 +24,7 @@ from groundwire.runtime.bundles.calibration import Calibration, join_calibration
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import identify, merge_roles
 from groundwire.runtime.ort.device import DeviceChoice
-from groundwire.runtime.parity.certificates import choose_certified
+from groundwire.runtime.parity.certified import choose_certified
 
 from ..datasets.examples import Example
 

@@ -16,7 +16,7 @@ from groundwire.runtime.compilation import compile_bundle, compile_portable
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.device import PROVIDERS, Device, parse_device, start_device
-from groundwire.runtime.parity.certificates import write_certificate
+from groundwire.runtime.parity.certified import record_certified
 from groundwire.runtime.parity.certify import Certified, certify_each, record_answers
 from groundwire.runtime.parity.recorded import write_answers
 from groundwire.runtime.version import VERSION
@@ -122,7 +122,7 @@ def certify_roles(
     reports = certify_each(opened, chosen, watch=lambda role: errors.print(f"comparing {escape(role)}"))
     compared = _print_certified(chosen, reports, "nothing to compare with; groundwire bundle record")
     if compared and chosen.kind != "cpu":
-        write_certificate(opened, chosen)
+        record_certified(opened, chosen)
 
 
 @app.command(name="compile")

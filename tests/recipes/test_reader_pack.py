@@ -20,24 +20,16 @@ from transformers import BertConfig, BertModel
 
 from groundwire.export.session import CpuSession
 from groundwire.recipes.common import backbone
-from groundwire.recipes.common.loop import Batch, Row, collate
+from groundwire.recipes.common.loop import Batch, collate
 from groundwire.recipes.compact.multitask_model import HEADS, ROLES, TOKEN_HEAD, MultitaskNLI, restore_multitask_nli
 from groundwire.recipes.reader import pack, shards, timed
 from groundwire.recipes.reader.feed import FILL, MakeGroup
 from groundwire.recipes.reader.fused import FusedStates, HalfOptimizer
 from groundwire.recipes.reader.loss import compute_head_logits
 from groundwire.recipes.reader.packed_rows import ArrivingRows, PackedRows, read_held
-from groundwire.recipes.reader.rows import encode_answer
-from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
-from tests.support.readers import make_tiny
+from tests.support.readers import make_group, make_tiny
 
 CPU = torch.device("cpu")
-
-
-def make_group(index: int, rng: random.Random) -> list[Row]:
-    tokens = backbone.load_tokenizer()
-    answers = draw_world_pair(load_worlds("train"), 60, rng)
-    return [row for answer in answers if (row := encode_answer(tokens, answer, 128, cut=True)) is not None]
 
 
 @pytest.fixture(scope="module")

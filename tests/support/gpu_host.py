@@ -121,13 +121,12 @@ def list_unfinished(results: Path) -> list[str]:
 def train(interpreter: Path, folder: Path, variables: Mapping[str, str]) -> None:
     """Train a tiny reader from a pack, by the code of the pack alone, and make a bundle of what comes back."""
     from groundwire.recipes.reader import bundle, pack, shards
-    from tests.recipes.test_reader_pack import make_group
-    from tests.support.readers import make_tiny
+    from tests.support.readers import make_group, make_tiny
 
     packed, code, trained = (folder / name for name in ("training", "code", "trained"))
     for path in (packed, code, trained):
         shutil.rmtree(path, ignore_errors=True)
-    shards.write_rows(make_group, packed, 8)
+    shards.write_rows(make_group, shards.name_rows(packed, 0), range(8))
     pack.pack_models(make_tiny(), None, packed)
     shutil.unpack_archive(pack.pack_code(packed), code)
     command = [str(interpreter), str(code / "train_packed.py"), str(packed), str(trained)]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import torch
 from transformers import MPNetConfig, MPNetModel
 
+from groundwire.recipes.common import backbone
+from groundwire.recipes.common.loop import Row
 from groundwire.recipes.reader.model import Reader
+from groundwire.recipes.reader.rows import encode_answer
+from groundwire.recipes.reader.worlds_source import draw_world_pair, load_worlds
+
+
+def make_group(index: int, rng: random.Random) -> list[Row]:
+    """Two answers about a world, one of them wrong."""
+    tokens = backbone.load_tokenizer()
+    answers = draw_world_pair(load_worlds("train"), 60, rng)
+    return [row for answer in answers if (row := encode_answer(tokens, answer, 128, cut=True)) is not None]
 
 
 def make_tiny(layers: int = 2, vocabulary: int = 30527) -> Reader:

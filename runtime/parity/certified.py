@@ -1,6 +1,6 @@
 """On which devices a bundle was certified here: ``engines/certified.json``, which ``device='auto'`` reads.
 
-A certificate holds for what was run: the files of the bundle, the compute capability and the libraries.
+That counts for what was run: the files of the bundle, the compute capability and the libraries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PREFERRED: tuple[DeviceKind, ...] = ("tensorrt-rtx", "tensorrt", "cuda")
 """Kinds of devices that are certified, the quickest first."""
 
 
-class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CertifiedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What ran when the models of a bundle passed."""
 
     digest: str
@@ -29,13 +29,13 @@ class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Versions of the libraries, and the compute capability."""
 
 
-def write_certificate(bundle: Bundle, device: Device) -> None:
+def record_certified(bundle: Bundle, device: Device) -> None:
     """Keep that all models of a bundle have passed on a GPU; nothing is kept where the bundle cannot be written."""
-    certificates = {**_read(bundle), device.kind: _make(bundle, device)}
+    certified = {**_read(bundle), device.kind: _make(bundle, device)}
     path = bundle.directory / FILE
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(msgspec.json.encode(certificates))
+        path.write_bytes(msgspec.json.encode(certified))
 
 
 def choose_certified(choice: DeviceChoice, bundles: Sequence[Bundle]) -> Device:
@@ -52,17 +52,17 @@ def choose_certified(choice: DeviceChoice, bundles: Sequence[Bundle]) -> Device:
     return choose_device(choice, precisions)
 
 
-def _make(bundle: Bundle, device: Device) -> Certificate:
-    """The certificate of what is here; DeviceError without the library of engines."""
+def _make(bundle: Bundle, device: Device) -> CertifiedRun:
+    """What would run here; DeviceError without the library of engines."""
     kernels = name_kernels(device)
     if device.runs_engines:
         kernels += f"/{device.kind}-{import_library(device.kind).__version__}"
-    return Certificate(bundle.manifest.digest(), kernels)
+    return CertifiedRun(bundle.manifest.digest(), kernels)
 
 
-def _read(bundle: Bundle) -> dict[str, Certificate]:
-    """The certificates by kind of device; none without the file, or where another version wrote it."""
+def _read(bundle: Bundle) -> dict[str, CertifiedRun]:
+    """What was certified, by kind of device; nothing without the file, or where another version wrote it."""
     try:
-        return msgspec.json.decode((bundle.directory / FILE).read_bytes(), type=dict[str, Certificate])
+        return msgspec.json.decode((bundle.directory / FILE).read_bytes(), type=dict[str, CertifiedRun])
     except (OSError, msgspec.MsgspecError):
         return {}

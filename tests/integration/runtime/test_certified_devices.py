@@ -16,8 +16,8 @@ from groundwire.cli import bundle as commands
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.ort.device import Device
-from groundwire.runtime.parity import certificates
-from groundwire.runtime.parity.certificates import FILE, choose_certified, write_certificate
+from groundwire.runtime.parity import certified
+from groundwire.runtime.parity.certified import FILE, choose_certified, record_certified
 from groundwire.runtime.parity.certify import Certified
 from groundwire.runtime.parity.parity import Parity
 
@@ -43,11 +43,11 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine()
-    monkeypatch.setattr(certificates, "name_kernels", lambda device: machine.kernels)
-    monkeypatch.setattr(certificates, "import_library", machine.load_library)
+    monkeypatch.setattr(certified, "name_kernels", lambda device: machine.kernels)
+    monkeypatch.setattr(certified, "import_library", machine.load_library)
     for name in ("start_device", "start_tensorrt"):
-        monkeypatch.setattr(certificates, name, machine.start)
-    monkeypatch.setattr(certificates, "choose_device", lambda choice, precisions: CPU)
+        monkeypatch.setattr(certified, name, machine.start)
+    monkeypatch.setattr(certified, "choose_device", lambda choice, precisions: CPU)
     return machine
 
 
@@ -58,9 +58,9 @@ def bundle(tiny_bundle: Path, tmp_path: Path) -> Bundle:
 
 def test_auto_takes_what_was_certified(bundle: Bundle, machine: Machine) -> None:
     assert choose_certified("auto", [bundle]) == CPU
-    write_certificate(bundle, CUDA)
+    record_certified(bundle, CUDA)
     assert choose_certified("auto", [bundle]) == CUDA
-    write_certificate(bundle, RTX)
+    record_certified(bundle, RTX)
     assert choose_certified("auto", [bundle]) == RTX
     machine.lost.add("tensorrt-rtx")
     assert choose_certified("auto", [bundle]) == CUDA
@@ -81,26 +81,26 @@ def test_auto_takes_what_was_certified(bundle: Bundle, machine: Machine) -> None
         lambda machine, bundle: (bundle.directory / FILE).write_bytes(b"damaged"),
     ],
 )
-def test_a_certificate_of_something_else_does_not_count(
+def test_what_was_certified_of_something_else_does_not_count(
     bundle: Bundle, machine: Machine, change: Callable[[Machine, Bundle], None]
 ) -> None:
-    write_certificate(bundle, RTX)
+    record_certified(bundle, RTX)
     change(machine, bundle)
     assert choose_certified("auto", [bundle]) == CPU
 
 
 def test_every_bundle_must_be_certified(bundle: Bundle, tmp_path: Path, machine: Machine) -> None:
     other = Bundle.open(shutil.copytree(bundle.directory, tmp_path / "other"))
-    write_certificate(bundle, CUDA)
+    record_certified(bundle, CUDA)
     assert choose_certified("auto", [bundle, other]) == CPU
-    write_certificate(other, CUDA)
+    record_certified(other, CUDA)
     assert choose_certified("auto", [bundle, other]) == CUDA
 
 
 @pytest.mark.parametrize(
     ("failures", "compared", "kept"), [((), True, True), (("logit error",), True, False), ((), False, False)]
 )
-def test_the_command_keeps_a_certificate_when_every_model_passes(
+def test_the_command_keeps_that_every_model_passed(
     bundle: Bundle,
     machine: Machine,
     monkeypatch: pytest.MonkeyPatch,
