@@ -47,7 +47,9 @@ def measure(setup: Setup, save: Save) -> None:
     """Warm up what the default metrics need; score one response at a time, then with many in flight."""
     engine, warm_up = open_default(setup)
     with engine:
-        warm, latency, rates = read_gpu_memory(setup), [], []
+        warm = read_gpu_memory(setup)
+        latency: list[Latency] = []
+        rates: list[Throughput] = []
 
         def save_all() -> None:
             save(Default(engine.plan().signature, warm_up, latency, rates, subtract(setup, warm)))
