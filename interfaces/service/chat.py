@@ -80,11 +80,12 @@ class Chat:
 
     async def list_models(self, request: ServiceRequest) -> Response:
         """List the upstream's models."""
-        answer = await request.wait_for(self._ask(request, "GET", "models"))
-        try:
-            return make_response(answer, await request.wait_for(answer.read()))
-        finally:
-            await answer.close()
+        async with limit_time(self._settings.max_stream_ms, "The upstream's answer"):
+            answer = await request.wait_for(self._ask(request, "GET", "models"))
+            try:
+                return make_response(answer, await request.wait_for(answer.read()))
+            finally:
+                await answer.close()
 
     async def complete(self, request: ServiceRequest) -> Response:
         """Answer a chat with what the upstream answers, checked.
@@ -158,7 +159,8 @@ class CheckedAnswer(Response):
                 answer = await request.wait_for(self._asking)
             try:
                 if answer.status >= HTTPStatus.BAD_REQUEST:
-                    response = make_response(answer, await request.wait_for(answer.read()))
+                    async with limit_time(self._max_ms, "The upstream's answer"):
+                        response = make_response(answer, await request.wait_for(answer.read()))
                 elif answer.status != HTTPStatus.OK:
                     raise Refusal("upstream", f"The upstream's answer has the status {answer.status}, not 200.")
                 elif not self._is_stream:

@@ -17,7 +17,7 @@ from groundwire.engine.extend import make_request
 from groundwire.engine.schema.results import check_fields
 
 from . import logs
-from .problems import Refusal, refuse_answer
+from .problems import Refusal, refuse_large_answer
 from .records import ScoredLine, ScoreLine
 from .request import (
     CLIENT_LEFT,
@@ -176,7 +176,7 @@ class ScoredLines(Response):
             scored = await answer
             line, limit = msgspec.json.encode(scored), self._request.service.settings.max_answer_bytes
             if len(line) > limit:
-                line = msgspec.json.encode(self._describe(scored.line, scored, refuse_answer(len(line), limit)))
+                line = msgspec.json.encode(self._describe(scored.line, scored, refuse_large_answer(len(line), limit)))
             await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -120,11 +120,11 @@ def make_json(content: Any, status: int = 200, max_bytes: int | None = None, **h
     """A response with a record as JSON; Refusal ``too_large`` if it has more than ``max_bytes``."""
     encoded = msgspec.json.encode(content)
     if max_bytes is not None and len(encoded) > max_bytes:
-        raise refuse_answer(len(encoded), max_bytes)
+        raise refuse_large_answer(len(encoded), max_bytes)
     return Response(encoded, status, headers, "application/json")
 
 
-def refuse_answer(size: int, limit: int) -> Refusal:
+def refuse_large_answer(size: int, limit: int) -> Refusal:
     """The refusal of an answer that is longer than the server sends."""
     return Refusal(
         "too_large",

@@ -18,6 +18,8 @@ import msgspec
 from ..errors import BundleError, InvalidRequest
 from .decode import SCHEMA, decode_versioned
 
+MAX_BYTES = 1 << 24
+"""Bytes of a calibration's file; one of six sets has 100,000."""
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ProfileName: TypeAlias = Literal["balanced", "strict", "lenient"]
 Quantity: TypeAlias = Literal["probability", "words", "overlap"]
@@ -282,9 +284,12 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             BundleError: The file is missing, damaged, or of another schema.
         """
         try:
-            raw = path.read_bytes()
+            with path.open("rb") as file:
+                raw = file.read(MAX_BYTES + 1)
         except OSError as error:
             raise BundleError(f"The calibration {path} cannot be read ({error.strerror}).") from error
+        if len(raw) > MAX_BYTES:
+            raise BundleError(f"{path} has more than {MAX_BYTES:,} bytes, so it is no calibration.")
         return decode_versioned(
             raw,
             cls,

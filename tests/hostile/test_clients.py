@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
+import signal
 import socket
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +25,7 @@ import websockets.sync.client as websocket
 
 from groundwire.runtime.bundles.bundle import embedded
 from tests.hostile.stops import CLIENTS, stop_under_load
+from tests.support.offline import ROOT
 from tests.support.server import SECONDS, Server, start_server, time_calls
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
@@ -28,6 +33,10 @@ TOKEN = {"Authorization": "Bearer secret"}
 JSON = {"Content-Type": "application/json"}
 CHUNKED = b"Host: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNKS = b"1\r\n \r\n" * 2_000
+UPGRADE = (
+    b"GET /stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\nConnection: Upgrade\r\n"
+    b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
 KNOWLEDGE = "Honey keeps for years. It is golden."
 DESCRIPTORS = 256
 HEADERS_S, IDLE_S = 2.0, 3.0
@@ -171,16 +180,12 @@ def make_frames(opcode: int, count: int) -> bytes:
 def test_frames_without_end_leave_others_their_answers(
     server: Server, client: httpx.Client, first: bytes, frames: bytes
 ) -> None:
-    upgrade = (
-        b"GET /stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\nConnection: Upgrade\r\n"
-        b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
     stop = threading.Event()
 
     def attack() -> None:
         while not stop.is_set():
             with connect(server, 1.0) as connection, contextlib.suppress(OSError):
-                connection.sendall(upgrade)
+                connection.sendall(UPGRADE)
                 assert connection.recv(1 << 16).startswith(b"HTTP/1.1 101 ")
                 connection.sendall(first)
                 while not stop.is_set():
@@ -256,6 +261,19 @@ def test_a_reader_that_never_reads_is_closed(server: Server) -> None:
         connection.sendall(head + CHUNKED)
         part = b"%x\r\n%s\r\n" % (len(lines), lines)
         assert IDLE_S < send_until_closed(connection, part, 30.0) < 30.0
+
+
+def test_a_websocket_that_never_reads_is_closed(server: Server, client: httpx.Client) -> None:
+    sentence = json.dumps("Honey is golden. " * 20).encode()
+    frame = b"\x81\xfe" + len(sentence).to_bytes(2, "big") + bytes(4) + sentence  # masked with zeros
+    with connect(server) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(UPGRADE)
+        assert connection.recv(12) == b"HTTP/1.1 101"
+        first = json.dumps({"knowledge": KNOWLEDGE}).encode()
+        connection.sendall(bytes([0x81, 0x80 | len(first)]) + bytes(4) + first)
+        assert IDLE_S < send_until_closed(connection, frame, 60.0) < 60.0
+    wait_until_idle(client, "groundwire_open_connections 1.0")
 
 
 def test_clients_that_end_their_sending_get_their_answer(server: Server) -> None:
@@ -360,6 +378,41 @@ def test_a_stop_under_load_resets_no_connection() -> None:
     assert stop.answers >= CLIENTS
     assert not stop.broken
     assert stop.code == 0
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_stop_while_models_load_ends_the_server_and_its_workers(workers: str) -> None:
+    arguments = [sys.executable, "-m", "groundwire", "serve", "--port", "0", "--workers", workers]
+    with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert json.loads(process.stderr.readline())["event"] == "loading"
+        time.sleep(0.5)
+        process.terminate()
+        # The worker has the other end of this pipe, too: it is at its end when both have ended.
+        assert not [line for line in process.stderr if "listening" in line]
+        assert process.wait(SECONDS) in (128 + signal.SIGTERM, -signal.SIGTERM)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not shutil.which("cc"), reason="the clock is moved by a preloaded library"
+)
+def test_a_clock_that_jumps_changes_no_answer(tmp_path: Path) -> None:
+    library, clock, day = tmp_path / "clock.so", tmp_path / "clock", 86_400
+    source = ROOT / "tests" / "support" / "jumping_clock.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    clock.write_text("0")
+    moved = {"LD_PRELOAD": str(library), "JUMPING_CLOCK": str(clock)}
+    with start_server("--metrics", "overlap", **moved) as server:
+        server.wait_until_ready()
+        years = set()
+        with httpx.Client(base_url=server.url, timeout=SECONDS, trust_env=False) as client:
+            for days in (0, 400, -400, 3_650, 0):
+                clock.write_text(str(days * day))
+                make_score_call(client)(0)
+                assert client.get("/readyz").status_code == 200
+                years.add(server.wait_for("request")["time"][:4])
+        assert len(years) > 2  # the jumps have reached the server
+        assert server.stop() == 0
 
 
 def test_streams_that_a_stop_cuts_say_so() -> None:

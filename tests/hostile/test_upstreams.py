@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from groundwire.runtime.bundles.bundle import embedded
 from tests.support import hostile_upstream
-from tests.support.hostile_upstream import BODIES, CHOICES
+from tests.support.hostile_upstream import BODIES, CHOICES, TRICKLES
 from tests.support.server import SECONDS, Server, start_server, time_calls
 
 pytestmark = pytest.mark.skipif("compact" not in embedded(), reason="this checkout has no embedded bundle")
@@ -79,6 +80,30 @@ def test_layers_of_compression_are_refused_unread(client: httpx.Client, proxy: S
     code = read_last_event(answer)["code"] if stream else answer.json()["code"]
     assert code == "upstream"
     assert read_status(proxy, "VmHWM") < before + 20_000
+
+
+@pytest.fixture(scope="module")
+def impatient_proxy() -> Iterator[Server]:
+    with hostile_upstream.listen() as address:
+        limits = {"GROUNDWIRE_MAX_STREAM_MS": "2000", "GROUNDWIRE_DEFAULT_DEADLINE_MS": "2000"}
+        settings = {"GROUNDWIRE_METRICS": "overlap"} | limits
+        with start_server("--upstream", f"{address}/v1", command="proxy", **settings) as running:
+            running.wait_until_ready()
+            yield running
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", TRICKLES)
+def test_an_upstream_that_trickles_without_end_is_left(impatient_proxy: Server, model: str, stream: bool) -> None:
+    with httpx.Client(base_url=impatient_proxy.url, timeout=SECONDS, trust_env=False) as client:
+        started = time.monotonic()
+        answer = ask(client, model, stream=stream)
+        seconds = time.monotonic() - started
+        is_event = answer.headers["content-type"].startswith("text/event-stream")
+        code = read_last_event(answer)["code"] if is_event else answer.json()["code"]
+        assert code in ("upstream", "deadline")
+        assert seconds < 20.0
+        assert "groundwire_streams 0.0" in client.get("/metrics").text
 
 
 @pytest.mark.parametrize("model", ["lines", "events", "letters"])

@@ -7,6 +7,7 @@ import gzip
 import http.server
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -51,6 +52,14 @@ BODIES: Mapping[str, bytes] = {
     "torn": write_event({"index": 0, "delta": {"content": TEXT}}),
 }
 """Bodies of streams."""
+TRICKLES: Mapping[str, bytes] = {
+    "comments": b": wait\n\n",
+    "bytes": b" ",
+    "failing": b" ",
+    "pieces": write_event({"index": 0, "delta": {"content": "Honey is golden and "}}),
+}
+"""What comes again and again, without end."""
+TRICKLE_SECONDS = 0.1
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -60,7 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Answer a chat."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         model, is_stream = body["model"], bool(body.get("stream"))
-        self.send_response(200)
+        self.send_response(500 if model == "failing" else 200)
         self.send_header("Content-Type", "text/event-stream" if is_stream else "application/json")
         content = BODIES.get(model, b"")
         if model == "bomb":
@@ -72,6 +81,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         with contextlib.suppress(ConnectionError):
             self.wfile.write(content)
+            while model in TRICKLES:
+                self.wfile.write(TRICKLES[model])
+                time.sleep(TRICKLE_SECONDS)
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Log nothing."""
