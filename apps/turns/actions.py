@@ -40,12 +40,14 @@ _OUTCOME = re.compile(
     re.IGNORECASE,
 )
 _OPENING = re.compile(
-    rf"^\W*(?:(?:all|great|good|perfect|ok|okay|right|sure|yes|done)\W+)*(?P<verb>done|sorted|all set|{PARTICIPLES})\b"
+    r"^\W*(?:(?:all|both|everything|great|good|perfect|ok|okay|right|sure|yes|done)\W+)*"
+    rf"(?P<verb>done|sorted|all set|{PARTICIPLES})\b"
     r"(?=\s*[:,.!–—-]|\s+(?:for|to|as|on|in|with|from|and|until|at|your|the)\b|$)",
     re.IGNORECASE,
 )
 _DONE = re.compile(
-    r"\b(?:all done|that['’]s done|off the books|void|(?:set|put) in motion|has said yes|all set|['’]s sorted)\b",
+    r"\b(?:all done|that['’]s done|off the books|void|(?:is|are) dead"
+    r"|(?:set|put) in motion|has said yes|all set|['’]s sorted)\b",
     re.IGNORECASE,
 )
 _STATE = re.compile(
@@ -53,7 +55,8 @@ _STATE = re.compile(
     r"|\b(?:is|are) (?:back in|on (?:its|the|their) way|live|yours|set|up and running|gone|(?:now )?(?:off|on)\b)"
     r"|['’]s (?:yours|gone|done)\b|\byou['’]ve got|\byou have (?:seats?|a (?:table|room|booking))"
     r"|\b(?:has|have) (?:his|her|their|its|your) (?:answer|reply|invite|invitation)"
-    r"|\bnow (?:expects?|has|knows?|runs?|shows?)",
+    r"|\bnow (?:expects?|has|knows?|runs?|shows?)|\b(?:office|team|host|they|he|she|everyone|everybody|others) knows?\b"
+    r"|\b(?:is|are) (?:now )?(?:refunding|paying|crediting|sending|going out|(?:up|down) (?:from|to))\b",
     re.IGNORECASE,
 )
 _REQUESTS = frozenset({"asked", "requested", "submitted"})

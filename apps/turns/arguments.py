@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from math import ceil
 from typing import Any, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS
@@ -27,7 +29,10 @@ _EXACT = 1e-6
 _TWO_WEEKS = 13
 _VAGUE = re.compile(r"\b(?:next|coming|last|since|weekend|later|earlier|soon)\b")
 """Words that name a day roughly."""
+_COMPUTE = re.compile(r"\b(?:how many|work out|enough|calculate|as many)\b", re.IGNORECASE)
 _INCLUDED = re.compile(r"\b(?:incl|including|included|of (?:which|whom|them|us)|among)\b", re.IGNORECASE)
+_ADDRESS = re.compile(r"[\w.+-]+@[\w.-]+\w|https?://\S+")
+"""What must be in the dialogue or the log letter by letter."""
 _CODE = re.compile(r"[A-Za-z]*\d[\w.:/@-]*|[\w.+-]+@[\w.-]+")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _CURRENCY = {
@@ -102,6 +107,8 @@ def _find_source(argument: Argument, context: TurnContext) -> tuple[FindingStatu
         return "user", ""
     if text.lower() in context.result_values or (squeezed and squeezed in context.logged.squeezed):
         return "result", ""
+    if _ADDRESS.fullmatch(text):
+        return "absent", f"{text} is not in the dialogue or the log."
     if FREE_KEY.search(key):
         return "composed", ""
     if is_prose(argument) or PROSE_KEY.search(key):
@@ -149,10 +156,18 @@ def _follows(argument: Argument, number: float, context: TurnContext) -> bool:
         return True
     if any(isinstance(value, list) and len(value) == number for value in argument.call.values()):
         return True
+    clocks = [
+        time for value in argument.call.values() if isinstance(value, str) and (time := read_clock(value)) is not None
+    ]
+    if any(abs(left - right) == number for left in clocks for right in clocks):
+        return True
     dates = [day for value in argument.call.values() if isinstance(value, str) and (day := read_date(value))]
     if any(abs((left - right).days) == number for left in dates for right in dates):
         return True
     amounts = [value for value in everything.numbers if value]
+    packs = {ceil(left / right) for left in user.numbers for right in amounts if left > right}
+    if _COMPUTE.search(context.dialogue.text) and (number in packs or number - 1 in packs):
+        return True
     counts = [count for count in spoken if 1 < count <= 31 and count == int(count)]
     return (
         any(abs(amount * count - number) < 0.01 for amount in amounts for count in counts if amount != count)
@@ -200,6 +215,13 @@ def _is_meant(argument: Argument, text: str, context: TurnContext) -> bool:
             return True
         if other and value != text and key and dialogue.spans and (day - other).days in dialogue.spans:
             return True
+    for word, offset in (("before", -1), ("after", 1)):
+        around = day - timedelta(days=offset)
+        if (
+            re.search(rf"\b(?:the )?(?:day|night|evening) {word}\b", dialogue.lower)
+            and (around.month, around.day) in dialogue.dates
+        ):
+            return True
     if day.day in dialogue.days_alone:
         return True
     if dialogue.days_alone and not (dialogue.weekdays or dialogue.relatives):
@@ -207,6 +229,9 @@ def _is_meant(argument: Argument, text: str, context: TurnContext) -> bool:
     if dialogue.today is not None:
         base = day.replace(month=dialogue.today[0], day=dialogue.today[1])
         is_weekday = day.weekday() in dialogue.weekdays and 0 < (day - base).days <= _TWO_WEEKS
+        if "week after next" in dialogue.lower:
+            monday = base - timedelta(days=base.weekday())
+            is_weekday = day.weekday() in dialogue.weekdays and (day - monday).days // 7 == 2
         return is_weekday or (day - base).days in dialogue.relatives
     if dialogue.weekdays and not dialogue.relatives:
         return day.weekday() in dialogue.weekdays
@@ -340,23 +365,21 @@ def _find_owner(argument: Argument, context: TurnContext) -> str:
     if len(owners) != 1 or isinstance(argument.value, bool):
         return ""
     (owner,) = owners
+    key = next((name for name, leaf in owner.record.items() if str(leaf).lower() == value), "")
     recent = [text for role, text in context.history if role == "user"][-1:]
     own_words = [str(other) for path, _, other in list_leaves(argument.call, "") if str(other).lower() != value]
     everybody = [text for _, text in context.history]
     for texts in ((*recent, context.text, *own_words), everybody):
         mentions = Mentions(texts)
+        score = _count_mentions(owner.record, owner.others, mentions, value)
         records = (owner.record, *owner.others)
-        scores = [
-            _count_mentions(record, [other for other in records if other is not record], mentions, value)
-            for record in records
-        ]
-        if max(scores) > 0:
-            best = records[scores.index(max(scores))]
-            return (
-                ""
-                if scores[0] > 0 and scores[0] >= max(scores) - 0.5
-                else f"{argument.value} is of another record than {_name(best)}."
-            )
+        for record in owner.others:
+            others = [other for other in records if other is not record]
+            is_chosen = str(record.get(key, "")).lower() in context.chosen if key else False
+            if not is_chosen and _count_mentions(record, others, mentions, value) >= max(2 * score, _LEAST):
+                return f"{argument.value} is of another record than {_name(record)}."
+        if score > 0:
+            return ""
     return ""
 
 
@@ -379,6 +402,8 @@ def _count_mentions(
         elif (clock := read_clock(value)) is not None and len(value) <= 8:
             count += clock % HALF_DAY in mentions.times
         else:
+            every = {word for word in stem_words(value) if len(word) > 2}
+            count += bool(every) and every <= mentions.stems
             name_stems = {
                 word for word in stem_words(value) if len(word) > 2 and not any(word in stems for stems in their_stems)
             }
@@ -393,6 +418,8 @@ def _name(record: Mapping[str, Any]) -> str:
     )
 
 
+_LEAST = 0.1
+"""What is mentioned of a record that is spoken of, at least."""
 _MENTIONED = 4
 """Words of a sentence that must be mentioned for one that is not to stand out."""
 
@@ -417,6 +444,8 @@ def find_insertion(text: str, context: TurnContext) -> list[str]:
         word = listed[unknown[0]]
         after = sentence.text[sentence.text.index(word) + len(word) :]
         following = re.match(r" (\w+)", after)
+        if word.endswith("ing"):
+            continue
         if following and stem_words(following[1]) and stem_words(following[1]) <= mentioned:
             return [word]
     return []

@@ -63,6 +63,16 @@ class TurnContext:
         return tuple(read_result(call.result) for call in self.log if find_status(call) != "failed")
 
     @cached_property
+    def all_results(self) -> tuple[Any, ...]:
+        """The results of the log as JSON."""
+        return tuple(read_result(call.result) for call in self.log)
+
+    @cached_property
+    def chosen(self) -> frozenset[str]:
+        """The values of the arguments of the turn's calls, as texts in lower case."""
+        return frozenset(str(value).lower() for call in self.calls for _, _, value in list_leaves(call.arguments, ""))
+
+    @cached_property
     def log_values(self) -> tuple[Any, ...]:
         """The values in results and in arguments of earlier calls."""
         return tuple(

@@ -7,7 +7,7 @@ what the rules cannot read is not reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -38,6 +38,7 @@ _EACH = re.compile(r"^\W*(?:a|per|each|every)\s+(?P<unit>night|day|person|head|m
 _ROUGH = frozenset({"about", "almost", "less", "more"})
 _LEAST = 4
 """Whole numbers below are too frequent to say whose they are."""
+_HOURS_KEY = re.compile(r"(?:^|_)(?:h|hrs?|hours?)(?:_|$)")
 _SPOKEN = 3
 """Minutes by which a spoken time may differ."""
 _PRONOUN = re.compile(r"^\W*(?:it|that|this|they|he|she|there|the (?:one|room|train|place))\b", re.IGNORECASE)
@@ -133,10 +134,10 @@ def _check_durations(context: TurnContext) -> Iterator[Finding]:
 def _list_lengths(context: TurnContext) -> Iterator[float]:
     """Durations in minutes that results have, or that lie between two times: of one record, or next to each other."""
     times: set[int] = set(context.dialogue.clocks)
-    for value in (*context.results, *(call.arguments for call in context.log)):
+    for value in (*context.all_results, *(call.arguments for call in context.log)):
         for _, key, leaf in list_leaves(value, ""):
             if isinstance(leaf, int | float) and not isinstance(leaf, bool):
-                yield from (leaf, 60 * leaf) if re.search(r"hour|_h$", key.lower()) else (leaf,)
+                yield from (leaf, 60 * leaf) if _HOURS_KEY.search(key.lower()) else (leaf,)
             elif isinstance(leaf, str):
                 clock = read_clock(leaf)
                 times |= set() if clock is None else {clock}
@@ -211,7 +212,7 @@ def _find_named(
 
 def _list_mentions(text: str, records: Sequence[Mapping[str, Any]]) -> Iterator[Mention]:
     stems = {word: match.start() for match in re.finditer(r"[^\W\d_]+", text) for word in stem_words(match[0])}
-    all_names = [stem_words(" ".join(_list_names(record, records))) for record in records]
+    all_names = [stem_words(" ".join(map(str, record.values()))) for record in records]
     clocks = [(value.start, value.content) for value in read_values(text) if isinstance(value.content, Clock)]
     for index, record in enumerate(records):
         others = set().union(*(names for number, names in enumerate(all_names) if number != index))
@@ -273,7 +274,9 @@ def _compare(
         if named_keys or not theirs or (named.key and theirs <= {named.key}):
             continue
         elsewhere = [leaf for result in context.results for leaf in _list_outside(result, records)]
-        if any(_equals(value, leaf) for leaf in elsewhere) or _is_derived(value, named.record):
+        if any(_equals(value, leaf) for leaf in elsewhere) or _is_derived(
+            value, named.record, context.dialogue.numbers
+        ):
             continue
         start, end = sentence.start + value.start, sentence.start + value.end
         yield _find("other_record", context.text, start, end, f"Another record has this as {min(theirs)}.")
@@ -295,11 +298,12 @@ def _flatten(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(path.lstrip("."), leaf) for path, leaf in flatten(record).items() if not isinstance(leaf, bool)]
 
 
-def _is_derived(value: Value, record: Mapping[str, Any]) -> bool:
-    """Whether two numbers of a record give the value."""
+def _is_derived(value: Value, record: Mapping[str, Any], mentioned: Collection[float]) -> bool:
+    """Whether two numbers of a record, or one and a number of the dialogue, give the value."""
     if not isinstance(value.content, Measure):
         return False
     numbers = [float(leaf) for _, leaf in _flatten(record) if isinstance(leaf, int | float)]
+    numbers += mentioned
     amount = value.content.amount / value.content.factor
     return any(
         abs(result - amount) <= 0.01 * amount

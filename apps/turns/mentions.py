@@ -43,6 +43,7 @@ _RELATIVE = {
     "day after tomorrow": 2,
 }
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_HALF = re.compile(r"\bhalf (\d{1,2}|[a-z]+)\b")
 DAY_MINUTES, HALF_DAY = 1440, 720
 _HOURS = 24
 
@@ -93,8 +94,10 @@ class Mentions:
 
     @cached_property
     def times(self) -> set[int]:
-        """Times of day in minutes of half a day, as they are written."""
-        return {value.content.minutes % HALF_DAY for value in self._values if isinstance(value.content, Clock)}
+        """Times of day in minutes of half a day, as they are written; "half 5" is half past five."""
+        halves = {NUMBERS.get(hour, 0) if hour.isalpha() else float(hour) for hour in _HALF.findall(self.lower)}
+        written = {value.content.minutes % HALF_DAY for value in self._values if isinstance(value.content, Clock)}
+        return written | {int(hour) % 12 * 60 + 30 for hour in halves if 1 <= hour <= _HOURS / 2}
 
     @cached_property
     def clocks(self) -> set[int]:

@@ -15,6 +15,7 @@ _READS = """
 _READ_NOUNS = "preview quote estimate history status info details availability"
 _GENERIC = """
     done made completed complete success successful confirmed processed executed finished set started arranged through
+    saved entered noted stored
 """
 _IRREGULAR = (
     "told "  # terms: literal
@@ -66,7 +67,7 @@ PLAIN = frozenset(_PLAIN_WORDS.split())
 """Words that the assistant may use although they were not mentioned."""
 FREE_KEY = re.compile(
     r"(?:^|_)(?:query|q|search|keywords?|subject|label|tags?|has_words\w*|words\w*|sort\w*|order_by|folder|format|fields?"
-    r"|locale|prompt|question|greeting|headline|caption)(?:_|$)"
+    r"|locale|prompt|question|greeting|headline|caption|cron|rrule|regex|pattern|sql|code|command|expression|filter)(?:_|$)"
 )
 """Keys whose values the assistant composes."""
 PROSE_KEY = re.compile(

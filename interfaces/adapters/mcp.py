@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol with the tools ``check``, ``correct`` and ``explain``.
+"""A server of the Model Context Protocol with the tools ``check``, ``check_turn``, ``correct`` and ``explain``.
 
 ``groundwire mcp`` runs it on standard input and output.
 """
@@ -14,6 +14,7 @@ from mcp.server.mcpserver import MCPServer
 from groundwire.engine import Engine, Score, default_engine
 from groundwire.guard.chat import add_citing
 from groundwire.repair import Corrector
+from groundwire.turns import TurnChecker
 
 INSTRUCTIONS = (
     "Checks whether a response is supported by the knowledge that it should rest on. Pass the response word for word, "
@@ -43,6 +44,23 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         """
         return _summarize(await (engine or default_engine()).ascore(response, knowledge, history=history or ()))
 
+    async def check_turn(
+        text: str = "",
+        calls: list[dict[str, Any]] | None = None,
+        log: list[dict[str, Any]] | None = None,
+        history: list[str | dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Check what an assistant says and the tool calls that it is about to make, before they are made.
+
+        ``log`` has the calls that were made: name, arguments, result and status. ``findings`` says where each argument
+        is from (user, result, composed, absent, other_record), and what came of each action that the text claims
+        (succeeded, failed, pending, absent). Do not make a call with a problem.
+        """
+        checker = TurnChecker(engine or default_engine())
+        checked = await checker.acheck(text, calls or (), log=log or (), history=history or (), sentences=False)
+        record: dict[str, Any] = msgspec.to_builtins(checked)
+        return {name: record[name] for name in ("label", "findings")}
+
     async def correct(
         response: str, knowledge: list[str | dict[str, Any]], history: list[str] | None = None
     ) -> dict[str, Any]:
@@ -71,7 +89,7 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         record: dict[str, Any] = msgspec.to_builtins(score)
         return record
 
-    for tool in (check, correct, explain):
+    for tool in (check, check_turn, correct, explain):
         server.add_tool(tool)
     return server
 

@@ -37,6 +37,7 @@ from . import (
     score,
     serve,
     stream,
+    turn,
     verify,
 )
 
@@ -60,6 +61,10 @@ Keep evidence of a score for an audit, and compute the score again to compare it
 Stream a response, check it while it arrives, and hold back unsupported text:
 
     groundwire stream answer.txt -k "Delivery costs £5." --metrics fast --on inconsistent=redact
+
+Check what an assistant says and the tool calls that it is about to make:
+
+    groundwire turn turns.jsonl
 
 Correct a file of responses by their knowledge:
 
@@ -120,6 +125,7 @@ app.command("mcp")(mcp.mcp)
 app.command("stream")(stream.stream)
 app.command("correct")(correct.correct_file)
 app.command("refine")(refine.refine_file)
+app.command("turn")(turn.check_turns)
 app.command("verify")(verify.verify_packet)
 app.command("doctor")(doctor.doctor)
 app.add_typer(bundle.app, name="bundle")

@@ -16,8 +16,9 @@ from groundwire.evidence import EvidencePacket
 from groundwire.generation import Generation
 from groundwire.guard.records import Event
 from groundwire.repair import Correction, Refinement
+from groundwire.turns import TurnCheck
 
-from . import detector, inference, lines, page, probes, scoring, streams
+from . import detector, inference, lines, page, probes, scoring, streams, turns
 from .context import get_context
 from .front import Front
 from .openapi import EVENTS, WORK, Operation, make_document
@@ -43,6 +44,7 @@ from .records import (
     ServerMetadata,
     StreamBody,
     StreamError,
+    TurnBody,
 )
 from .request import ServiceRequest, make_deadline
 from .settings import Settings
@@ -66,6 +68,7 @@ OPERATIONS = (
         ("unauthorized", "unsupported_media_type", "invalid", "not_ready", "deadline"),
         _QUERY,
     ),
+    Operation("POST", "/check_turn", turns.check_turn, TurnBody, TurnCheck),
     Operation("POST", "/evidence", scoring.evidence, EvidenceBody, EvidencePacket),
     Operation("POST", "/rank", scoring.rank, RankBody, Ranking),
     Operation("POST", "/correct", scoring.correct, CorrectBody, Correction),

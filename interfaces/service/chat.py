@@ -28,7 +28,7 @@ from groundwire.guard.chat import (
 from . import logs
 from .problems import Refusal, describe_error, refuse_error
 from .records import JsonObject
-from .request import ServiceRequest, check_turn, decode, refuse_when_gone, run_both, translate_paths
+from .request import ServiceRequest, check_texts, decode, refuse_when_gone, run_both, translate_paths
 from .settings import ProxySettings
 from .streams import check_streams, count_stream, limit_time
 from .upstream import END, EVENTS, Upstream, UpstreamAnswer, decode_answer
@@ -120,7 +120,7 @@ class Chat:
                 f"{' and '.join(self._settings.knowledge_from)}.",
                 f"$.{FIELD}.knowledge",
             )
-        check_turn(self._settings, (), knowledge, history)
+        check_texts(self._settings, (), knowledge, history)
         names = self._settings.metrics or add_citing(service.engine, service.metrics or ())
         options = request.bound_options(Options(profile=self._settings.profile))
 

@@ -30,7 +30,7 @@ from .records import (
     Tensor,
     TensorMetadata,
 )
-from .request import ServiceRequest, check_size, check_turn
+from .request import ServiceRequest, check_size, check_texts
 from .scoring import MAX_ENTRIES, note_score, refuse_stopped_score
 
 MODEL = "groundwire"
@@ -100,7 +100,7 @@ async def infer(request: ServiceRequest) -> Response:
     rows = read_rows(body, service.settings.max_candidates)
     plan = _make_plan(request, body)
     for row in rows:
-        check_turn(service.settings, (row.response,), row.knowledge, row.history)
+        check_texts(service.settings, (row.response,), row.knowledge, row.history)
     texts = [make_request(row.response, row.knowledge, row.history, plan.options) for row in rows]
     request.context.log_fields["tokens"] = count_tokens(texts, plan)
     scores = await request.wait_in_time(service.engine.core.score_together(texts, plan, request.deadline.left_ms()))

@@ -23,7 +23,7 @@ from .request import (
     CLIENT_LEFT,
     ServiceRequest,
     check_media_type,
-    check_turn,
+    check_texts,
     decode,
     make_deadline,
     run_both,
@@ -128,7 +128,7 @@ class ScoredLines(Response):
                 limit = settings.max_body_bytes
                 raise Refusal("too_large", f"The line has more than {limit} bytes; send less at a time.")
             body = decode(text, LINE)
-            check_turn(settings, (body.response,), body.knowledge, body.history, body.triples)
+            check_texts(settings, (body.response,), body.knowledge, body.history, body.triples)
             pending = await self._start(body)
         except Exception as error:
             await self._refuse(number, body, logs.refuse_logged(error, self._request.context.id))

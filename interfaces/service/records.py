@@ -123,6 +123,28 @@ class RefineBody(OptionRecord, frozen=True, kw_only=True):
     options: Options = Options()
 
 
+class TurnBody(OptionRecord, frozen=True, kw_only=True):
+    """A turn of an assistant that calls tools."""
+
+    text: str = ""
+    """What the assistant says."""
+    calls: tuple[JsonObject, ...] = ()
+    """The calls that it is about to make: objects with name and arguments, or calls as OpenAI and Anthropic write
+    them."""
+    log: tuple[JsonObject, ...] = ()
+    """The calls that were made, with result and status, or the messages of a chat with them."""
+    history: tuple[str | JsonObject, ...] = ()
+    """Messages with role and content, or texts, oldest first; the last text is the user's."""
+    actions: tuple[str, ...] = ()
+    """Names of tools that change something although their names do not say so."""
+    sentences: bool = True
+    """false: leave the models' score of the text out."""
+    metrics: Metrics | None = None
+    """Names, or a group: all, paper, fast. null: the metrics that the server was started with, else the verdict's."""
+    options: Options = Options()
+    """deadline_ms and priority are bounded by the server."""
+
+
 class CorrectBody(OptionRecord, frozen=True, kw_only=True):
     """A response to correct by its knowledge."""
 

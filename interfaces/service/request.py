@@ -256,7 +256,7 @@ def check_size(name: str, size: int, limit: int, unit: str = "characters", path:
         )
 
 
-def check_turn(
+def check_texts(
     settings: Settings, responses: Sequence[str], knowledge: Knowledge, history: Sequence[str], triples: Triples = ()
 ) -> None:
     """Raise Refusal ``too_large`` if texts, or their number, exceed the limits."""

@@ -27,7 +27,7 @@ from .records import (
     ResponseBody,
     ScoreBody,
 )
-from .request import ServiceRequest, check_size, check_turn
+from .request import ServiceRequest, check_size, check_texts
 
 MAX_ENTRIES = 500
 """Entries of each list of an answer, but unsupported words and citations: those of 2,000 characters."""
@@ -80,7 +80,7 @@ async def score_body(
 ) -> tuple[Request, Plan, Score]:
     """The texts of a body, its plan and its score, counted and logged; Refusal if a metric was stopped."""
     service = request.service
-    check_turn(service.settings, (body.response,), body.knowledge, body.history, body.triples)
+    check_texts(service.settings, (body.response,), body.knowledge, body.history, body.triples)
     plan = request.plan(body.metrics, body.options)
     texts = make_request(body.response, body.knowledge, body.history, plan.options, body.triples)
     request.context.log_fields["tokens"] = count_tokens([texts], plan)
@@ -122,7 +122,7 @@ async def rank(request: ServiceRequest) -> Response:
     body = await request.read(RANK)
     service = request.service
     check_size("candidates", len(body.candidates), service.settings.max_candidates, "candidates")
-    check_turn(service.settings, body.candidates, body.knowledge, body.history, body.triples)
+    check_texts(service.settings, body.candidates, body.knowledge, body.history, body.triples)
     options = request.bound_options(body.options)
     ranked = await request.wait_in_time(
         service.engine.arank(
@@ -151,7 +151,7 @@ async def correct(request: ServiceRequest) -> Response:
     """
     body = await request.read(CORRECT)
     service = request.service
-    check_turn(service.settings, (body.response,), body.knowledge, body.history)
+    check_texts(service.settings, (body.response,), body.knowledge, body.history)
     options = request.bound_options(body.options)
     correction: Correction = await request.wait_in_time(
         Corrector(service.engine).acorrect(
@@ -178,7 +178,7 @@ async def refine(request: ServiceRequest) -> Response:
     """
     body = await request.read(REFINE)
     service = request.service
-    check_turn(service.settings, (body.response,), (), body.history, body.triples)
+    check_texts(service.settings, (body.response,), (), body.history, body.triples)
     options = request.bound_options(body.options)
     refinement: Refinement = await request.wait_in_time(
         Refiner(service.engine).arefine(
@@ -202,7 +202,7 @@ async def generate(request: ServiceRequest) -> Response:
     """
     body = await request.read(GENERATE)
     service = request.service
-    check_turn(service.settings, (), body.knowledge, body.history)
+    check_texts(service.settings, (), body.knowledge, body.history)
     options = request.bound_options(body.options)
     generation: Generation = await request.wait_in_time(
         Generator(service.engine).agenerate(

@@ -24,7 +24,7 @@ from .lines import split_lines
 from .openapi import EVENTS
 from .problems import Refusal, refuse_error
 from .records import Delta, StreamBody, StreamError
-from .request import CLIENT_LEFT, ServiceRequest, check_media_type, check_turn, decode, run_both, wait_until_gone
+from .request import CLIENT_LEFT, ServiceRequest, check_media_type, check_texts, decode, run_both, wait_until_gone
 from .scoring import MAX_ENTRIES
 from .state import Service
 
@@ -61,7 +61,7 @@ async def stream(request: ServiceRequest) -> Response:
 def open_stream(request: ServiceRequest, body: StreamBody) -> ResponseStream:
     """The engine's stream for a first line; Refusal if it does not fit, or if the server is full."""
     service, settings = request.service, request.service.settings
-    check_turn(settings, (), body.knowledge, body.history, body.triples)
+    check_texts(settings, (), body.knowledge, body.history, body.triples)
     check_streams(service)
     return Guard(service.engine).open(
         body.knowledge,

@@ -37,6 +37,14 @@ def test_check(engine: Engine, text: str, label: str) -> None:
     assert [part["text"] for part in answer["sentences"]] == [text]
 
 
+def test_check_turn(engine: Engine) -> None:
+    log = [{"name": "cancel_order", "arguments": {"id": "A-7"}, "result": {"error": "closed"}}]
+    result = call(engine, "check_turn", text="It's cancelled.", log=log, history=["Cancel A-7."])
+    answer = json.loads(result.content[0].text)
+    assert answer["label"] == "inconsistent"
+    assert [finding["status"] for finding in answer["findings"]] == ["failed"]
+
+
 def test_explain_returns_the_record(engine: Engine) -> None:
     answer = json.loads(call(engine, "explain", response=CONSISTENT, knowledge=[KNOWLEDGE]).content[0].text)
     assert answer["verdict"]["label"] == "consistent"
@@ -82,7 +90,7 @@ def test_the_command_serves_standard_input_and_output() -> None:
         return tools.tools, json.loads(checked.content[0].text), json.loads(corrected.content[0].text)
 
     tools, checked, corrected = asyncio.run(run())
-    assert {tool.name for tool in tools} == {"check", "correct", "explain"}
+    assert {tool.name for tool in tools} == {"check", "check_turn", "correct", "explain"}
     assert all(tool.description and set(tool.input_schema["required"]) == {"response", "knowledge"} for tool in tools)
     assert checked["label"] == "inconsistent"
     assert "Bill Alexander" in {span["text"] for span in checked["unsupported"]}

@@ -29,6 +29,7 @@ TENSORS = [{"name": name, "shape": [1], "datatype": "BYTES", "data": [text]} for
 BODIES: dict[str, Any] = {
     "/score": HONEY,
     "/score_many": HONEY,
+    "/check_turn": {"text": "Honey is golden.", "log": [{"name": "look_up", "result": "Honey is golden."}]},
     "/evidence": HONEY,
     "/rank": {"candidates": ["honey is blue"], "knowledge": "bees make honey", "history": ["hi"]},
     "/correct": HONEY,

@@ -23,7 +23,7 @@ from groundwire.service.problems import STATUS, Refusal, find_path, refuse_error
 from groundwire.service.records import ScoreBody
 from groundwire.service.request import (
     bound_options,
-    check_turn,
+    check_texts,
     decode,
     make_deadline,
     may_repeat_keys,
@@ -149,8 +149,8 @@ def test_options_stay_within_the_servers() -> None:
 
 def test_limits_are_inclusive() -> None:
     settings = Settings(max_response_chars=3, max_knowledge_chars=4, max_passages=2, max_triples=1)
-    check_turn(settings, ("abc", "abc"), ("ab", "cd"), (), (Triple("a", "b", "cd"),))
-    check_turn(settings, (), "abcd", (), (("a", "b", "cd"),))
+    check_texts(settings, ("abc", "abc"), ("ab", "cd"), (), (Triple("a", "b", "cd"),))
+    check_texts(settings, (), "abcd", (), (("a", "b", "cd"),))
     for arguments in (
         (("abcd",), (), ()),
         ((), ("ab", "cde"), ()),
@@ -159,7 +159,7 @@ def test_limits_are_inclusive() -> None:
         ((), (), (), (("a", "b", "c"),) * 2),
     ):
         with pytest.raises(Refusal, match="this server allows") as refused:
-            check_turn(settings, *arguments)  # type: ignore[arg-type]
+            check_texts(settings, *arguments)  # type: ignore[arg-type]
         assert refused.value.status == 413
 
 
