@@ -359,8 +359,8 @@ def fold_outcomes(
     shown; the score is about the texts as written.
     """
     read = ReadRequest.of(request).end_at(end)
-    given = zip(plan.metrics, outcomes, strict=True)
-    results = tuple(result_of(metric, outcome, read.response) for metric, outcome in given)
+    by_metric = zip(plan.metrics, outcomes, strict=True)
+    results = tuple(result_of(metric, outcome, read.response) for metric, outcome in by_metric)
     try:
         build, started = build_sentence_score if is_sentence else build_score, time.monotonic()
         score = locate_in_original(build(read, results, timings, plan.criteria, plan.signature), read)

@@ -161,18 +161,21 @@ class Metric:
     # How it is shown.
     details: Callable[[MetricResult], Details | None] = no_details
 
-    def check(self, given: object, response: str) -> MetricResult:
+    def check(self, outcome: object, response: str) -> MetricResult:
         """Return what ``compute`` gave about a response, or the result ``failed`` that says what is wrong with it.
 
         A metric of the caller's may give anything. Nothing that it says wrongly reaches a verdict, a mark or a table.
 
         Args:
-            given: What it gave.
+            outcome: What it gave.
             response: The response as the metric read it.
+
+        Returns:
+            The outcome, or a result without a value whose message names the metric and what is allowed.
         """
-        problem = f"gave {type(given).__name__}; return a MetricResult"
-        if isinstance(given, MetricResult) and not (problem := self._find_problem(given, response)):
-            return given
+        problem = f"gave {type(outcome).__name__}; return a MetricResult"
+        if isinstance(outcome, MetricResult) and not (problem := self._find_problem(outcome, response)):
+            return outcome
         message = f"The metric {self.name} {problem}. This is a defect of its code."
         return MetricResult(self.name, "failed", message=message)
 
