@@ -81,17 +81,18 @@ def main(
     if outcomes:
         print("\n".join(count_outcomes(outcomes)))
         return
-    responses = 20 if tiny else responses
+    responses, longest = (20, 1_000) if tiny else (responses, 20_000)
     for response, expected in EXPECTED.items():
         explanation = compute("values", Request(response, (KNOWLEDGE,))).explanation
         assert isinstance(explanation, ValuesExplanation)
         outcomes = [value.outcome for value in explanation.values]
         common.check(outcomes == expected, f"{response} gives {outcomes}, expected {expected}")
+    worst = [(piece * longest)[:longest] for piece in WORST]
     rows = [
         measure("the examples", list(distinct(responses))),
         measure("with the knowledge of a paragraph", list(lengthen(distinct(responses), 1))),
         measure("with ten paragraphs", list(lengthen(distinct(responses // 10), 10))),
-        measure("the worst of 20,000 characters", [Dialogue(worst(piece), (worst(piece),)) for piece in WORST]),
+        measure(f"the worst of {longest:,} characters", [Dialogue(text, (text,)) for text in worst]),
     ]
     common.console().print(
         common.table(
@@ -186,11 +187,6 @@ def lengthen(dialogues: Iterator[Dialogue], paragraphs: int) -> Iterator[Dialogu
     for number, dialogue in enumerate(dialogues):
         more = (f"{KNOWLEDGE} Number {number}, {paragraph}." for paragraph in range(paragraphs))
         yield dialogue._replace(knowledge=(*dialogue.knowledge, *more))
-
-
-def worst(piece: str) -> str:
-    """20,000 characters of the same text."""
-    return (piece * 20_000)[:20_000]
 
 
 def _no_role(name: str) -> RoleInfo:

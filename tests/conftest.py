@@ -43,7 +43,13 @@ def anyio_backend() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Measure the coverage of few tests: it doubles their time. The examples of a property repeat one another."""
+    """Begin with the files that take longest, so that no process is left alone with one at the end.
+
+    Measure the coverage of few tests: it doubles their time. The examples of a property repeat one another, and a test
+    with the marker ``no_cover`` repeats what others run.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
     if config.pluginmanager.hasplugin("_cov"):
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)) or not any(map(item.path.is_relative_to, MEASURED)):

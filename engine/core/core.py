@@ -8,7 +8,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -20,7 +19,7 @@ from groundwire.runtime.protocol import Capturing, Interruptible, Runtime
 
 from ..metrics import METRICS, Metric
 from ..metrics.base import skip
-from ..metrics.requests import ReadRequest, get_original, read_together
+from ..metrics.requests import OutOfTime, ReadRequest, get_original, read_together
 from ..processes.runtime import ProcessRuntime
 from ..scheduling.admission import estimate_tokens
 from ..scheduling.jobs import Failure, Job, JobResult, explain_defect
@@ -29,10 +28,8 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Request, Score, Status, Timings, Verdict
 from ..schema.statistics import EngineStatistics
 from ..schema.steps import Steps
-from ..schema.time_limit import OutOfTime, limit_time
 from ..text.words import words
 from ..verdict.score import build_score, build_sentence_score, locate_in_original
-from .outcomes import results_of
 from .pending import Pending, Procedure
 from .plan import Plan, check_options, make_plan
 
@@ -247,24 +244,23 @@ class Core:
 
     def _fold(self, request: Request, plan: Plan, job: Job[MetricResult], max_entries: int | None) -> Procedure[Score]:
         job_result: JobResult[MetricResult] = yield job
-        with self._limit_time(job):
-            return fold_outcomes(request, job_result.outcomes, job_result.timings, plan).shorten(max_entries)
+        end = self._find_end(job)
+        return fold_outcomes(request, job_result.outcomes, job_result.timings, plan, end=end).shorten(max_entries)
 
     def _fold_all(
         self, requests: Sequence[Request], plan: Plan, job: Job[MetricResult]
     ) -> Procedure[tuple[Score, ...]]:
         job_result: JobResult[MetricResult] = yield job
-        outcomes, size = job_result.outcomes, len(plan.metrics)
-        with self._limit_time(job):
-            return tuple(
-                fold_outcomes(request, outcomes[index * size : (index + 1) * size], job_result.timings, plan)
-                for index, request in enumerate(requests)
-            )
+        outcomes, size, end = job_result.outcomes, len(plan.metrics), self._find_end(job)
+        return tuple(
+            fold_outcomes(request, outcomes[index * size : (index + 1) * size], job_result.timings, plan, end=end)
+            for index, request in enumerate(requests)
+        )
 
-    def _limit_time(self, job: Job[Any]) -> AbstractContextManager[None]:
-        """The time in which the results of a job are to be folded."""
+    def _find_end(self, job: Job[Any]) -> float | None:
+        """When the time ends in which the results of a job are to be folded; None for never."""
         left = self.scheduler.seconds_left(job)
-        return limit_time(None if left is None else left + FOLD_SECONDS)
+        return None if left is None else time.monotonic() + left + FOLD_SECONDS
 
     def observe_batches(self, observe: ObserveBatch | None) -> None:
         """Call a function after every batch, on the scheduler's thread; it has to return at once.
@@ -295,7 +291,7 @@ def _take_score(request: Request, plan: Plan, job: Job[Score]) -> Procedure[Scor
     job_result: JobResult[Score] = yield job
     (outcome,) = job_result.outcomes
     if isinstance(outcome, Failure):
-        results = results_of(plan.metrics, [outcome] * len(plan.metrics), "")
+        results = [result_of(metric, outcome, "") for metric in plan.metrics]
         return make_unscored(outcome.status, outcome.message, plan, results, job_result.timings)
     timings = msgspec.structs.replace(job_result.timings, fold_ms=outcome.timings.fold_ms)
     return msgspec.structs.replace(outcome, timings=timings)
@@ -354,16 +350,18 @@ def fold_outcomes(
     plan: Plan,
     *,
     is_sentence: bool = False,
+    end: float | None = None,
 ) -> Score:
     """Return the score of ``request`` from one outcome per metric of the plan.
 
     A defect of the fold, or of a metric's record that it reads, ends no batch, file or stream: the score is ``failed``,
-    its verdict ``unknown``, and the metrics keep their results; ``deadline`` at the end of the time of ``limit_time``.
+    its verdict ``unknown``, and the metrics keep their results; ``deadline`` after ``end``, of ``time.monotonic``.
     ``is_sentence``: the response was scored by itself and is a sentence of another. Metrics read the texts as they are
     shown; the score is about the texts as written.
     """
-    read = ReadRequest.of(request)
-    results = results_of(plan.metrics, outcomes, read.response)
+    read = ReadRequest.of(request).end_at(end)
+    by_metric = zip(plan.metrics, outcomes, strict=True)
+    results = tuple(result_of(metric, outcome, read.response) for metric, outcome in by_metric)
     try:
         build, started = build_sentence_score if is_sentence else build_score, time.monotonic()
         score = locate_in_original(build(read, results, timings, plan.criteria, plan.signature), read)
@@ -373,6 +371,13 @@ def fold_outcomes(
         return make_unscored("deadline", str(error), plan, results, timings)
     except Exception as error:
         return make_unscored("failed", explain_defect(FOLD, error).message, plan, results, timings)
+
+
+def result_of(metric: Metric, outcome: MetricResult | Failure, response: str) -> MetricResult:
+    """Return what a metric gave about a response; a metric without a result has a status that says why."""
+    if isinstance(outcome, Failure):
+        return MetricResult(metric.name, outcome.status, message=outcome.message)
+    return metric.check(outcome, response)
 
 
 def make_unscored(

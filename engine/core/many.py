@@ -17,8 +17,7 @@ from ..schema.options import Options
 from ..schema.results import MetricResult, Ranked, Request, Score
 from ..schema.validation import make_request
 from ..verdict.score import locate_in_original
-from .core import Core, make_unscored
-from .outcomes import result_of
+from .core import Core, make_unscored, result_of
 from .pending import Pending, Procedure
 from .plan import Plan
 

@@ -19,8 +19,8 @@ import msgspec
 from groundwire.runtime.calls import Call, Compute, Computed
 from groundwire.runtime.errors import GroundwireError, ModelError
 from groundwire.runtime.garbage import freeze_objects
+from groundwire.runtime.interpreter import leave_torch_out
 from groundwire.runtime.protocol import Outcome
-from groundwire.runtime.without_torch import leave_torch_out
 
 from ..metrics import available
 from ..processes.messages import (

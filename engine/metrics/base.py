@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from math import isfinite
+from numbers import Real
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from groundwire.runtime.protocol import RoleInfo
 
-from ..schema.explanations import Reason, UnsupportedSpan
+from ..schema.explanations import REASONS, Reason, UnsupportedSpan
 from ..schema.options import Options
-from ..schema.results import MetricResult
+from ..schema.results import MetricResult, Status
 from ..schema.steps import Steps
 from .requests import ReadRequest
 
@@ -30,6 +32,9 @@ GROUPS: dict[Group, str] = {
 RoleInfos: TypeAlias = Callable[[str], RoleInfo]
 """What the bundle says about a role, by the role's name: ``Runtime.role_info``."""
 Cell: TypeAlias = str | float
+ROUNDING = 1e-6
+"""How far beyond its bounds a value may be: models compute in single precision."""
+_STATUSES = frozenset(get_args(Status))
 SENTENCE_WEIGHTS: Mapping[str, float] = {"contradiction": 0.6}
 """Weight of evidence about a sentence, by reason; 0.4 for a reason that is not listed."""
 
@@ -156,6 +161,40 @@ class Metric:
     # How it is shown.
     details: Callable[[MetricResult], Details | None] = no_details
 
+    def check(self, outcome: object, response: str) -> MetricResult:
+        """Return what ``compute`` gave about a response, or the result ``failed`` that says what is wrong with it.
+
+        A metric of the caller's may give anything. Nothing that it says wrongly reaches a verdict, a mark or a table.
+
+        Args:
+            outcome: What it gave.
+            response: The response as the metric read it.
+
+        Returns:
+            The outcome, or a result without a value whose message names the metric and what is allowed.
+        """
+        problem = f"gave {type(outcome).__name__}; return a MetricResult"
+        if isinstance(outcome, MetricResult) and not (problem := self._find_problem(outcome, response)):
+            return outcome
+        message = f"The metric {self.name} {problem}. This is a defect of its code."
+        return MetricResult(self.name, "failed", message=message)
+
+    def _find_problem(self, result: MetricResult, response: str) -> str:
+        """What a result says that it may not, and what is allowed; empty for nothing."""
+        value: Any = result.value  # of a metric of the caller's, whatever its type says
+        if result.name != self.name:
+            return f"gave a result with the name {result.name!r:.60}; name it {self.name!r}"
+        if result.status not in _STATUSES:
+            return f"gave the status {result.status!r:.60}; allowed are {', '.join(get_args(Status))}"
+        if result.status != "scored":  # then it has no value
+            return ""
+        if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+            return f"gave {value!r:.40} as its value; give a finite number"
+        if self.bounds is not None and not self.bounds[0] - ROUNDING <= float(value) <= self.bounds[1] + ROUNDING:
+            low, high = self.bounds
+            return f"gave the value {value:g}; its Metric.bounds are {low:g} to {high:g}, and None is for no bounds"
+        return next(filter(None, (_find_problem_of_span(span, response) for span in result.unsupported)), "")
+
     def number(self, key: str) -> MetricNumber:
         """Return what a number says.
 
@@ -217,6 +256,19 @@ class Metric:
             return SENTENCE_WEIGHTS.get(span.reason, 0.4)
         weight = self.words.weight
         return weight if isinstance(weight, float | int) else weight[span.reason]
+
+
+def _find_problem_of_span(span: Any, response: str) -> str:
+    if not isinstance(span, UnsupportedSpan):
+        return f"gave {type(span).__name__} as unsupported; give UnsupportedSpan records"
+    if span.reason not in REASONS:
+        return f"gave the reason {span.reason!r:.60}; allowed are {', '.join(REASONS)}"
+    if not (type(span.start) is type(span.end) is int and 0 <= span.start < span.end <= len(response)):
+        return (
+            f"gave the characters {span.start!r:.20} to {span.end!r:.20} as unsupported; the response as it reads it "
+            f"has {len(response)}"
+        )
+    return ""
 
 
 class BoundResult(NamedTuple):

@@ -5,6 +5,7 @@ Metrics read all of its knowledge, or of long knowledge the parts that a sentenc
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
@@ -28,6 +29,10 @@ from ..text.retrieval import FAR, NEAR, KnowledgeIndex, Reach
 from ..text.sentences import Sentence, sentences
 from ..text.words import SHORT, Word, read_words, words
 from ..values.knowledge import ValueText
+
+
+class OutOfTime(Exception):
+    """The time in which a score is to be drawn from results has passed."""
 
 
 class ReadKnowledge:
@@ -198,6 +203,23 @@ class ReadRequest(Request, frozen=True, dict=True):
     def is_plain(self) -> bool:
         """Whether models read the response as it is."""
         return all(is_verbatim(self.response, reading) for reading in self.readings)
+
+    @cached_property
+    def end(self) -> float | None:
+        """When ``check_time`` begins to raise, in seconds of ``time.monotonic``; None for never."""
+        return None
+
+    def end_at(self, end: float | None) -> ReadRequest:
+        """Set when the time ends in which the score of this request is to be drawn, and return the request."""
+        self.__dict__["end"] = end
+        return self
+
+    def check_time(self) -> None:
+        """Raise OutOfTime after the end; the verdict's loops over sentences call it, which no batch of models ends."""
+        if self.end is not None and time.monotonic() > self.end:
+            raise OutOfTime(
+                "The request was not finished in time; raise Options.deadline_ms, or score the text in parts."
+            )
 
 
 def get_original(request: Request) -> Request:

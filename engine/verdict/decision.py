@@ -24,7 +24,6 @@ from ..metrics import bind_results
 from ..metrics.base import BoundResult
 from ..metrics.requests import ReadRequest
 from ..schema.results import STOPPED, MetricResult, Request, SentenceVerdict, UnsupportedSpan, Verdict
-from ..schema.time_limit import check_time
 from ..text.sentences import Sentence
 from ..text.words import starting_in
 from .adjustments import (
@@ -244,7 +243,7 @@ def _decide_sentences(
 def _decide_sentence(
     sentence: Sentence, whole: Verdict, context: VerdictContext, results: Sequence[BoundResult]
 ) -> SentenceVerdict:
-    check_time()
+    context.request.check_time()
     rule, (text, start, end) = context.rule, sentence
     numbers = features_of_part(results, start, end, in_response=rule.weights.reads_in_response)
     fused, silent = fuse_sentence(numbers, rule, whole)

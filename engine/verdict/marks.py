@@ -28,7 +28,6 @@ from ..schema.explanations import (
     UnsupportedSpan,
     ValuesExplanation,
 )
-from ..schema.time_limit import check_time
 from ..text.normalization import FUNCTION_WORDS
 from ..text.sentences import Sentence
 from ..text.words import WORD, Range, RangeIndex, starting_in, within
@@ -153,7 +152,7 @@ def fit_marks(
     known_stems = {stem(fold_name(text)) for text in {word.text for words in read for word in words}}
     fitted: list[UnsupportedSpan] = []
     for sentence in request.sentences:
-        check_time()
+        request.check_time()
         inside = [_end_with(response, span, sentence.end) for span in starting_in(spans, sentence.start, sentence.end)]
         if not inside:
             continue

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from groundwire.cli import options
 from groundwire.cli.display import error_console, escape_markup, output_console
-from groundwire.cli.groups import expand_groups
+from groundwire.cli.groups import Setting, expand_groups
 
 from . import evaluation as common
 
@@ -25,8 +25,8 @@ WORSE = 4
 def compare(
     a: Annotated[Path, typer.Argument(help="results.json of the run to compare with, or its directory.")],
     b: Annotated[Path, typer.Argument(help="results.json of another run, or its directory.")],
-    scores_a: Annotated[Path | None, typer.Option(help="Directory of run A, if its results are elsewhere.")] = None,
-    scores_b: Annotated[Path | None, typer.Option(help="Directory of run B, if its results are elsewhere.")] = None,
+    scores_a: Annotated[Path | None, Setting("Directory of run A, if its results are elsewhere.")] = None,
+    scores_b: Annotated[Path | None, Setting("Directory of run B, if its results are elsewhere.")] = None,
     metrics: Annotated[str | None, typer.Option(help="Comma-separated metrics; default: all.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the comparison to this file.", dir_okay=False)] = None,
     fail_below: Annotated[

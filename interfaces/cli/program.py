@@ -14,7 +14,7 @@ import typer
 from groundwire import __version__
 from groundwire.engine.extend import shown
 from groundwire.runtime.errors import GroundwireError
-from groundwire.runtime.without_torch import leave_torch_out
+from groundwire.runtime.interpreter import leave_torch_out
 
 from . import (
     adapt,

@@ -44,5 +44,7 @@ def test_every_answer_is_one_that_the_document_describes(tmp_path: Path) -> None
             text=True,
         )
         assert server.stop() == 0
+        answered = sum(line["event"] == "request" and line["status"] == 200 for line in server.lines)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert int(re.search(r"(\d+) generated", done.stdout)[1]) > 500, done.stdout[-2000:]  # type: ignore[index]
+    assert answered > 200  # the others are refused, with what is wrong

@@ -74,9 +74,13 @@ def cpp_files() -> list[str]:
 
 
 def pytest(*arguments: str, workers: int = WORKERS) -> list[str]:
-    """Return a command that runs tests; a file's tests share a worker, and with it their fixtures."""
+    """Return a command that runs tests; a file's tests share a worker, and with it their fixtures.
+
+    Files keep the order of ``tests/conftest.py``: by default, those with few tests, which may be slow, come last.
+    """
     command = [sys.executable, "-m", "pytest", "--quiet", "--durations=10", "--durations-min=3", *arguments]
-    return [*command, "--numprocesses", str(workers), "--dist", "loadfile"] if workers > 1 else command
+    parallel = ["--numprocesses", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return [*command, *parallel] if workers > 1 else command
 
 
 PYTHON_COVERAGE = [sys.executable, "-m", "coverage"]
@@ -102,13 +106,13 @@ SINGLE: dict[str, list[str]] = {
     "characters": [sys.executable, "tests/checks/characters.py"],
     "sizes": [sys.executable, "tests/checks/sizes.py"],
     "docs": [sys.executable, "-m", "mkdocs", "build", "--strict"],
+    "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "build/tree/groundwire", workers=1),
 }
 """Checks that use one core, the longest first."""
 
 TESTS: dict[str, list[str]] = {
     "simulation": [sys.executable, "-m", "tests.simulation", "--seeds", "10000", "--processes", str(WORKERS)],
     "unit": pytest("tests/unit"),
-    "doctest": pytest("--doctest-modules", "--doctest-ignore-import-errors", "build/tree/groundwire", workers=1),
     "integration": pytest("tests/integration", "tests/adapters"),
     "hostile": pytest("tests/hostile", workers=1),
     "recipes": pytest("tests/recipes"),
@@ -141,8 +145,8 @@ What only whole programs run, as most of a server, counts as not run: see ``MEAS
 
 COVERAGE = ROOT / "build" / "coverage"
 
-UNMEASURED = ("simulation", "hostile")
-"""Those that do not count as tests of what they run, or whose times measuring would change."""
+MEASURED = ("unit", "integration", "recipes")
+"""The checks that count as tests of what they run (``MEASURED`` in ``tests/conftest.py`` names their folders)."""
 
 SETS: dict[str, tuple[str, ...]] = {
     "check": ("lint", "format", "cpp-format", "types", "imports", "terms", "names", "characters", "sizes", "unit"),
@@ -191,7 +195,7 @@ def run_quietly(check: str) -> Outcome:
 def run_tests(check: str, *, measured: bool) -> Outcome:
     """Run a check of ``TESTS`` and let it print; ``measured`` also records the lines and branches that it runs."""
     print(f"== {check}", flush=True)
-    if measured and check not in UNMEASURED:
+    if measured and check in MEASURED:
         COVERAGE.mkdir(parents=True, exist_ok=True)
         for path in COVERAGE.glob(f"{check}.coverage*"):
             path.unlink()
@@ -260,7 +264,7 @@ def main(names: list[str]) -> int:
     tests = [check for check in TESTS if check in wanted]
     outcomes += [run_tests(check, measured="coverage" in wanted) for check in tests]
     if "coverage" in wanted:
-        outcomes.append(run_coverage([check for check in tests if check not in UNMEASURED]))
+        outcomes.append(run_coverage([check for check in tests if check in MEASURED]))
     print("\n".join(["== summary", *map(str, outcomes)]))
     print(f"{'in all':<12} {time.monotonic() - started:7.1f} s  on {CORES} cores, load {os.getloadavg()[0]:.1f}")
     return int(any(outcome.code for outcome in outcomes))

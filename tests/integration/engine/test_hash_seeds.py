@@ -43,7 +43,7 @@ from collections import deque
 import msgspec
 from groundwire.engine import Engine, Request
 from groundwire.engine.schema.results import Timings
-from groundwire.runtime.without_torch import leave_torch_out
+from groundwire.runtime.interpreter import leave_torch_out
 leave_torch_out()
 threads, in_flight = map(int, sys.argv[1:])
 waiting, items = deque(), [Request(response, (knowledge,)) for response, knowledge in {ITEMS!r}] * 4

@@ -501,7 +501,7 @@ def test_results_apart_from_their_values(made: tuple[Path, Result], tmp_path: Pa
     shutil.copy(root / "run" / "results.json", tmp_path / "baseline.json")
     result = run("compare", tmp_path / "baseline.json", root / "run")
     assert "cannot be read" in str(result.exception)
-    given = ("--scores-a", root / "run", "--set", "repeats=50")
+    given = ("--set", f"scores_a={root / 'run'}", "--set", "repeats=50")
     assert run("compare", tmp_path / "baseline.json", root / "run", *given).exit_code == 0
 
 

@@ -73,6 +73,7 @@ def list_texts(context: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.no_cover
 def test_tokens_are_of_one_kind_and_leave_nothing_out(context: str) -> None:
     for text in list_texts(context):
         tokens = tokenize(text)
@@ -89,6 +90,7 @@ def test_tokens_are_of_one_kind_and_leave_nothing_out(context: str) -> None:
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
+@pytest.mark.no_cover
 def test_any_character_is_read(context: str) -> None:
     for text in list_texts(context):
         rendered = render_text(text)
@@ -98,6 +100,7 @@ def test_any_character_is_read(context: str) -> None:
         list(find_unread_numbers(rendered.text))
 
 
+@pytest.mark.no_cover
 def test_any_character_is_in_a_sentence_of_its_text() -> None:
     for text in list_texts(CONTEXTS[1]):
         sentences = list(read_sentences(text))
@@ -105,6 +108,7 @@ def test_any_character_is_in_a_sentence_of_its_text() -> None:
         assert "".join("".join(sentence.text for sentence in sentences).split()) == "".join(text.split())
 
 
+@pytest.mark.no_cover
 def test_any_character_is_folded_once() -> None:
     for character in list_characters():
         assert fold_word(character) == fold_word(fold_word(character)), character

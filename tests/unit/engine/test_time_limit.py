@@ -5,26 +5,28 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
 
-from groundwire.engine import Engine, Options, Score
+from groundwire.engine import Engine, Options, Request, Score
 from groundwire.engine.core import core
-from groundwire.engine.schema.time_limit import OutOfTime, check_time, limit_time
+from groundwire.engine.extend import fold_outcomes
+from groundwire.engine.metrics.requests import OutOfTime, ReadRequest
 from groundwire.engine.verdict.score import build_score
 from tests.support.streams import KNOWLEDGE, METRICS, world
 
 TEXT = "Honey is sweet. It is golden."
 
 
-def build_slowly(*arguments: Any) -> Score:
+def build_slowly(request: ReadRequest, *arguments: Any) -> Score:
     """Like a long text: a loop that looks at the time."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        check_time()
+        request.check_time()
         time.sleep(0.01)
-    return build_score(*arguments)
+    return build_score(request, *arguments)
 
 
 def test_a_fold_ends_with_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,9 +40,8 @@ def test_a_fold_ends_with_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_sentences_of_a_verdict_and_its_marks_look_at_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(*arguments: Any) -> Score:
-        with limit_time(-1.0):
-            return build_score(*arguments)
+    def build(request: ReadRequest, *arguments: Any) -> Score:
+        return build_score(request.end_at(-1.0), *arguments)
 
     monkeypatch.setattr(core, "build_score", build)
     with Engine(world()) as engine:
@@ -64,9 +65,18 @@ def test_under_asyncio_a_score_is_drawn_on_another_thread(monkeypatch: pytest.Mo
     assert threading.get_ident() not in threads
 
 
-def test_a_limit_ends_with_its_block() -> None:
-    with limit_time(-1.0), limit_time(None):
-        check_time()
-    with limit_time(-1.0), pytest.raises(OutOfTime):
-        check_time()
-    check_time()
+def test_a_request_is_out_of_time_after_its_end_alone() -> None:
+    request = ReadRequest.of(Request(TEXT, (KNOWLEDGE,)))
+    request.check_time()
+    request.end_at(time.monotonic() + 60).check_time()
+    with pytest.raises(OutOfTime):
+        request.end_at(-1.0).check_time()
+
+
+def test_the_end_of_one_fold_is_not_that_of_the_next() -> None:
+    request = ReadRequest.of(Request(TEXT, (KNOWLEDGE,)))
+    with Engine(world()) as engine:
+        plan = engine.core.plan(METRICS)
+        job_result = engine.core.start([request], plan).future.result()
+    fold = partial(fold_outcomes, request, job_result.outcomes, job_result.timings, plan)
+    assert [fold(end=-1.0).status, fold().status] == ["deadline", "scored"]

@@ -161,6 +161,7 @@ def test_an_inconsistent_whole_has_an_inconsistent_sentence() -> None:
     assert (labels.count("inconsistent"), labels.count("consistent")) == (1, 3)
 
 
+@pytest.mark.no_cover
 def test_the_bound_holds_for_responses_of_several_sentences() -> None:
     """With whole responses in the record, the minimum of several sentences would be below the threshold too often."""
     calibration = fit_calibration([example for example, _, _ in draw(1000, 1)], METRICS, FusionOptions(features=NLI))

@@ -50,6 +50,7 @@ def test_the_threshold_is_the_order_statistic_of_the_bound(count: int, level: fl
     assert (fitted.trusted, fitted.stopped) == (count, rank - 1)
 
 
+@pytest.mark.no_cover
 def test_of_further_rows_no_more_are_stopped_than_promised() -> None:
     """Means over draws of 50 rows: at most the bound, and not far below what so few rows allow, 7/51."""
     rng, rates = np.random.default_rng(0), []

@@ -82,6 +82,7 @@ def test_other_texts_are_named(engine: Engine, request_: Request, field: str) ->
 
 
 @pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.no_cover
 def test_every_changed_byte_is_noticed(engine: Engine, texts: bool) -> None:
     raw = pack(engine, texts=texts).to_json().encode()
     content = json.loads(raw)

@@ -384,6 +384,7 @@ def test_what_is_no_array_is_malformed(text: str) -> None:
         list(ArrayReader(io.BytesIO(text.encode())))
 
 
+@pytest.mark.no_cover
 def test_an_array_of_any_length_is_read_with_the_memory_of_an_entry(tmp_path: Path) -> None:
     """85 KB of gzip become 90 MB of empty lists, which took 2.3 GB as one value."""
     file = tmp_path / "a.json.gz"

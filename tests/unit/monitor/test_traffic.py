@@ -174,6 +174,7 @@ def test_kinds_of_sentences_and_languages_are_groups() -> None:
     assert ("language", "not English") in {(group.factor, group.name) for group in find_groups(mixed)}
 
 
+@pytest.mark.no_cover
 def test_by_chance_few_reports_name_any_group() -> None:
     """Of 100 traffics in which nothing matters, at most 5 % name a group; Benjamini and Yekutieli's is stricter."""
     rng = np.random.default_rng(1)
@@ -239,6 +240,7 @@ def test_the_report_compares_the_largest_systems() -> None:
     assert {name for pair in pairs for name in (pair.a, pair.b)} == set("bcdef")
 
 
+@pytest.mark.no_cover
 def test_without_a_change_alerts_keep_their_rate_over_all_looks() -> None:
     rng = np.random.default_rng(3)
     runs, alerts = 200, 0

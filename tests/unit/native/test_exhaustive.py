@@ -19,7 +19,7 @@ from tests.support.beam_search import drive
 LARGE = os.environ.get("GROUNDWIRE_EXHAUSTIVE") == "1"
 NAN, INF = np.nan, np.inf
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.no_cover]
 
 
 def patterns(levels: tuple[float, ...], width: int) -> np.ndarray:

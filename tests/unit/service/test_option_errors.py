@@ -37,6 +37,7 @@ def list_fields(record: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, 
 FIELDS = tuple(list_fields(msgspec.to_builtins(Options())))
 
 
+@pytest.mark.no_cover
 def test_no_value_of_any_option_is_an_error_of_the_server() -> None:
     async def test(client: httpx.AsyncClient, front: Front) -> list[str]:
         problems = []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PROGRAM = """
 import sys
-from groundwire.runtime.without_torch import leave_torch_out
+from groundwire.runtime.interpreter import leave_torch_out
 leave_torch_out()
 import spacy
 print("torch" in sys.modules)
