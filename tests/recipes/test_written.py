@@ -147,9 +147,9 @@ def test_rows_are_chosen_at_equal_distances_and_in_pairs(tmp_path: Path) -> None
 
 
 def test_whole_writers_are_held_out(tmp_path: Path) -> None:
-    for name in ("support_08", "support_81"):
+    for name in ("support_81", "detail_81"):
         text = "\n".join(f"=== {name}: {index}\nRoom {index}. {SPA}" for index in range(9))
         (tmp_path / f"{name}.txt").write_text(text)
     kept, held = (WrittenPairs.read(split, tmp_path).documents for split in ("train", "dev"))
-    assert {document.title.split(":")[0] for document in kept} == {"support_08"}
-    assert sum(document.title.startswith("support_81") for document in held) == 9
+    assert {document.title.split(":")[0] for document in kept} == {"support_81"}
+    assert sum(document.title.startswith("detail_81") for document in held) == 9
