@@ -15,7 +15,8 @@ from groundwire.runtime.bundles.manifest import Parity, SpansRole, TargetRole
 from groundwire.runtime.compilation import compile_bundle, compile_portable
 from groundwire.runtime.errors import DeviceError
 from groundwire.runtime.local import LocalRuntime
-from groundwire.runtime.ort.device import PROVIDERS, Device, parse_device, start_device
+from groundwire.runtime.ort.device import PROVIDERS, Device, name_kernels, parse_device, start_device
+from groundwire.runtime.ort.processor import int8_kernel
 from groundwire.runtime.parity.certified import record_certified
 from groundwire.runtime.parity.certify import Certified, certify_each, record_answers
 from groundwire.runtime.parity.recorded import write_answers
@@ -107,8 +108,8 @@ def certify_roles(
     A bundle keeps the logits of its extractive QA models, classifiers and token classifiers on 64 texts, and the
     answers of its other models (`groundwire bundle record`), so neither torch nor the checkpoints are needed. `batch
     spread` is the largest difference of a number of one text between batches, `captured` between runs of a captured
-    graph and of its kernels one by one, on a GPU. A bundle whose models all pass on a GPU is loaded there by
-    `device="auto"` from then on.
+    graph and of its kernels one by one, on a GPU. The last word names the kernels: int8 sums of `avx2` saturate, those
+    of `avx512_vnni` do not. A bundle whose models all pass on a GPU is loaded there by `device="auto"` from then on.
 
         groundwire bundle certify my-bundle --device cuda
     """
@@ -183,6 +184,7 @@ def compile_engines(
 def _print_certified(device: Device, reports: Iterable[tuple[str, Certified | None]], absent: str) -> bool:
     """Print a line for each role as it comes, and return whether all were compared; exit with 1 when one fails."""
     console, passes, compared = display.output_console(), True, True
+    kernels = int8_kernel() if device.kind == "cpu" else name_kernels(device)
     for name, report in reports:
         if report is None:
             compared = False
@@ -193,7 +195,7 @@ def _print_certified(device: Device, reports: Iterable[tuple[str, Certified | No
         captured = "" if report.captured_spread is None else f", captured {report.captured_spread:.2g}"
         console.print(
             f"[bold]{escape(name)}[/] on {device} {verdict} ({_format_numbers(report.parity)}, "
-            f"batch spread {report.batch_spread:.2g}{captured})"
+            f"batch spread {report.batch_spread:.2g}{captured}, {kernels})"
         )
     if not passes:
         raise typer.Exit(1)

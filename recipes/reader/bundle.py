@@ -10,7 +10,7 @@ from groundwire.export import Gate, ReaderSettings, RoleOptions, Title, export_b
 from groundwire.export.checkpoint import Checkpoint
 from groundwire.export.roles.reader import ReaderGraph
 from groundwire.export.tokens import fast_json
-from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
 from groundwire.runtime.bundles.manifest import ReaderHead, TargetName
 
 from ..common import backbone
@@ -46,7 +46,8 @@ def export_reader_bundle(
         force: Whether the role of a bundle in ``out`` is replaced.
 
     Returns:
-        The bundle. It has no calibration: ``groundwire calibrate`` fits one.
+        The bundle. It has the calibration of the bundle whose weights it has; after a run ``groundwire calibrate`` fits
+        one.
     """
     options = RoleOptions(
         str(run),
@@ -55,7 +56,9 @@ def export_reader_bundle(
         gate=Gate.of(precision, heads=len(describe_heads())),
         target=target,
     )
-    return export_bundle({ROLE: options}, out, title=Title(ROLE, VERSION, LICENSE), force=force, watch=watch)
+    bundle = export_bundle({ROLE: options}, out, title=Title(ROLE, VERSION, LICENSE), force=force, watch=watch)
+    calibration = Bundle.open(run).manifest.calibration if (run / MANIFEST).is_file() else None
+    return bundle if calibration is None else bundle.calibrate(calibration)
 
 
 def make_checkpoint(reader: Reader, name: str, window: int = WINDOW) -> Checkpoint:

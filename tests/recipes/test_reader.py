@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from transformers import PreTrainedTokenizerFast
+from transformers import MPNetConfig, MPNetModel, PreTrainedTokenizerFast
 
 from groundwire.evaluate.twins.edits import EditedSpan
 from groundwire.export import Gate, ReaderSettings, RoleOptions, export_bundle
@@ -27,11 +27,13 @@ from groundwire.recipes.reader.examples import ReaderExamples
 from groundwire.recipes.reader.feed import FILL, make_local_batches, make_worker_batches
 from groundwire.recipes.reader.loss import ReaderLoss, compute_head_logits, compute_losses, compute_ranking_loss
 from groundwire.recipes.reader.model import (
+    PUBLISHED_CONFIG,
     SENTENCE_HEAD,
     SENTENCE_IDS,
     STATES_NOTHING,
     SUPPORTED,
     UNSUPPORTED,
+    Reader,
     build_reader,
     freeze,
     load_reader,
@@ -373,3 +375,18 @@ def test_a_bundle_is_a_start(tmp_path: Path) -> None:
     for name, value in other.state_dict().items():
         expected = before[name] if name.startswith(name_frozen(0)) else trained.state_dict()[name]
         assert torch.allclose(value, expected, atol=float(expected.abs().max()) / 100), name
+
+
+def test_a_bundle_is_read_as_a_run_is(tmp_path: Path) -> None:
+    """A reader of one layer, with the widths of the published model."""
+    torch.manual_seed(3)
+    trained = Reader(MPNetModel(MPNetConfig(**PUBLISHED_CONFIG, num_hidden_layers=1), add_pooling_layer=False)).eval()
+    with torch.no_grad():  # equal weights are stored once, under one name
+        for parameter in trained.parameters():
+            parameter += 0.02 * torch.randn_like(parameter)
+    role = RoleOptions("one", ReaderSettings(make_checkpoint(trained, "one", 64), HISTORY_MARK), precision="fp32")
+    export_bundle({"reader": role}, tmp_path / "bundle")
+    loaded = load_reader(tmp_path / "bundle").state_dict()
+    assert loaded.keys() == trained.state_dict().keys()
+    for name, value in trained.state_dict().items():
+        assert torch.allclose(loaded[name], value, atol=1e-6), name
