@@ -10,6 +10,7 @@ from typing import NamedTuple
 from groundwire.engine.schema.explanations import QuotationOutcome
 from groundwire.metrics import sentences
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.runtime.texts.characters import is_alphanumeric, is_letters
 
 PASSAGES = 3
 """Passages of the knowledge of each made response."""
@@ -120,7 +121,7 @@ def _make_normalized(draw: random.Random, texts: Sequence[str]) -> MadeQuotation
             " ".join((*words[:middle], "[here]", *words[middle:])),
             " ".join(words).swapcase() if draw.random() < 0.3 else " ".join(words).upper(),
             f"[{words[0][0].lower()}]{words[0][1:]} {' '.join(words[1:])}"
-            if words[0][:2].isalpha()
+            if is_letters(words[0][:2])
             else " ".join(words).upper(),
             " ".join((*words[:middle], words[middle].strip(",;:.") + ";", *words[middle + 1 :])),
         )
@@ -132,7 +133,7 @@ def _make_altered(draw: random.Random, texts: Sequence[str]) -> MadeQuotation:
     words = _draw_sentence(draw, texts[0]).split(" ")
     other = [word.strip(",;:.") for word in _draw_sentence(draw, texts[3]).split(" ")]
     known = {word.strip(",;:.").lower() for word in words}
-    new = draw.choice([word for word in other if word.lower() not in known and word.isalnum()] or ["never"])
+    new = draw.choice([word for word in other if word.lower() not in known and is_alphanumeric(word)] or ["never"])
     index = draw.randrange(1, len(words) - 1)
     kind = draw.choice(("exchange", "add", "leave out"))
     made, changed = [*words[:index], *words[index + 1 :]], tuple[str, ...]()

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from groundwire.engine import ToolCall
 from groundwire.engine.schema.knowledge import CallStatus, find_status, read_result
 from groundwire.metrics import sentences
+from groundwire.runtime.texts.characters import is_numeric
 
 from .context import TurnContext, flatten
 from .mentions import list_leaves, split_words, stem_words
@@ -212,7 +213,7 @@ class ActionLog:
             for _, _, value in list_leaves(read_result(call.result), "")
             if value is not None and not isinstance(value, bool)
         }
-        named = {value for value in values if any(map(str.isdigit, value)) or len(value) > 3}
+        named = {value for value in values if any(map(is_numeric, value)) or len(value) > 3}
         for sibling in self._context.siblings:
             owned = {str(value) for value in flatten(sibling.record).values()}
             if owned & named:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.metrics import sentences
+from groundwire.runtime.texts.characters import is_alphanumeric, is_lower_case, is_numeric, is_upper_case, starts_upper
 
 from .context import TurnContext, flatten
 from .mentions import HALF_DAY, Mentions, list_leaves, read_clock, read_date, split_words, stem_words
@@ -102,7 +103,7 @@ def _find_source(argument: Argument, context: TurnContext) -> tuple[FindingStatu
         return _find_date(argument, text, context)
     if re.fullmatch(r"\d\d:\d\d(?::\d\d)?", text):
         return _find_time(argument, read_clock(text) or 0, context)
-    squeezed = "".join(filter(str.isalnum, text.lower()))
+    squeezed = "".join(filter(is_alphanumeric, text.lower()))
     if squeezed and squeezed in context.user.squeezed:
         return "user", ""
     if text.lower() in context.result_values or (squeezed and squeezed in context.logged.squeezed):
@@ -278,7 +279,7 @@ def _check_figures(text: str, context: TurnContext) -> tuple[FindingStatus, str]
     codes = [
         code
         for code in re.findall(r"\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{4,}\b", text)
-        if "".join(filter(str.isalnum, code.lower())) not in context.everything.squeezed
+        if "".join(filter(is_alphanumeric, code.lower())) not in context.everything.squeezed
     ]
     if absent or codes:
         return "absent", f"{(absent or codes)[0]} is not in the dialogue or the log."
@@ -293,8 +294,8 @@ def _find_words(argument: Argument, text: str, context: TurnContext) -> tuple[Fi
         month = MONTHS.index(text.lower()) + 1
         said = {said for said, _ in context.everything.dates} | context.everything.months
         return ("user", "") if month in said else ("absent", f"{text} is not in the dialogue or the log.")
-    numbers = [word for word in words if word[0].isdigit()]
-    letters = [word for word in words if not word[0].isdigit() and word.lower() not in FUNCTION_WORDS]
+    numbers = [word for word in words if is_numeric(word[0])]
+    letters = [word for word in words if not is_numeric(word[0]) and word.lower() not in FUNCTION_WORDS]
     unknown = [
         number for number in numbers if not context.everything.has_number(float(re.sub(r"[^\d.]", "", number) or 0))
     ]
@@ -320,7 +321,7 @@ def _find_words(argument: Argument, text: str, context: TurnContext) -> tuple[Fi
     if (
         _CODE.fullmatch(text)
         or PROPER_KEY.search(argument.key)
-        or (text[0].isupper() and not text.isupper() and len(text) > 2)
+        or (starts_upper(text) and not is_upper_case(text) and len(text) > 2)
     ):
         return "absent", f"{text} is not in the dialogue or the log."
     return "composed", ""
@@ -343,7 +344,7 @@ def _find_weekday(lower: str, context: TurnContext) -> tuple[FindingStatus, str]
 def _is_short_form(text: str, context: TurnContext) -> bool:
     """Whether a text abbreviates words that were mentioned, or is abbreviated by one: PAD and Paddington, Philly."""
     stems = context.everything.stems
-    if text.isupper() and len(text) <= _CAPITALS:
+    if is_upper_case(text) and len(text) <= _CAPITALS:
         return any(word.startswith(text.lower()[:2]) for word in stems)
     words = split_words(text.lower())
     initials = "".join(word[0] for word in words)
@@ -439,7 +440,7 @@ def find_insertion(text: str, context: TurnContext) -> list[str]:
             if word.lower() not in FUNCTION_WORDS and word.lower() not in PLAIN
         ]
         unknown = [index for index, word in enumerate(listed) if not stem_words(word, content=False) <= mentioned]
-        if len(unknown) != 1 or len(listed) <= _MENTIONED or not listed[unknown[0]].islower():
+        if len(unknown) != 1 or len(listed) <= _MENTIONED or not is_lower_case(listed[unknown[0]]):
             continue
         word = listed[unknown[0]]
         after = sentence.text[sentence.text.index(word) + len(word) :]

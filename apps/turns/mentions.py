@@ -10,6 +10,7 @@ from typing import Any
 
 from groundwire.engine.extend import FUNCTION_WORDS, fold_word
 from groundwire.engine.values import Clock, Date, Days, Measure, Value, read_values, stem
+from groundwire.runtime.texts.characters import is_alphanumeric, is_letters
 
 from .words import MONTHS, NUMBERS
 
@@ -78,7 +79,7 @@ class Mentions:
     @cached_property
     def squeezed(self) -> str:
         """Letters and digits alone, in lower case."""
-        return "".join(filter(str.isalnum, self.lower))
+        return "".join(filter(is_alphanumeric, self.lower))
 
     @cached_property
     def numbers(self) -> set[float]:
@@ -95,7 +96,7 @@ class Mentions:
     @cached_property
     def times(self) -> set[int]:
         """Times of day in minutes of half a day, as they are written; "half 5" is half past five."""
-        halves = {NUMBERS.get(hour, 0) if hour.isalpha() else float(hour) for hour in _HALF.findall(self.lower)}
+        halves = {NUMBERS.get(hour, 0) if is_letters(hour) else float(hour) for hour in _HALF.findall(self.lower)}
         written = {value.content.minutes % HALF_DAY for value in self._values if isinstance(value.content, Clock)}
         return written | {int(hour) % 12 * 60 + 30 for hour in halves if 1 <= hour <= _HOURS / 2}
 
@@ -110,7 +111,7 @@ class Mentions:
         """Durations in minutes."""
         mentioned = {minutes for words, minutes in _DURATIONS.items() if re.search(rf"(?<!half ){words}", self.lower)}
         for amount, unit in _LENGTH.findall(self.lower):
-            number = NUMBERS.get(amount) if amount.isalpha() else float(amount)
+            number = NUMBERS.get(amount) if is_letters(amount) else float(amount)
             if number is not None:
                 mentioned.add(int(number * (60 if unit.startswith("h") else 1)))
         return mentioned
@@ -154,7 +155,7 @@ class Mentions:
         """Lengths in days: "three nights"."""
         mentioned = set()
         for amount, unit in _SPAN.findall(self.lower):
-            number = NUMBERS.get(amount) if amount.isalpha() else float(amount)
+            number = NUMBERS.get(amount) if is_letters(amount) else float(amount)
             if number is not None and number == int(number):
                 mentioned.add(int(number) * {"night": 1, "day": 1, "week": 7, "month": 30}[unit])
         return mentioned

@@ -27,7 +27,8 @@ def read_docs(record: type) -> dict[str, str]:
     for base in reversed(record.__mro__):
         if base.__module__.partition(".")[0] == "groundwire":
             docs |= _read_own(base)
-    return docs
+    fields = getattr(record, "__struct_fields__", docs)  # a class variable is no field
+    return {name: text for name, text in docs.items() if name in fields}
 
 
 def _read_own(record: type) -> dict[str, str]:

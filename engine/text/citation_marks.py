@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import is_alphanumeric, starts_lower
+
 from .normalization import FUNCTION_WORDS, fold_word
 from .sentences import Sentence, find_code
 from .words import RangeIndex, starting_in
@@ -235,7 +237,7 @@ def divide_statements(
         own = starting_in(marks, start, stop)
         body = masked[start:stop]
         begin, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
-        if any(map(str.isalnum, body)):
+        if any(map(is_alphanumeric, body)):
             statements.append(Statement(Sentence(masked[begin:last], begin, last), tuple(own)))
         elif own and statements:
             statements[-1] = statements[-1]._replace(marks=(*statements[-1].marks, *own))
@@ -268,4 +270,4 @@ def _group(text: str, marks: Sequence[CitationMark]) -> Iterator[list[CitationMa
 def _opens(text: str, end: int) -> bool:
     """Whether a sentence may begin at a character: with a capital, or in another line, or it is the end."""
     rest = text[end : end + 80].lstrip(" \t*_\"“'‘")
-    return not rest or rest[0] == "\n" or not rest[0].islower()
+    return not rest or rest[0] == "\n" or not starts_lower(rest)

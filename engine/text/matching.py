@@ -14,6 +14,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from groundwire.runtime.texts.characters import is_digits
+
 from .normalization import FUNCTION_WORDS, fold_word
 
 MAX_PLACES = 16
@@ -98,7 +100,7 @@ def read_quotation(text: str, start: int, end: int) -> list[QuotedWord]:
 def _fold(match: re.Match[str]) -> str:
     word = (match["letter"] + match["rest"]) if match["letter"] else match[0]
     word = _HYPHENATED.sub("", word).replace("’", "'").replace("−", "-")
-    if word[0].isdecimal():
+    if is_digits(word[0]):
         word = word.replace(",", "")
     return word.lower() if word.isascii() else fold_word(word) or word
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import starts_upper
+
 from .normalization import FUNCTION_WORDS, fold_word
 from .sentences import find_code
 from .words import RangeIndex
@@ -213,17 +215,17 @@ def _is_mentioned(before: str, inner: str) -> bool:
 
 def _is_title(inner: str) -> bool:
     """Whether words are written as a title is: with capitals, and without a stop at the end."""
-    if inner.rstrip()[-1:] in ".!?…,;:" or not inner[:1].isupper():
+    if inner.rstrip()[-1:] in ".!?…,;:" or not starts_upper(inner):
         return False
     names = [match[0] for match in _LETTERS.finditer(inner) if match[0].lower() not in FUNCTION_WORDS]
-    return len(names) > 1 and all(name[0].isupper() for name in names)
+    return len(names) > 1 and all(starts_upper(name) for name in names)
 
 
 def _is_statement(before: str, inner: str) -> bool:
     """Whether the words before a quotation introduce it, or it is a sentence."""
     if _DETERMINER.search(before):
         return False
-    return bool(_STATED.search(before)) or (inner[:1].isupper() and inner.rstrip()[-1:] in ".!?")
+    return bool(_STATED.search(before)) or (starts_upper(inner) and inner.rstrip()[-1:] in ".!?")
 
 
 def _find_speaker(before: str, after: str) -> str:
