@@ -132,8 +132,8 @@ def _make_normalized(draw: random.Random, texts: Sequence[str]) -> MadeQuotation
 def _make_altered(draw: random.Random, texts: Sequence[str]) -> MadeQuotation:
     words = _draw_sentence(draw, texts[0]).split(" ")
     other = [word.strip(",;:.") for word in _draw_sentence(draw, texts[3]).split(" ")]
-    known = {word.strip(",;:.").lower() for word in words}
-    new = draw.choice([word for word in other if word.lower() not in known and is_alphanumeric(word)] or ["never"])
+    present = {word.strip(",;:.").lower() for word in words}
+    new = draw.choice([word for word in other if word.lower() not in present and is_alphanumeric(word)] or ["never"])
     index = draw.randrange(1, len(words) - 1)
     kind = draw.choice(("exchange", "add", "leave out"))
     made, changed = [*words[:index], *words[index + 1 :]], tuple[str, ...]()
@@ -156,8 +156,8 @@ def _make_misattributed(draw: random.Random, texts: Sequence[str]) -> MadeQuotat
     if draw.random() < 0.5:
         knowledge = texts[:PASSAGES]
         return _write(draw, knowledge, first, "misattributed", frame=f"It says so: {{}} [{draw.choice((2, 3))}].")
-    one, other = draw.sample(_SPEAKERS, 2)
-    passage = f"{texts[2]}\n{one} said: “{first}” {other} wrote in a letter: “{second}”"
+    speaker, other = draw.sample(_SPEAKERS, 2)
+    passage = f"{texts[2]}\n{speaker} said: “{first}” {other} wrote in a letter: “{second}”"
     frame = draw.choice(
         (f"{other} said: {{}}", f"{{}} said {other}.", f"As {other} put it, {{}}", f"According to {other}, {{}}")
     )

@@ -45,6 +45,8 @@ STITCHED_SHARE = 0.75
 """Share of its words that several places have together, from which it is stitched."""
 LEAST_PIECE = 3
 """Words of each such place, at least."""
+MAX_READ = 1_000
+"""Quotations of the knowledge whose speakers are read: half a second."""
 _MARK_DISTANCE = 60
 """Characters between a quotation and the mark that cites for it, at most."""
 _PARAGRAPH = 200
@@ -60,17 +62,19 @@ def quotations(request: ReadRequest, options: Options, role_info: RoleInfos) -> 
 
     A response that quotes nothing has nothing to verify.
     """
-    found = find_quotations(request.response)
-    if not found:
+    quoted_ranges = find_quotations(request.response)
+    if not quoted_ranges:
         return MetricResult("quotations", "nothing_to_verify", message="The response quotes nothing.")
-    quoted = [read_quotation(request.response, item.start, item.end) for item in found]
+    quoted = [read_quotation(request.response, item.start, item.end) for item in quoted_ranges]
     words = SourceWords((*request.knowledge, *request.history), quoted)
     for _ in words.read():
         yield []  # others have a turn, and a request that was stopped ends here
     marks, _ = find_citation_marks(request.response, request.knowledge)
     checker = _Checker(request, words, marks)
     checked = [
-        result for item, item_words in zip(found, quoted, strict=True) if (result := checker.check(item, item_words))
+        result
+        for item, item_words in zip(quoted_ranges, quoted, strict=True)
+        if (result := checker.check(item, item_words))
     ]
     if not checked:
         return MetricResult("quotations", "nothing_to_verify", message="The response quotes nothing.")
@@ -86,8 +90,10 @@ def quotations(request: ReadRequest, options: Options, role_info: RoleInfos) -> 
 class _Speakers:
     """Who says what in a text of the knowledge, by its labels and its own quotations."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, limit: int) -> None:
+        """Take a passage, and how many of its quotations are read."""
         self._text = text
+        self._limit = limit
 
     @cached_property
     def title(self) -> str:
@@ -96,7 +102,7 @@ class _Speakers:
 
     @cached_property
     def _quotations(self) -> tuple[Quotation, ...]:
-        return find_quotations(self._text)
+        return find_quotations(self._text, self._limit)
 
     def _find_speaker(self, item: Quotation) -> str:
         """Whom the text names as the speaker of a quotation, or, before "she said", the names of its paragraph."""
@@ -123,6 +129,11 @@ class _Speakers:
         """The words of the names of all who speak."""
         speakers = [*(name for _, name in self.labels), *map(self._find_speaker, self._quotations), self.title]
         return frozenset(word for speaker in speakers for word in name_words(speaker))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the text that may be names."""
+        return frozenset(name_words(self._text))
 
     def find(self, start: int, end: int) -> tuple[str, bool]:
         """Return who says the characters ``start`` to ``end``, and whether a name is said to."""
@@ -152,7 +163,8 @@ class _Checker:
         self._request = request
         self._words = words
         self._marks = marks
-        self._speakers = [_Speakers(passage) for passage in request.knowledge]
+        limit = 1 + MAX_READ // max(1, len(request.knowledge))
+        self._speakers = [_Speakers(passage, limit) for passage in request.knowledge]
 
     def check(self, item: Quotation, quoted: Sequence[QuotedWord]) -> QuotedText | None:
         """What a quotation is; None for a term that the knowledge does not have."""
@@ -247,8 +259,8 @@ class _Checker:
     def _make_change(self, quoted: Sequence[QuotedWord], start: int, end: int, first: int, last: int) -> QuotedPart:
         if start < end:
             return self._make_part(quoted[start].start, quoted[end - 1].end, *self._words.clip(first, last))
-        place = quoted[start - 1].end if start else quoted[0].start
-        return self._make_part(place, place, *self._words.clip(first, last))
+        index = quoted[start - 1].end if start else quoted[0].start
+        return self._make_part(index, index, *self._words.clip(first, last))
 
     def _make_part(self, start: int, end: int, first: int, last: int) -> QuotedPart:
         text = self._request.response[start:end]
@@ -282,8 +294,8 @@ class _Checker:
         if source >= len(self._speakers):
             return ""
         speakers = self._speakers[source]
-        known = [passage for passage in cited if passage is not None]
-        if known and source not in known:
+        cited_passages = [passage for passage in cited if passage is not None]
+        if cited_passages and source not in cited_passages:
             return speakers.title or f"passage {source + 1}"
         asked = set(name_words(item.speaker))
         if not asked:
@@ -292,7 +304,7 @@ class _Checker:
         theirs = set(name_words(name))
         if asked & (theirs | set(name_words(speakers.title))):
             return ""
-        is_near = bool(asked & set(name_words(self._request.knowledge[source])))
+        is_near = bool(asked & speakers.words)
         others = [other for other in self._speakers if other is not speakers]
         if theirs and (asked & speakers.names or any(asked & other.names for other in others)):
             return name
@@ -322,10 +334,10 @@ def _list_spans(response: str, checked: Sequence[QuotedText]) -> Iterator[Unsupp
             yield UnsupportedSpan(text, start, end, "mismatch", part.knowledge_says, "quotations")
 
 
-def _find_neighbour(response: str, place: int, end: int) -> tuple[int, int]:
+def _find_neighbour(response: str, index: int, end: int) -> tuple[int, int]:
     """The word after a place where words were left out."""
-    match = re.compile(r"\w+").search(response, place, end)
-    return match.span() if match else (place, end)
+    match = re.compile(r"\w+").search(response, index, end)
+    return match.span() if match else (index, end)
 
 
 def _details(result: MetricResult) -> Details | None:

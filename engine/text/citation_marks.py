@@ -114,8 +114,8 @@ def find_title(passage: str) -> str:
     """
     keyed = _TITLE_KEY.search(passage[:500])
     first, _, rest = passage.strip().partition("\n")
-    own = _OWN_NUMBER.match(first)
-    line = (first[own.end() :] if own else first).strip("#*_ \t")
+    number = _OWN_NUMBER.match(first)
+    line = (first[number.end() :] if number else first).strip("#*_ \t")
     if keyed:
         return keyed["title"].strip()
     labelled = _LABEL.match(line)
@@ -169,10 +169,10 @@ def _resolve(match: re.Match[str], items: Items, listed: dict[int, int | None]) 
     if match["name"]:
         parts = [items.find_name(part) for part in re.split(r"\s*;\s*", match["name"])]
         return parts if match[0][1:].lower().startswith(("source", "ref")) else [p for p in parts if p is not None]
-    found = items.find_url(match["url"] or match["bare"])
-    if found is None and match["label"]:
-        found = items.find_name(match["label"])
-    return [found] if found is not None or items.has_urls else []
+    passage = items.find_url(match["url"] or match["bare"])
+    if passage is None and match["label"]:
+        passage = items.find_name(match["label"])
+    return [passage] if passage is not None or items.has_urls else []
 
 
 def _read_numbers(text: str) -> list[int]:
@@ -234,13 +234,13 @@ def divide_statements(
             cuts.add(part.start if group is None else group.start)  # no sentence begins within a mark
     statements: list[Statement] = []
     for start, stop in pairwise(sorted(cut for cut in cuts if cut <= end)):
-        own = starting_in(marks, start, stop)
+        its_marks = starting_in(marks, start, stop)
         body = masked[start:stop]
         begin, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip())
         if any(map(is_alphanumeric, body)):
-            statements.append(Statement(Sentence(masked[begin:last], begin, last), tuple(own)))
-        elif own and statements:
-            statements[-1] = statements[-1]._replace(marks=(*statements[-1].marks, *own))
+            statements.append(Statement(Sentence(masked[begin:last], begin, last), tuple(its_marks)))
+        elif its_marks and statements:
+            statements[-1] = statements[-1]._replace(marks=(*statements[-1].marks, *its_marks))
     return tuple(statements)
 
 

@@ -53,7 +53,7 @@ class QuotedWord(NamedTuple):
     """Words of the source that may be left out before it, by an ellipsis or in brackets."""
 
 
-class Change(NamedTuple):
+class WordChange(NamedTuple):
     """Words ``start`` to ``end`` of a quotation, which are not those of the source; either may be none."""
 
     start: int
@@ -72,7 +72,7 @@ class Piece(NamedTuple):
     last: int
     """Words of the source, as numbers of ``SourceWords``."""
     matched: int
-    changes: tuple[Change, ...]
+    changes: tuple[WordChange, ...]
 
     @property
     def gain(self) -> int:
@@ -218,15 +218,17 @@ class SourceWords:
             waiting += [(piece.end, last), (first, piece.start)]
         return sorted(pieces)
 
-    def _find_single(self, quotation: Sequence[QuotedWord], index: int, place: int, gap: int, step: int) -> list[Piece]:
-        """A single word before or after a gap, at ``place`` or at most so many words from it."""
+    def _find_single(
+        self, quotation: Sequence[QuotedWord], index: int, position: int, gap: int, step: int
+    ) -> list[Piece]:
+        """A single word before or after a gap, at ``position`` or at most so many words from it."""
         number = self._numbers[quotation[index].word]
         for _ in range(gap + 1):
-            if not 0 <= place < len(self._words) or self._words[place] < 0:
+            if not 0 <= position < len(self._words) or self._words[position] < 0:
                 break
-            if self._words[place] == number:
-                return [Piece(index, index + 1, place, place + 1, 1, ())]
-            place += step
+            if self._words[position] == number:
+                return [Piece(index, index + 1, position, position + 1, 1, ())]
+            position += step
         return []
 
     def _find_best(
@@ -242,10 +244,10 @@ class SourceWords:
         best: list[Piece] = []
         tried: list[Piece] = []
         for count, index, gram in sorted(item for item in grams if item[0])[:ANCHORS]:
-            for place in self._places[gram][:count]:
-                if any(p.start <= index < p.end and p.first <= place < p.last for p in tried):
+            for position in self._places[gram][:count]:
+                if any(p.start <= index < p.end and p.first <= position < p.last for p in tried):
                     continue
-                piece = self._follow_both(numbers, start, index, place, len(gram))
+                piece = self._follow_both(numbers, start, index, position, len(gram))
                 tried.append(piece)
                 if not best or piece.gain >= best[0].gain:
                     best = [piece] if not best or piece.gain > best[0].gain else [*best, piece]
@@ -258,19 +260,19 @@ class SourceWords:
 
         return best[0] if len(best) == 1 else min(best, key=rank)
 
-    def _follow_both(self, numbers: Sequence[int], start: int, index: int, place: int, size: int) -> Piece:
-        after = self._follow(numbers, index + size - start, place + size, 1)
-        ahead = self._follow(numbers, index - 1 - start, place - 1, -1)
+    def _follow_both(self, numbers: Sequence[int], start: int, index: int, position: int, size: int) -> Piece:
+        after = self._follow(numbers, index + size - start, position + size, 1)
+        ahead = self._follow(numbers, index - 1 - start, position - 1, -1)
         changes = [
-            *(Change(start + c + 1, start + a + 1, d + 1, b + 1) for a, c, b, d in reversed(ahead[3])),
-            *(Change(start + a, start + c, b, d) for a, c, b, d in after[3]),
+            *(WordChange(start + c + 1, start + a + 1, d + 1, b + 1) for a, c, b, d in reversed(ahead[3])),
+            *(WordChange(start + a, start + c, b, d) for a, c, b, d in after[3]),
         ]
         return Piece(
             start + ahead[0] + 1, start + after[0], ahead[1] + 1, after[1], size + ahead[2] + after[2], tuple(changes)
         )
 
     def _follow(
-        self, numbers: Sequence[int], index: int, place: int, step: int
+        self, numbers: Sequence[int], index: int, position: int, step: int
     ) -> tuple[int, int, int, list[tuple[int, int, int, int]]]:
         """Follow a quotation in one direction.
 
@@ -278,32 +280,32 @@ class SourceWords:
             The next word of both, how many were equal, and what differed: words of the quotation, then of the source.
         """
         words, stop = self._words, len(numbers) if step > 0 else -1
-        text = bisect_right(self._bounds, max(place, 0)) - 1
+        text = bisect_right(self._bounds, max(position, 0)) - 1
         low = self._bounds[text]
         high = (self._bounds[text + 1] if text + 1 < len(self._bounds) else len(words)) - 1
         matched = lost = 0
         changes: list[tuple[int, int, int, int]] = []
-        while index != stop and low <= place < high:
-            if words[place] == numbers[index]:
+        while index != stop and low <= position < high:
+            if words[position] == numbers[index]:
                 matched += 1
-                index, place = index + step, place + step
+                index, position = index + step, position + step
                 continue
-            skipped = self._take_up(numbers, index, place, step, low, high)
+            skipped = self._take_up(numbers, index, position, step, low, high)
             if skipped is None or lost + max(skipped) > matched + REACH:
                 break
             lost += max(skipped)
             ours, theirs = skipped
-            changes.append((index, index + ours * step, place, place + theirs * step))
-            index, place = index + ours * step, place + theirs * step
-        return index, place, matched, changes
+            changes.append((index, index + ours * step, position, position + theirs * step))
+            index, position = index + ours * step, position + theirs * step
+        return index, position, matched, changes
 
     def _take_up(
-        self, numbers: Sequence[int], index: int, place: int, step: int, low: int, high: int
+        self, numbers: Sequence[int], index: int, position: int, step: int, low: int, high: int
     ) -> tuple[int, int] | None:
         """How many words of quotation and source differ before two of both are equal again, or the last one is."""
         words = self._words
         for ours, theirs in _SKIPS:
-            i, p = index + ours * step, place + theirs * step
+            i, p = index + ours * step, position + theirs * step
             if not (0 <= i < len(numbers) and low <= p < high) or words[p] != numbers[i]:
                 continue
             next_i, next_p = i + step, p + step
@@ -324,15 +326,15 @@ class SourceWords:
         """Return the words ``first`` to ``last`` as far as they are in the text of ``first``."""
         while first < last and self._words[last - 1] < 0:
             last -= 1
-        return first, max(first, next((place for place in range(first, last) if self._words[place] < 0), last))
+        return first, max(first, next((position for position in range(first, last) if self._words[position] < 0), last))
 
-    def is_end(self, place: int) -> bool:
+    def is_end(self, position: int) -> bool:
         """Return whether a text ends at a word."""
-        return self._words[place] < 0
+        return self._words[position] < 0
 
-    def is_begin(self, place: int) -> bool:
+    def is_begin(self, position: int) -> bool:
         """Return whether a text begins at a word."""
-        return place == 0 or self._words[place - 1] < 0
+        return position == 0 or self._words[position - 1] < 0
 
 
 _SKIPS = sorted(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from groundwire.runtime.texts.characters import starts_upper
@@ -22,6 +23,8 @@ MAX_TERM = 5
 """Words of a term after an article ("their “pay what you want” days"), at most, which need not be a quotation."""
 _NEARBY = 120
 """Characters before and after a quotation that may name its speaker."""
+_CUE = 60
+"""Characters before a quotation that may say that it is none."""
 _LETTERS = re.compile(r"[^\W\d_](?:[^\W_]|['’.\-](?=[^\W_]))*")
 _INSIDE = r"(?:[^{marks}\n]|\n(?![ \t]*\n))"
 """Characters of a quotation, which no empty line divides."""
@@ -142,23 +145,24 @@ class Quotation(NamedTuple):
     """Whether it is a block quote of Markdown."""
 
 
-def find_quotations(text: str) -> tuple[Quotation, ...]:
+def find_quotations(text: str, limit: int | None = None) -> tuple[Quotation, ...]:
     """Return the quotations of a text, in order and disjoint.
 
     >>> text = 'Vik wrote: “We lend 300 works a year.” Their “small fund” is called "The Little House of Art".'
-    >>> [(text[found.start : found.end], found.speaker) for found in find_quotations(text)]
+    >>> [(text[item.start : item.end], item.speaker) for item in find_quotations(text)]
     [('We lend 300 works a year.', 'Vik')]
 
     Args:
         text: A text, as it is shown.
+        limit: Quotations between marks that are read, the first ones; None reads all.
 
     Returns:
         The quotations, at least ``MIN_WORDS`` words each.
     """
     blocks = list(_find_blocks(text))
     taken = RangeIndex([*blocks, *(Quotation(*span) for span in find_code(text))])
-    marked = (found for found in _find_marked(text) if not taken.overlaps(found))
-    return tuple(sorted((*blocks, *marked)))
+    marked = (quotation for quotation in _find_marked(text) if not taken.overlaps(quotation))
+    return tuple(sorted((*blocks, *islice(marked, limit))))
 
 
 def count_words(text: str) -> int:
@@ -195,14 +199,14 @@ def _find_marked(text: str) -> Iterator[Quotation]:
         inner = match[kind]
         if count_words(inner) < MIN_WORDS or _CODE_INSIDE.search(inner):
             continue
-        line = max(0, match.start() - _NEARBY, text.rfind("\n\n", 0, match.start()))
+        line = max(0, match.start() - _NEARBY, text.rfind("\n\n", max(0, match.start() - _NEARBY), match.start()))
         before, after = text[line : match.start()], text[match.end() : match.end() + _NEARBY].partition("\n\n")[0]
         if before.endswith("=") or (_CODE_BEFORE.search(before[-8:]) and _CODE_AFTER.match(after)):
             continue
         speaker = _find_speaker(before, after)
         if not speaker and _is_mentioned(before, inner):
             continue
-        if _DENIED.search(before) or (_is_title(inner) and not speaker):
+        if _DENIED.search(_cut(before)) or (_is_title(inner) and not speaker):
             continue
         is_term = count_words(inner) <= MAX_TERM and not speaker and not _is_statement(before, inner)
         yield Quotation(*match.span(kind), speaker, is_term)
@@ -210,7 +214,12 @@ def _find_marked(text: str) -> Iterator[Quotation]:
 
 def _is_mentioned(before: str, inner: str) -> bool:
     """Whether the words before a quotation say that it is a title, a term, a meaning, or what somebody may say."""
-    return _NO_QUOTATION.search(before) is not None and not _GOES_ON.search(before)
+    return _NO_QUOTATION.search(_cut(before)) is not None and not _GOES_ON.search(_cut(before))
+
+
+def _cut(before: str) -> str:
+    """The last words before a quotation; no line begins where a longer text is cut."""
+    return before if len(before) <= _CUE else f"… {before[-_CUE:]}"
 
 
 def _is_title(inner: str) -> bool:
@@ -223,9 +232,9 @@ def _is_title(inner: str) -> bool:
 
 def _is_statement(before: str, inner: str) -> bool:
     """Whether the words before a quotation introduce it, or it is a sentence."""
-    if _DETERMINER.search(before):
+    if _DETERMINER.search(_cut(before)):
         return False
-    return bool(_STATED.search(before)) or (starts_upper(inner) and inner.rstrip()[-1:] in ".!?")
+    return bool(_STATED.search(_cut(before))) or (starts_upper(inner) and inner.rstrip()[-1:] in ".!?")
 
 
 def _find_speaker(before: str, after: str) -> str:
