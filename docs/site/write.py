@@ -239,8 +239,32 @@ def write_code(path: str) -> str:
     return f"```python\n# doc: skip ({path})\n{(ROOT / path).read_text(encoding='utf-8').strip()}\n```"
 
 
+def write_card() -> str:
+    """Return the error card of the default: the two rates by kind of text, with their intervals."""
+    card = load_results("card")
+
+    def rate(row: dict[str, Any], name: str, count: str) -> str:
+        value = row[name]
+        if value is None:
+            return "–"
+        return f"{100 * value['value']:.0f} % ({100 * value['low']:.0f}–{100 * value['high']:.0f}) of {row[count]}"
+
+    rows = [
+        [
+            row["kind"],
+            rate(row, "false_positive_rate", "consistent"),
+            rate(row, "false_negative_rate", "inconsistent"),
+        ]
+        for row in (*card["kinds"], card["total"])
+    ]
+    not_covered = "\n".join(f"- {sentence}" for sentence in card["not_covered"])
+    table = format_table(["kind of text", "false positive rate", "false negative rate"], rows)
+    return f"{table}\n\nNot covered:\n\n{not_covered}"
+
+
 PARTS: dict[str, Callable[..., str]] = {
     "balanced_accuracy": write_balanced_accuracy,
+    "card": write_card,
     "code": write_code,
     "domains": write_domains,
     "median": write_median,

@@ -53,7 +53,7 @@ class QuotedWord(NamedTuple):
     """Words of the source that may be left out before it, by an ellipsis or in brackets."""
 
 
-class WordChange(NamedTuple):
+class WordEdit(NamedTuple):
     """Words ``start`` to ``end`` of a quotation, which are not those of the source; either may be none."""
 
     start: int
@@ -72,7 +72,7 @@ class Piece(NamedTuple):
     last: int
     """Words of the source, as numbers of ``SourceWords``."""
     matched: int
-    changes: tuple[WordChange, ...]
+    changes: tuple[WordEdit, ...]
 
     @property
     def gain(self) -> int:
@@ -264,8 +264,8 @@ class SourceWords:
         after = self._follow(numbers, index + size - start, position + size, 1)
         ahead = self._follow(numbers, index - 1 - start, position - 1, -1)
         changes = [
-            *(WordChange(start + c + 1, start + a + 1, d + 1, b + 1) for a, c, b, d in reversed(ahead[3])),
-            *(WordChange(start + a, start + c, b, d) for a, c, b, d in after[3]),
+            *(WordEdit(start + c + 1, start + a + 1, d + 1, b + 1) for a, c, b, d in reversed(ahead[3])),
+            *(WordEdit(start + a, start + c, b, d) for a, c, b, d in after[3]),
         ]
         return Piece(
             start + ahead[0] + 1, start + after[0], ahead[1] + 1, after[1], size + ahead[2] + after[2], tuple(changes)
