@@ -37,10 +37,14 @@ def find_spans(inputs: str, score: Score, label: str) -> tuple[LabelledSpan, ...
     """The unsupported words of an answer, each with the doubt about its sentence.
 
     An inconsistent sentence without marked words is a span as a whole, and so is an inconsistent answer without
-    sentences. Raises Refusal ``failed`` for an answer without a verdict.
+    sentences. Raises Refusal for an answer without a verdict: ``unreadable``, or ``failed`` if the server draws none.
     """
     if score.verdict.label == "unknown":
-        raise Refusal("failed", f"There is no verdict. {score.verdict.message}".strip(), result=score)
+        raise Refusal(
+            "unreadable" if score.verdict.fusion else "failed",
+            f"There is no verdict. {score.verdict.message}".strip(),
+            result=score,
+        )
     if score.verdict.label != "inconsistent":
         return ()
     spans = []

@@ -76,6 +76,12 @@ def test_what_was_not_checked_is_never_clean(error: Exception, status: int, code
     assert "spans" not in answer.json()
 
 
+def test_a_number_that_only_people_read_is_no_defect_of_the_server() -> None:
+    answer = ask("Honey has 3⁶ calories.")
+    assert (answer.status_code, answer.json()["code"]) == (422, "unreadable")
+    assert "plain digits" in answer.json()["detail"]
+
+
 def test_no_verdict_is_no_clean_answer() -> None:
     answer = ask("Honey is sweet.", runtime=world(calibration=None), metrics=("nli",))
     assert (answer.status_code, answer.json()["code"]) == (500, "failed")
