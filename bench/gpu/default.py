@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import count, islice
+from pathlib import Path
 
 import msgspec
 
@@ -17,7 +18,7 @@ from groundwire.runtime.bundles.bundle import embedded
 
 from .counting import read_gpu_memory
 from .processes import ProcessRates, measure_processes
-from .setup import EMBEDDED, Setup
+from .setup import EMBEDDED, READER, Setup
 from .stages import Save, Skipped, read_results
 from .whole import WarmUp, open_engine, subtract
 
@@ -45,7 +46,17 @@ class Default(msgspec.Struct, frozen=True):
 
 def measure(setup: Setup, save: Save) -> None:
     """Warm up what the default metrics need; score one response at a time, then with many in flight."""
-    engine, warm_up = open_default(setup)
+    measure_engine(setup, save, *open_default(setup))
+
+
+def measure_half(setup: Setup, save: Save) -> None:
+    """The same with graphs for the GPU of the reader's weights."""
+    setup.open_bundle(READER)
+    measure_engine(setup, save, *open_default(setup, extra=(setup.bundles / READER,)))
+
+
+def measure_engine(setup: Setup, save: Save, engine: Engine, warm_up: WarmUp) -> None:
+    """Measure a warm engine, and close it."""
     with engine:
         warm = read_gpu_memory(setup)
         latency: list[Latency] = []
@@ -78,7 +89,7 @@ def measure_by_processes(setup: Setup, save: Save) -> None:
     )
 
 
-def open_default(setup: Setup, processes: int = 1) -> tuple[Engine, WarmUp]:
+def open_default(setup: Setup, processes: int = 1, extra: Sequence[Path] = ()) -> tuple[Engine, WarmUp]:
     """The engine that ``Engine.load`` gives on the device, warm for its default metrics; Skipped without a bundle."""
     missing = [name for name in EMBEDDED if name not in embedded()]
     if missing:
@@ -86,7 +97,7 @@ def open_default(setup: Setup, processes: int = 1) -> tuple[Engine, WarmUp]:
     options = LoadOptions(cache_bytes=0)
     return open_engine(
         setup,
-        lambda: Engine.load(EMBEDDED[0], setup.device, processes=processes, options=options),
+        lambda: Engine.load(EMBEDDED[0], setup.device, extra=extra, processes=processes, options=options),
         lambda engine: engine.warmup(engine.plan().names),
     )
 

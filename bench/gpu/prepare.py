@@ -20,8 +20,8 @@ from groundwire.runtime.bundles.manifest import TargetRole
 from groundwire.runtime.cores import usable_cores
 
 from ..support import models, spans
-from .setup import SPANS, Setup
-from .stages import Save
+from .setup import READER, SPANS, Setup
+from .stages import Save, Skipped
 
 TEXTS = 16
 """Texts that an exported graph is compared on, of 64."""
@@ -52,6 +52,23 @@ def prepare_spans(setup: Setup, save: Save) -> None:
     role = embedded.manifest.roles[SPANS]
     source = spans.pipeline(setup.work / "spans") if setup.tiny else embedded.file(role.path)  # type: ignore[union-attr]
     export_role(SPANS, RoleOptions(str(source)), out)
+
+
+def prepare_reader(setup: Setup, save: Save) -> None:
+    """Export graphs for the GPU of the embedded reader's weights, unless they are there."""
+    if setup.tiny or setup.target is None:
+        raise Skipped("the embedded reader is not tiny, and a CPU has its own graphs")
+    from groundwire.recipes.reader.bundle import export_reader_bundle
+
+    embedded, out = Bundle.open(READER).directory, setup.bundles / READER
+    if not (out / MANIFEST).exists():
+        export_reader_bundle(
+            embedded,
+            out,
+            lambda role, stage: print(f"{role}: {stage}", flush=True),
+            precision="fp16",
+            target=setup.target,
+        )
 
 
 def prepare(setup: Setup, save: Save, role: str) -> None:

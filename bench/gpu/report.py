@@ -153,9 +153,10 @@ def show(results: Results) -> None:
         )
     columns = ("role and batch", "ms p50 (p99)", "TFLOP/s / GB/s", "of the ceiling", "kernels", "PyTorch takes")
     screen.print(common.table("roles", columns, rows))
-    default = find_stage(records, "default")
-    if default:
-        screen.print(_tabulate_default(default, list_rows(records, "default.processes")))
+    for name in ("default", "default.half"):
+        if default := find_stage(records, name):
+            rates = list_rows(records, f"{name}.processes")
+            screen.print(_tabulate_default(name, default, rates))
     equal = find_stage(records, "q2")
     if equal:
         screen.print(_describe_equal_work(equal))
@@ -194,18 +195,18 @@ def show(results: Results) -> None:
         )
 
 
-def _tabulate_default(default: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> Table:
+def _tabulate_default(name: str, default: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> Table:
     rows = [
         (row["group"], f"{row['timing']['p50_ms']:.1f}", f"{row['timing']['p99_ms']:.1f}", "–")
         for row in default["latency"]
     ]
     loads = [(f"{rate['in_flight']} in flight", rate) for rate in default["rates"]]
     loads += [(f"{row['processes']} processes", row["rate"]) for row in processes]
-    for name, rate in loads:
+    for load, rate in loads:
         times = rate["latency"] or {"p50_ms": float("nan"), "p99_ms": float("nan")}
-        rows.append((name, f"{times['p50_ms']:.0f}", f"{times['p99_ms']:.0f}", f"{rate['per_second']:.1f}"))
+        rows.append((load, f"{times['p50_ms']:.0f}", f"{times['p99_ms']:.0f}", f"{rate['per_second']:.1f}"))
     warm_up = default["warm_up"]
-    title = f"default, {warm_up['captures']['captured']} captures in {warm_up['seconds']:.0f} s"
+    title = f"{name}, {warm_up['captures']['captured']} captures in {warm_up['seconds']:.0f} s"
     return common.table(title, ("responses", "p50 ms", "p99 ms", "responses/s"), rows)
 
 

@@ -22,6 +22,8 @@ from .stages import Skipped
 
 ROLES = tuple(NAMES)
 SPANS = "spans"
+READER = "reader"
+"""The bundle of the embedded reader's weights in float16."""
 EMBEDDED = ("compact", "reader")
 """The trained bundles of the default. The second is loaded with the first, where it is installed."""
 

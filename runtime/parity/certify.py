@@ -92,39 +92,64 @@ def certify_each(
         yield name, report
 
 
-def certify_graph(bundle: Bundle, role: ReferenceRole, graph: Graph, profile: DeviceProfile) -> Certified:
-    """Compare a loaded graph of ``role``, which keeps reference logits, with its checkpoint."""
-    compared = compared_outputs(role)
-    assert isinstance(role.reference, str)
-    reference = ReferenceLogits.read(bundle.file(role.reference))
-    outputs = [0, 1]
-    if isinstance(role, ReaderRole):
-        outputs = [find_output(graph.outputs, name, role.graph) for name in role.heads]
-    elif not isinstance(role, ExtractiveQARole):
-        outputs = [find_output(graph.outputs, role.output, role.graph)]
+@dataclass(frozen=True)
+class ReferenceTexts:
+    """The texts of a role's reference logits, for a loaded graph of the role."""
 
-    def run(windows: Sequence[Window]) -> list[list[NDArray[Any]]]:
+    role: ReferenceRole
+    graph: Graph
+    profile: DeviceProfile
+    reference: ReferenceLogits
+    outputs: Sequence[int]
+    """Positions of the outputs of the graph that the reference has."""
+
+    @classmethod
+    def open(cls, bundle: Bundle, role: ReferenceRole, graph: Graph, profile: DeviceProfile) -> ReferenceTexts:
+        """Read the reference logits; BundleError for a damaged file."""
+        assert isinstance(role.reference, str)
+        outputs = [0, 1]
+        if isinstance(role, ReaderRole):
+            outputs = [find_output(graph.outputs, name, role.graph) for name in role.heads]
+        elif not isinstance(role, ExtractiveQARole):
+            outputs = [find_output(graph.outputs, role.output, role.graph)]
+        return cls(role, graph, profile, ReferenceLogits.read(bundle.file(role.reference)), outputs)
+
+    def run(self, windows: Sequence[Window]) -> list[list[NDArray[Any]]]:
+        """The outputs of each text, without padding."""
         rows: list[list[NDArray[Any]]] = [[] for _ in windows]
-        for batch, _, of_batch in forward(graph, windows, role.pad_id, profile):
+        for batch, _, of_batch in forward(self.graph, windows, self.role.pad_id, self.profile):
             for position, row in enumerate(batch):
                 length = len(windows[row].ids)
                 rows[row] = [
                     of_batch[index][position][: length if of_tokens else None]
-                    for index, of_tokens in zip(outputs, reference.per_token, strict=True)
+                    for index, of_tokens in zip(self.outputs, self.reference.per_token, strict=True)
                 ]
         return rows
 
-    together = run(reference.windows)
-    others = [[run([window])[0] for window in reference.windows], run(reference.windows * COPIES)]
+    def compare(self, rows: Sequence[Sequence[NDArray[Any]]]) -> Parity:
+        """How outputs of all texts differ from the checkpoint's."""
+        compared = compared_outputs(self.role)
+        expected = collect_outputs(compared, self.reference.outputs)
+        return expected.parity(collect_outputs(compared, rows), len(self.reference.windows))
+
+    def list_failures(self, parity: Parity) -> tuple[str, ...]:
+        """The bounds of the role's gate that it fails, in words."""
+        return _fail(self.role, self.profile, parity)
+
+
+def certify_graph(bundle: Bundle, role: ReferenceRole, graph: Graph, profile: DeviceProfile) -> Certified:
+    """Compare a loaded graph of ``role``, which keeps reference logits, with its checkpoint."""
+    texts = ReferenceTexts.open(bundle, role, graph, profile)
+    windows = texts.reference.windows
+    together = texts.run(windows)
+    others = [[texts.run([window])[0] for window in windows], texts.run(windows * COPIES)]
     spread = max(_find_spread(rows, together) for rows in others)
     if isinstance(graph, CapturedEncoder):
-        spread = max(spread, compare_sizes(graph, outputs, reference.windows))
-    replayed = run(reference.windows) if profile.captured else together
+        spread = max(spread, compare_sizes(graph, texts.outputs, windows))
+    replayed = texts.run(windows) if profile.captured else together
     with run_plain(profile) as captures:
-        captured_spread = _find_spread(replayed, run(reference.windows)) if captures else None
-    expected = collect_outputs(compared, reference.outputs)
-    parity = expected.parity(collect_outputs(compared, together), len(reference.windows))
-    return _make_report(role, profile, parity, spread, captured_spread)
+        captured_spread = _find_spread(replayed, texts.run(windows)) if captures else None
+    return _make_report(role, profile, texts.compare(together), spread, captured_spread)
 
 
 def certify_answers(bundle: Bundle, name: str, role: Role, answers: RoleAnswers, profile: DeviceProfile) -> Certified:
