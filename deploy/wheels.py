@@ -80,21 +80,27 @@ def read_start_command() -> list[str]:
     return [*json.loads(words["ENTRYPOINT"]), *json.loads(words["CMD"])]
 
 
-def run_pip(python: str, arguments: list[str], wheels: Path) -> None:
-    """Run a pip command of the image with ``wheels`` for its folder, and with pip's cache."""
+def run_pip(python: str, arguments: list[str], wheels: Path, source: Path = ROOT) -> None:
+    """Run a pip command of the image in ``source`` with ``wheels`` for its folder, and with pip's cache."""
     words = [str(wheels) if word == "/wheels" else word for word in arguments if word != "--no-cache-dir"]
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*pip, *words], check=True, cwd=ROOT)
+    subprocess.run([*pip, *words], check=True, cwd=source)
 
 
-def build(wheels: Path) -> None:
-    """Build every wheel in isolation, each with its own build tools, and fetch the wheels of the dependencies."""
+def build(wheels: Path, source: Path = ROOT) -> None:
+    """Build every wheel in isolation, each with its own build tools, and fetch the wheels of the dependencies.
+
+    Args:
+        wheels: Where they are written; wheels that are there are removed.
+        source: The checkout, or a copy of it.
+    """
     wheels.mkdir(exist_ok=True, parents=True)
     for wheel in wheels.glob("*.whl"):
         wheel.unlink()
     for command in read_pip_commands("wheel"):
-        run_pip(sys.executable, command, wheels)
-    run_pip(sys.executable, ["wheel", "--no-deps", "--wheel-dir", "/wheels", str(RECIPES)], wheels)
+        run_pip(sys.executable, command, wheels, source)
+    recipes = str(source / RECIPES.relative_to(ROOT))
+    run_pip(sys.executable, ["wheel", "--no-deps", "--wheel-dir", "/wheels", recipes], wheels, source)
     extras = ["--find-links", "/wheels", "--constraint", "requirements-dev.lock", EXTRAS]
     run_pip(sys.executable, ["wheel", "--wheel-dir", "/wheels", *extras], wheels)
 

@@ -42,6 +42,13 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """End what pytest-cov begins in a worker before it knows that it is one: ``no_cover`` would not stop it."""
+    plugin = session.config.pluginmanager.getplugin("_cov")
+    if plugin is not None and hasattr(session.config, "workerinput"):
+        plugin.cov_controller.cov.stop()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no process is left alone with one at the end.
 

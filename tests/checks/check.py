@@ -74,14 +74,13 @@ def cpp_files() -> list[str]:
 
 
 def pytest(*arguments: str, workers: int = WORKERS) -> list[str]:
-    """Return a command that runs tests; a file's tests share a worker, and with it their fixtures.
-
-    Files keep the order of ``tests/conftest.py``: by default, those with few tests, which may be slow, come last.
-    """
+    """Return a command that runs tests; a file's tests share a worker, and with it their fixtures."""
     command = [sys.executable, "-m", "pytest", "--quiet", "--durations=10", "--durations-min=3", *arguments]
-    parallel = ["--numprocesses", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
-    return [*command, *parallel] if workers > 1 else command
+    return [*command, "--numprocesses", str(workers), "--dist", "loadfile"] if workers > 1 else command
 
+
+SLOW_FIRST = "--no-loadscope-reorder"
+"""Files in the order of ``tests/conftest.py``; else those with few tests come last, which may take minutes."""
 
 PYTHON_COVERAGE = [sys.executable, "-m", "coverage"]
 LINT_IMPORTS = """
@@ -113,9 +112,9 @@ SINGLE: dict[str, list[str]] = {
 TESTS: dict[str, list[str]] = {
     "simulation": [sys.executable, "-m", "tests.simulation", "--seeds", "10000", "--processes", str(WORKERS)],
     "unit": pytest("tests/unit"),
-    "integration": pytest("tests/integration", "tests/adapters"),
+    "integration": pytest("tests/integration", "tests/adapters", SLOW_FIRST),
     "hostile": pytest("tests/hostile", workers=1),
-    "recipes": pytest("tests/recipes"),
+    "recipes": pytest("tests/recipes", SLOW_FIRST),
     # In a process that loads the GPU build of ONNX Runtime; it says that it is skipped where there is none.
     "device": [sys.executable, "-m", "tests.support.cuda_double", *pytest("tests/device", workers=1)[2:]],
 }

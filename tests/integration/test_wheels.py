@@ -10,6 +10,8 @@ import sys
 import sysconfig
 import tarfile
 import venv
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,11 +30,28 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compile_what_is_imported() -> Iterator[None]:
+    """Let pip compile no bytecode, here and for what it builds with: Python compiles the few modules that run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_COMPILE", "0")
+        yield
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an archive of the tree has: no link, and nothing that git ignores."""
+    folder = tmp_path_factory.mktemp("copy")
+    copy_checkout(folder)
+    shutil.copytree(ROOT / "bundles", folder / "bundles")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all wheels, those of the dependencies included."""
     folder = tmp_path_factory.mktemp("wheels")
-    wheels.build(folder)
+    wheels.build(folder, copy)
     return folder
 
 
@@ -82,24 +101,32 @@ def test_the_package_is_imported_from_the_installation_in_a_checkout(installatio
     assert not any(Path(path).is_relative_to(ROOT) for path in paths)
 
 
-def test_a_copy_without_links_is_installed_and_scores(tmp_path: Path) -> None:
-    """An archive of the tree, in an environment that has the dependencies and the tools to build with from this one."""
-    copy, environment = tmp_path / "copy", tmp_path / "environment"
-    copy_checkout(copy)
-    for name in ("compact", "packaging", "reader"):
-        shutil.copytree(ROOT / "bundles" / name, copy / "bundles" / name)
+def test_a_copy_has_no_links(copy: Path) -> None:
     assert [path for path in copy.rglob("*") if path.is_symlink()] == []
-    venv.create(environment)
-    (packages,) = environment.glob("lib/*/site-packages")
+
+
+def test_a_copy_is_installed_as_a_checkout_and_scores(copy: Path, built: Path, tmp_path: Path) -> None:
+    """In an environment that has the dependencies and the tools to build with from this one; the wheel has compiled the
+    module, which takes half a minute."""
+    (wheel,) = built.glob("groundwire-0*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (module,) = (name for name in archive.namelist() if Path(name).suffix in (".so", ".pyd"))
+        (copy / "runtime" / Path(module).name).write_bytes(archive.read(module))
+    venv.create(tmp_path)
+    (packages,) = tmp_path.glob("lib/*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
-    python = str(environment / "bin" / "python")
+    python = str(tmp_path / "bin" / "python")
     pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "--quiet"]
-    quickly = "--config-settings=cmake.build-type=Debug"
-    subprocess.run([*pip, "install", "--no-build-isolation", "--no-deps", quickly, "--editable", str(copy)], check=True)
+    options = ["--no-build-isolation", "--no-deps"]
+    options += ["--config-settings=wheel.cmake=false", "--config-settings=wheel.py-api=py3"]
+    subprocess.run([*pip, "install", *options, "--editable", str(copy)], check=True)
     command = [python, "-m", "groundwire", "score", "examples/dialogues.jsonl"]
     lines = subprocess.run(command, check=True, cwd=copy, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     assert len(lines) == len((ROOT / "examples" / "dialogues.jsonl").read_text(encoding="utf-8").splitlines())
     assert {json.loads(line)["score"]["status"] for line in lines} == {"scored"}
+    code = "import groundwire.engine, groundwire.runtime._native as n; print(groundwire.engine.__file__, n.__file__)"
+    paths = subprocess.run([python, "-c", code], check=True, cwd=tmp_path, stdout=subprocess.PIPE, text=True).stdout
+    assert all(Path(path).is_relative_to(copy) for path in paths.split())
 
 
 def test_the_service_of_the_image_gets_ready_and_scores(installation: wheels.Installation) -> None:

@@ -121,7 +121,6 @@ def test_what_is_expected_of_a_long_text_is_what_long_texts_took() -> None:
     assert expected == [0.0, 0.0, 1.0, 1.0, 50.0, 50.0]
 
 
-@pytest.mark.no_cover
 def test_idle_tenants_are_forgotten() -> None:
     queue = FairQueue({})
     waiting = make_job(-1, "waiting")

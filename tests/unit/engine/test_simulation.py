@@ -29,13 +29,11 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-@pytest.mark.no_cover
 def test_no_schedule_breaks_an_invariant() -> None:
     for seed in range(SEEDS):
         simulate(seed)
 
 
-@pytest.mark.no_cover
 def test_a_tenant_that_returns_is_served_after_those_that_waited_whatever_names_the_others_have() -> None:
     for seed in range(SEEDS // 40):
         assert NameSimulation(seed).run() == [], f"seed {seed}"
@@ -51,7 +49,6 @@ def test_any_number_of_seeds_runs_by_hand() -> None:
 # A generator that a defect leaves open is stubborn when it is collected.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.name)
-@pytest.mark.no_cover
 def test_a_planted_defect_is_found(defect: Defect) -> None:
     def search() -> None:
         for seed in range(SEEDS):
