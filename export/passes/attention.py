@@ -126,8 +126,8 @@ def _find_scores(value: ir.Value | None, depth: int = 2) -> _Scores | None:
     """The scores that ``value`` is, with at most ``depth`` sums; None for another value."""
     while (cast := find_producer(value, "Cast")) is not None:  # to float32, which it is
         value = cast.inputs[0]
-    if (found := _find_product(value)) is not None:
-        return _Scores(*found, ())
+    if (scaled := _find_product(value)) is not None:
+        return _Scores(*scaled, ())
     added = find_producer(value, "Add")
     if added is None or depth == 0:
         return None
