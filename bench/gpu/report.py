@@ -175,12 +175,12 @@ def show(results: Results) -> None:
     ]  # fmt: skip
     each = ("processor ms each", "Python ms", "QA tokens", "TFLOP", "p50 ms")
     screen.print(common.table("under load", ("metrics", "in flight", "responses/s", *each), loads))
-    rates = [
+    running = [
         (str(row["processes"]), f"{row['rate']['per_second']:.1f}", f"{row['warm_up']['seconds']:.0f}",
          "–" if row["warm_up"]["gib"] is None else f"{row['warm_up']['gib']:.1f}")
         for row in list_rows(records, "processes")
     ]  # fmt: skip
-    screen.print(common.table("processes, full set", ("processes", "responses/s", "s to warm up", "GiB"), rates))
+    screen.print(common.table("processes, full set", ("processes", "responses/s", "s to warm up", "GiB"), running))
     expected = [
         (f"{row.name}, {row.unit}", f"{row.low:g} to {row.high:g}", f"{row.measured:.3g}" if row.measured else "–")
         for row in results.predictions
