@@ -512,8 +512,8 @@ RECORD = {"order": 17, "items": [{"name": "pen", "paid": True}]}
 @pytest.mark.parametrize(
     ("knowledge", "passages"),
     [
-        (RECORD, ["order: 17\nitems 1 name: pen\nitems 1 paid: true"]),
-        ([RECORD, "It is here."], ["order: 17\nitems 1 name: pen\nitems 1 paid: true", "It is here."]),
+        (RECORD, ["order: 17\nitems 1: name: pen, paid: true"]),
+        ([RECORD, "It is here."], ["order: 17\nitems 1: name: pen, paid: true", "It is here."]),
         (["It is here.", " ", {}], ["It is here."]),
         ("[sic] It is here.", ["[sic] It is here."]),
     ],
