@@ -15,6 +15,10 @@ from .errors import GroundwireError
 Outcome: TypeAlias = Result | GroundwireError
 
 
+class Withdrawn(GroundwireError):
+    """The outcome of a call that nothing waited for any more; the scheduler runs it again for those that do by now."""
+
+
 class Identity(msgspec.Struct, frozen=True):
     """What ran a call, for signatures: equal identities give equal results."""
 

@@ -230,6 +230,7 @@ class Core:
             )
             size, tasks = count_tokens([request], plan), [_take_result(call, 0)]
             whole = self.run(tasks, plan.options, deadline_ms, is_bulk=is_bulk, size=size, is_bounded=is_bounded)
+            self.runtime.hold(call, whole.future)
             return self.drive(_take_score(request, plan, whole))
         request = ReadRequest.of(request)
         job = self.start([request], plan, deadline_ms, is_bulk=is_bulk, is_bounded=is_bounded)

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial, reduce
 from typing import IO, Any, Never
 
@@ -20,7 +20,7 @@ from groundwire.runtime.calls import Call, Compute, Computed
 from groundwire.runtime.errors import GroundwireError, ModelError
 from groundwire.runtime.garbage import freeze_objects
 from groundwire.runtime.interpreter import leave_torch_out
-from groundwire.runtime.protocol import Outcome
+from groundwire.runtime.protocol import Outcome, Withdrawn
 
 from ..metrics import available
 from ..processes.messages import (
@@ -34,6 +34,7 @@ from ..processes.messages import (
     Start,
     StreamCall,
     WarmUp,
+    Withdraw,
     read_message,
     write_message,
 )
@@ -68,6 +69,8 @@ class _Worker:
         self._out = out
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(FOLDING_THREADS, "groundwire-fold")
+        self._jobs: dict[int, Job[Any]] = {}
+        """The jobs that are not over, by the numbers of their messages."""
 
     def open(self, first: Envelope) -> Core:
         """Make the engine that the first message describes, say what it can do, and return its core."""
@@ -131,6 +134,9 @@ class _Worker:
                 self._answer_when_done(number, job, _read_outcomes)
             case StreamCall():
                 self._start_thread(self._stream, number, content, core)
+            case Withdraw():
+                if (withdrawn := self._jobs.pop(content.number, None)) is not None:
+                    core.scheduler.cancel(withdrawn)
             case WarmUp():
                 self._start_thread(self._warm_up, number, content.roles, core)
             case Ping():
@@ -141,9 +147,13 @@ class _Worker:
 
     def _answer_when_done(self, number: int, job: Job[Any], make: Callable[[JobResult[Any]], Any]) -> None:
         """Write what ``make`` returns for a job when it is over; not on the scheduler's thread, which calls back."""
-        job.future.add_done_callback(
-            lambda future: self._threads.submit(self._answer, number, lambda: make(future.result()))
-        )
+
+        def end(future: Future[JobResult[Any]]) -> None:
+            withdrawn = self._jobs.pop(number, None) is None
+            self._threads.submit(self._answer, number, _refuse if withdrawn else make, future.result())
+
+        self._jobs[number] = job
+        job.future.add_done_callback(end)
 
     def _start_thread(self, target: Callable[..., object], *arguments: Any) -> None:
         """For what takes long: meanwhile the process answers other messages, and shows that it lives."""
@@ -201,6 +211,10 @@ def _ask(call: Call) -> Steps[Outcome]:
 def _fold(request: Request, plan: Plan, max_entries: int | None, job_result: JobResult[MetricResult]) -> list[Computed]:
     score = fold_outcomes(request, job_result.outcomes, job_result.timings, plan)
     return [Computed((score.shorten(max_entries),))]
+
+
+def _refuse(_: JobResult[Any]) -> Never:
+    raise Withdrawn("Nothing waited for the answer any more.")
 
 
 def _list_outcomes(job_result: JobResult[MetricResult]) -> list[Computed]:

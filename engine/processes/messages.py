@@ -46,6 +46,12 @@ class RunCalls(NamedTuple):
     max_windows: int
 
 
+class Withdraw(NamedTuple):
+    """Stop working on an earlier message: nothing waits for its answer any more."""
+
+    number: int
+
+
 class StreamCall(NamedTuple):
     """A response to generate part by part; the answers are ``AnswerPart``, and None is the last one."""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from groundwire.runtime.errors import ModelError
 
-from .messages import AnswerPart, Envelope, Loaded, Ping, PipeClosed, Start, read_message, write_message
+from .messages import AnswerPart, Envelope, Loaded, Ping, PipeClosed, Start, Withdraw, read_message, write_message
 
 log = logging.getLogger("groundwire")
 PROGRAM = """
@@ -83,8 +83,11 @@ class WorkerProcess:
             raise ModelError(f"A worker process ended while it loaded its models: {error}.") from error
         return loaded
 
-    def ask(self, content: Any) -> Future[Any]:
-        """Send a message; the future gets the answer, an error of the process, or ProcessEnded."""
+    def ask(self, content: Any, on_sent: Callable[[int], object] = lambda number: None) -> Future[Any]:
+        """Send a message; the future gets the answer, an error of the process, or ProcessEnded.
+
+        ``on_sent`` is called with the number of the message when it has been sent; ``withdraw`` takes it.
+        """
         answer: Future[Any] = Future()
 
         def take(content: Any) -> None:
@@ -93,8 +96,17 @@ class WorkerProcess:
             else:
                 answer.set_result(content)
 
-        self._send(content, take)
+        on_sent(self._send(content, take))
         return answer
+
+    def withdraw(self, number: int) -> None:
+        """Let the process stop working on a message, if it still does, and return at once."""
+        threading.Thread(target=self._withdraw, args=[number], name=f"groundwire-end-{self.pid}", daemon=True).start()
+
+    def _withdraw(self, number: int) -> None:
+        if number in self._answers:
+            with self._write_lock, contextlib.suppress(PipeClosed):
+                write_message(self._input, Envelope(0, Withdraw(number)))
 
     def stream(self, content: Any) -> Iterator[Any]:
         """Send a message and yield its answers until the last one; raises as ``ask``."""
@@ -140,7 +152,8 @@ class WorkerProcess:
             log.warning("worker process %d does not end; it is killed", self.pid)
             self.kill()
 
-    def _send(self, content: Any, take: Callable[[Any], object]) -> None:
+    def _send(self, content: Any, take: Callable[[Any], object]) -> int:
+        """Send a message, and return its number; 0 if the process has ended."""
         with self._lock:
             if not self.has_ended:
                 self._sent += 1
@@ -150,9 +163,10 @@ class WorkerProcess:
                 number = 0
         if not number:
             take(ProcessEnded(self._describe_end()))
-            return
+            return 0
         with self._write_lock, contextlib.suppress(PipeClosed):  # the thread that reads sees the end too, and answers
             write_message(self._input, Envelope(number, content))
+        return number
 
     def _read(self) -> None:
         """Pass answers on until the process ends."""

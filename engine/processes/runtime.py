@@ -12,7 +12,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import msgspec
@@ -61,6 +63,11 @@ class ProcessRuntime:
         """Why the last attempt to start one failed."""
         self._second_attempts = threading.Lock()
         self._closed = False
+        self._wanted: Counter[Call] = Counter()
+        """How many unfinished jobs wait for a call, of those calls that ``hold`` was told of."""
+        self._asked: dict[Call, tuple[WorkerProcess, int]] = {}
+        """The process, and the number of the message, of each such call that is worked on."""
+        self._holding = threading.Lock()
         started = [WorkerProcess(start, self._replace) for _ in range(count)]
         try:
             self._loaded, *_ = [self._add(process) for process in started]
@@ -130,8 +137,30 @@ class ProcessRuntime:
 
     def run(self, role: str, calls: Sequence[Call], max_windows: int) -> Sequence[Outcome]:
         """Answer calls in the process with the least to do, as ``Runtime.run``."""
-        outcomes: Sequence[Outcome] = self._ask(RunCalls(role, calls, max_windows))
+        outcomes: Sequence[Outcome] = self._ask(RunCalls(role, calls, max_windows), calls[0])
         return outcomes
+
+    def hold(self, call: Compute, future: Future[Any]) -> None:
+        """Let the process that works on a call stop when no job wants it any more; then its outcome is ``Withdrawn``.
+
+        Args:
+            call: The call that a job waits for.
+            future: What is done when the job is over: finished, past its deadline or cancelled.
+        """
+        with self._holding:
+            self._wanted[call] += 1
+        future.add_done_callback(lambda _: self._release(call))
+
+    def _release(self, call: Compute) -> None:
+        with self._holding:
+            self._wanted[call] -= 1
+            if self._wanted[call] > 0:
+                return
+            del self._wanted[call]
+            asked = self._asked.get(call)
+        if asked is not None:
+            process, number = asked
+            process.withdraw(number)
 
     def stream(self, call: Generate) -> Iterator[SequencePart]:
         """Generate the best response to a call, as ``Runtime.stream``; ModelError when the process ends meanwhile."""
@@ -217,21 +246,35 @@ class ProcessRuntime:
             captures=captures,
         )
 
-    def _ask(self, content: Any) -> Any:
+    def _ask(self, content: RunCalls, call: Call) -> Any:
         try:
-            return self._choose().ask(content).result()
+            return self._ask_once(content, call)
         except ProcessEnded:
             pass
         # Of what a process was asked when it ended, something may have ended it: one after the other, beside others
         # that are asked for the first time, so that it takes no other with it for good.
         with self._second_attempts:
             try:
-                return self._choose().ask(content).result()
+                return self._ask_once(content, call)
             except ProcessEnded as error:
                 raise ModelError(
                     f"Two worker processes ended while they worked on it, the last one: {error}. If others go on, it "
                     "is this request; if not, memory may be short: load the engine with fewer processes."
                 ) from error
+
+    def _ask_once(self, content: RunCalls, call: Call) -> Any:
+        process = self._choose()
+
+        def note(number: int) -> None:
+            with self._holding:
+                if call in self._wanted:
+                    self._asked[call] = process, number
+
+        try:
+            return process.ask(content, note).result()
+        finally:
+            with self._holding:
+                self._asked.pop(call, None)
 
     def _choose(self) -> WorkerProcess:
         """The process with the least to do; waits while there is none and one is loading."""

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from groundwire.runtime.calls import Call, role_of
 from groundwire.runtime.errors import EngineClosed, GroundwireError, ModelError
-from groundwire.runtime.protocol import Outcome, Runtime
+from groundwire.runtime.protocol import Outcome, Runtime, Withdrawn
 
 from ..schema.results import Timings
 from ..schema.statistics import EngineStatistics, StageStatistics
@@ -435,7 +435,11 @@ class Scheduler:
                 if not isinstance(outcome, GroundwireError):
                     self._cache.put(key, outcome)
                 for waiter in waiting:
-                    if not waiter.job.over:
+                    if waiter.job.over:
+                        continue
+                    if isinstance(outcome, Withdrawn):  # it has begun to wait after the others had left
+                        self._pending.add(batch.group, key, waiter)
+                    else:
                         self._store(waiter.task, waiter.index, outcome)
                         waiter.task.missing -= 1
         except Exception as error:  # an outcome that cannot be measured

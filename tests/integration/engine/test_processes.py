@@ -15,6 +15,7 @@ from groundwire.engine import Engine, Options, Score
 from groundwire.engine.metrics import METRICS, Metric, register
 from groundwire.engine.processes import process, runtime, watchdog
 from groundwire.engine.processes.runtime import ProcessRuntime
+from groundwire.engine.schema.options import NliOptions
 from groundwire.engine.schema.results import MetricResult, Request, Timings
 from groundwire.engine.schema.steps import Steps
 from groundwire.runtime.errors import BundleError, EngineClosed, ModelError
@@ -213,3 +214,19 @@ def test_an_engine_says_how_many_processes_compute(tmp_path: Path, monkeypatch: 
         wait_for(0, engine)
         assert engine.core.processes == 0
         assert engine.statistics().configured_processes == 2
+
+
+def test_a_process_stops_with_a_request_whose_deadline_has_passed() -> None:
+    with worker_engines.open_processes(1) as engine:
+        # Its sentences are calls of five milliseconds each; they would take ten seconds.
+        response = " ".join(f"A bee flies {number} times." for number in range(2_000))
+        options = Options(deadline_ms=1_000, nli=NliOptions(sentences=True), max_response_chars=10**6)
+        assert engine.score(response, "Bees fly.", metrics="nli", options=options).status == "deadline"
+        runtime = engine.core.runtime
+        assert isinstance(runtime, ProcessRuntime)
+        end = time.monotonic() + 30
+        while any(process.unanswered for process in runtime._ready):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert sum(stage.calls for stage in engine.statistics().stages.values()) < 2_000
+        assert engine.score("Bees fly.", "Bees fly.", metrics="nli").status == "scored"

@@ -19,7 +19,7 @@ from groundwire.engine.schema.steps import Steps
 from groundwire.runtime.calls import Answer, Call, Classified, Classify, IsPersonal, Read
 from groundwire.runtime.errors import DeviceError, GroundwireError, ModelError, TooLong
 from groundwire.runtime.fake import FakeRuntime
-from groundwire.runtime.protocol import Outcome
+from groundwire.runtime.protocol import Outcome, Withdrawn
 from tests.support.fakes import answer, world
 
 
@@ -191,6 +191,20 @@ def test_a_failed_call_is_not_cached() -> None:
     scheduler = Scheduler(FakeRuntime({"nli": flaky}))
     statuses = [scheduler.submit([ask("a")], 8, None).future.result(5).outcomes[0].status for _ in range(2)]
     assert statuses == ["failed", "scored"]
+    scheduler.close()
+
+
+def test_a_call_that_was_withdrawn_runs_again_for_those_that_wait() -> None:
+    asked = []
+
+    def withdrawn_once(call: Classify) -> Outcome:
+        asked.append(call)
+        return Withdrawn("nothing waited") if len(asked) == 1 else label(call)
+
+    scheduler = Scheduler(FakeRuntime({"nli": withdrawn_once}))
+    job = scheduler.submit([ask("a")], 8, None)
+    assert job.future.result(5).outcomes[0].status == "scored"
+    assert len(asked) == 2
     scheduler.close()
 
 
