@@ -78,6 +78,7 @@ def test_without_cudnn_the_gpu_does_not_start(bundle: Path, tmp_path: Path) -> N
 def test_doctor_starts_the_providers() -> None:
     done = run_python("from groundwire.cli import main; sys.argv[1:] = ['doctor']; main()", COLUMNS="400")
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
+    assert "double, compute capability 9.0, driver for CUDA 13.0; can use cuda, tensorrt" in rows["gpu"]
     assert "starts onnxruntime-1.31.1+6af1a932e/sm_90 captures graphs: 1 captured, 0 uncaptured" in rows["cuda"]
     assert "device='tensorrt' needs the Python package tensorrt: No module named" in rows["tensorrt"]
 
