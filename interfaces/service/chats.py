@@ -1,4 +1,4 @@
-"""Requests to models that a gateway shows before their answers: what the answer should rest on, until it comes."""
+"""Requests to models that a gateway shows before their answers: what the answers should rest on."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ class RememberedChats:
 
     def add(self, tenant: str, call_id: str, chat: RememberedChat) -> None:
         """Remember a request; the oldest are forgotten where there are too many."""
-        self.pop(tenant, call_id)
+        earlier = self._chats.pop((tenant, call_id), None)
+        self._size += chat.size - (earlier.size if earlier else 0)
         self._chats[tenant, call_id] = chat
-        self._size += chat.size
         while len(self._chats) > MAX_CHATS or self._size > MAX_CHARACTERS:
             self._size -= self._chats.popitem(last=False)[1].size
 
-    def pop(self, tenant: str, call_id: str) -> RememberedChat | None:
-        """Return a request and forget it; None for a request that is not known."""
-        chat = self._chats.pop((tenant, call_id), None)
-        self._size -= chat.size if chat else 0
-        return chat
+    def get(self, tenant: str, call_id: str | None) -> RememberedChat:
+        """Return a request, which may be asked for again: a stream is checked several times; empty if not known."""
+        return self._chats.get((tenant, call_id or ""), RememberedChat((), ()))

@@ -5,21 +5,18 @@ An answer that was not checked is blocked, unless the guardrail's configuration 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 from starlette.responses import Response
 
 from groundwire.engine import Score
 from groundwire.engine.extend import list_passages
 from groundwire.guard import Redact
-from groundwire.guard.chat import SOURCES, read_history, read_knowledge
+from groundwire.guard.chat import read_history, read_knowledge
 from groundwire.runtime.texts.unread import is_blank
 
 from .chats import RememberedChat
 from .problems import make_json
-from .records import GuardrailAnswer, GuardrailBody, ResponseBody
+from .records import GuardrailAnswer, GuardrailBody, GuardrailParameters, ResponseBody
 from .request import ServiceRequest, check_size, check_texts, translate_paths
 from .scoring import score_body
 
@@ -39,7 +36,7 @@ async def check_guardrail(request: ServiceRequest) -> Response:
     checked: without knowledge, or without a verdict.
     """
     body = await request.read(BODY)
-    check_size("texts", len(body.texts), request.service.settings.max_candidates, "texts")
+    check_size("texts", len(body.texts or ()), request.service.settings.max_candidates, "texts")
     with translate_paths(_PATHS):
         if body.input_type == "request":
             _remember(request, body)
@@ -50,39 +47,40 @@ async def check_guardrail(request: ServiceRequest) -> Response:
 def _remember(request: ServiceRequest, body: GuardrailBody) -> None:
     if body.litellm_call_id is None:
         return
-    messages = body.structured_messages or body.request_data.get("messages") or ()
-    metadata = body.request_data.get("metadata")
-    chat: Mapping[str, Any] = {"messages": messages, "metadata": metadata}
-    knowledge = read_knowledge(chat, (*SOURCES, "metadata"))
-    history = tuple(read_history(messages)) if messages else body.texts
+    messages = body.structured_messages or ()
+    knowledge = _read_parameters(body) or read_knowledge({"messages": messages})
+    history = tuple(read_history(messages)) if messages else body.texts or ()
     check_texts(request.service.settings, (), knowledge, history)
     request.service.chats.add(request.context.tenant, body.litellm_call_id, RememberedChat(knowledge, history))
 
 
-async def _check_answers(request: ServiceRequest, body: GuardrailBody) -> GuardrailAnswer:
+def _read_parameters(body: GuardrailBody) -> tuple[str, ...]:
+    """The knowledge of the guardrail's parameters, which the configuration or the request gives."""
     parameters = body.additional_provider_specific_params
-    call_id = body.litellm_call_id
-    chat = None if call_id is None else request.service.chats.pop(request.context.tenant, call_id)
-    knowledge = list_passages(parameters.knowledge) or (chat.knowledge if chat else ())
-    texts: list[str] = []
-    for text in body.texts:
-        if is_blank(text):
-            texts.append(text)
+    return list_passages(parameters.knowledge) if parameters else ()
+
+
+async def _check_answers(request: ServiceRequest, body: GuardrailBody) -> GuardrailAnswer:
+    parameters = body.additional_provider_specific_params or GuardrailParameters()
+    chat = request.service.chats.get(request.context.tenant, body.litellm_call_id)
+    knowledge = _read_parameters(body) or chat.knowledge
+    answers = body.texts or ()
+    texts = list(answers)
+    for index, text in enumerate(answers):
+        if is_blank(text) or (not knowledge and parameters.on_unknown == "pass"):
             continue
         if not knowledge:
-            if parameters.on_unknown == "block":
-                return GuardrailAnswer("BLOCKED", "Not checked: the request has no knowledge, or is not known here.")
-            texts.append(text)
-            continue
-        answer = ResponseBody(response=text, knowledge=knowledge, history=chat.history if chat else ())
-        _, _, score = await score_body(request, answer)
+            return GuardrailAnswer("BLOCKED", "Not checked: the request has no knowledge, or is not known here.")
+        response = ResponseBody(response=text, knowledge=knowledge, history=chat.history)
+        _, _, score = await score_body(request, response)
         label = score.verdict.label
         if label == "unknown" and parameters.on_unknown == "block":
             return GuardrailAnswer("BLOCKED", f"Not checked: {score.verdict.message}".strip())
         if label == "inconsistent" and parameters.on_inconsistent == "block":
             return GuardrailAnswer("BLOCKED", _explain(score))
-        texts.append(_redact(text, score) if label == "inconsistent" else text)
-    if tuple(texts) != body.texts:
+        if label == "inconsistent":
+            texts[index] = _redact(text, score)
+    if texts != list(answers):
         return GuardrailAnswer("GUARDRAIL_INTERVENED", texts=tuple(texts))
     return GuardrailAnswer("NONE")
 

@@ -296,16 +296,14 @@ class GuardrailParameters(msgspec.Struct, frozen=True):
 class GuardrailBody(msgspec.Struct, frozen=True):
     """A request to a model, or its answer, as LiteLLM sends it to a generic guardrail; other fields are ignored."""
 
-    texts: tuple[str, ...] = ()
+    input_type: Literal["request", "response"]
+    """A request is remembered by its litellm_call_id for its answer."""
+    texts: tuple[str, ...] | None = None
     """The texts of the request, or the answers."""
-    input_type: Literal["request", "response"] = "request"
-    """A request is remembered by its litellm_call_id until its answer comes."""
     litellm_call_id: str | None = None
     structured_messages: tuple[JsonObject, ...] | None = None
     """The messages of the request: system messages and results of tools are its knowledge."""
-    request_data: JsonObject = msgspec.field(default_factory=dict)
-    """Has messages, and metadata.knowledge, where LiteLLM sends them."""
-    additional_provider_specific_params: GuardrailParameters = GuardrailParameters()
+    additional_provider_specific_params: GuardrailParameters | None = None
 
 
 class GuardrailAnswer(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -36,7 +36,7 @@ class Service:
         self.readiness = Readiness(engine, self.metrics, now)
         self.open_streams = 0
         self.chats = RememberedChats()
-        """Requests to models whose answers have not come yet."""
+        """Requests to models that a gateway has shown."""
         self.threads = ThreadPoolExecutor(1, "groundwire-decode")
         """For work on large bodies: one thread, as each holds the event loop up a little."""
 

@@ -64,13 +64,23 @@ def test_inconsistent_sentences_may_be_redacted() -> None:
     assert "blue" not in first
 
 
-@pytest.mark.parametrize(
-    "request_data",
-    [{"messages": [SYSTEM, USER]}, {"messages": [USER], "metadata": {"knowledge": [SYSTEM["content"]]}}],
-)
-def test_the_request_may_be_in_its_data(request_data: dict[str, Any]) -> None:
-    _, answered = post(REQUEST | {"request_data": request_data}, answer(WRONG))
-    assert answered.json()["action"] == "BLOCKED"
+def test_a_stream_is_checked_several_times() -> None:
+    _, first, second = post(
+        REQUEST | {"structured_messages": [SYSTEM, USER]}, answer(RIGHT), answer(f"{RIGHT} {WRONG}")
+    )
+    assert [part.json()["action"] for part in (first, second)] == ["NONE", "BLOCKED"]
+
+
+def test_the_request_may_have_the_knowledge_in_its_parameters() -> None:
+    parameters = {"additional_provider_specific_params": {"knowledge": [SYSTEM["content"]]}}
+    _, answered = post(REQUEST | parameters, answer(WRONG))
+    assert "blue" in answered.json()["blocked_reason"]
+
+
+def test_fields_may_be_null() -> None:
+    names = ("texts", "litellm_call_id", "structured_messages", "images", "additional_provider_specific_params")
+    asked, answered = post(*({"input_type": kind} | dict.fromkeys(names) for kind in ("request", "response")))
+    assert (asked.json(), answered.json()) == ({"action": "NONE"}, {"action": "NONE"})
 
 
 def test_the_configuration_may_have_the_knowledge() -> None:
@@ -92,24 +102,30 @@ def test_what_was_not_checked_is_blocked_unless_the_configuration_says_otherwise
     assert failed.status_code >= 500
 
 
-def test_an_answer_is_not_checked_by_the_request_of_another_tenant_or_twice() -> None:
+def test_an_answer_is_not_checked_by_the_request_of_another_tenant() -> None:
     remembered = RememberedChats()
     chat = RememberedChat(("Honey is golden.",), ())
     remembered.add("a", "c-1", chat)
-    assert remembered.pop("b", "c-1") is None
-    assert remembered.pop("a", "c-1") == chat
-    assert remembered.pop("a", "c-1") is None
+    assert remembered.get("b", "c-1").knowledge == ()
+    assert remembered.get("a", "c-1") == chat
+    assert remembered.get("a", None).knowledge == ()
 
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chats, "MAX_CHATS", 2)
     monkeypatch.setattr(chats, "MAX_CHARACTERS", 10)
     remembered = RememberedChats()
-    for name in "abc":
+
+    def list_known() -> str:
+        return "".join(name for name in "abcd" if remembered.get("", name).knowledge)
+
+    for name in "abbc":
         remembered.add("", name, RememberedChat((name,), ()))
-    assert remembered.pop("", "a") is None
+    assert list_known() == "bc"
+    remembered.add("", "b", RememberedChat(("b" * 9,), ()))
+    assert list_known() == "bc"
     remembered.add("", "d", RememberedChat(("d" * 9,), ("dd",)))
-    assert [remembered.pop("", name) for name in "bcd"] == [None, None, None]
+    assert list_known() == ""
 
 
 @pytest.mark.parametrize(
