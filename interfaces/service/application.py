@@ -18,7 +18,7 @@ from groundwire.guard.records import Event
 from groundwire.repair import Correction, Refinement
 from groundwire.turns import TurnCheck
 
-from . import detector, inference, lines, page, probes, scoring, streams, turns
+from . import detector, guardrail, inference, lines, page, probes, scoring, streams, turns
 from .context import get_context
 from .front import Front
 from .openapi import EVENTS, WORK, Operation, make_document
@@ -27,6 +27,8 @@ from .records import (
     CorrectBody,
     EvidenceBody,
     GenerateBody,
+    GuardrailAnswer,
+    GuardrailBody,
     Health,
     InferBody,
     Inference,
@@ -96,6 +98,7 @@ OPERATIONS = (
         ),
     ),
     Operation("POST", "/classify", detector.classify, ClassifyBody, LabelledSpans),
+    Operation("POST", guardrail.PATH, guardrail.check_guardrail, GuardrailBody, GuardrailAnswer),
     Operation("GET", "/v2", inference.server_metadata, result=ServerMetadata, problems=("unauthorized",)),
     Operation("GET", "/v2/health/live", inference.live, result=Live, problems=("closed",)),
     Operation("GET", "/v2/health/ready", inference.ready, result=Ready, problems=("not_ready", "closed")),

@@ -282,6 +282,39 @@ class ClassifyBody(msgspec.Struct, frozen=True):
     parameters: ClassifyParameters
 
 
+class GuardrailParameters(msgspec.Struct, frozen=True):
+    """What the configuration of LiteLLM's guardrail says to this server."""
+
+    knowledge: Knowledge = ()
+    """What answers should rest on, in the place of what the request has."""
+    on_inconsistent: Literal["block", "redact"] = "block"
+    """redact: inconsistent sentences are replaced by a mark, and the rest of the answer passes."""
+    on_unknown: Literal["block", "pass"] = "block"
+    """What becomes of an answer that cannot be checked: without knowledge, or without a verdict."""
+
+
+class GuardrailBody(msgspec.Struct, frozen=True):
+    """A request to a model, or its answer, as LiteLLM sends it to a generic guardrail; other fields are ignored."""
+
+    input_type: Literal["request", "response"]
+    """A request is remembered by its litellm_call_id for its answer."""
+    texts: tuple[str, ...] | None = None
+    """The texts of the request, or the answers."""
+    litellm_call_id: str | None = None
+    structured_messages: tuple[JsonObject, ...] | None = None
+    """The messages of the request: system messages and results of tools are its knowledge."""
+    additional_provider_specific_params: GuardrailParameters | None = None
+
+
+class GuardrailAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What LiteLLM does with the texts."""
+
+    action: Literal["NONE", "BLOCKED", "GUARDRAIL_INTERVENED"]
+    blocked_reason: str | None = None
+    texts: tuple[str, ...] | None = None
+    """The texts that take the place of those that were sent."""
+
+
 class LabelledSpan(msgspec.Struct, frozen=True):
     """Words of the answer that its context does not support: ``text == inputs[start:end]`` in code points."""
 

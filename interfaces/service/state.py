@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from groundwire.engine import Engine, InvalidRequest
 
+from .chats import RememberedChats
 from .health import Readiness
 from .monitoring import Monitoring
 from .records import Metrics
@@ -34,6 +35,8 @@ class Service:
         """Those of requests that name none; None if the bundle has none that could be computed."""
         self.readiness = Readiness(engine, self.metrics, now)
         self.open_streams = 0
+        self.chats = RememberedChats()
+        """Requests to models that a gateway has shown."""
         self.threads = ThreadPoolExecutor(1, "groundwire-decode")
         """For work on large bodies: one thread, as each holds the event loop up a little."""
 

@@ -41,6 +41,11 @@ BODIES: dict[str, Any] = {
     "/generate": {"knowledge": "Honey is golden.", "history": ["What is honey?"]},
     "/stream": {"knowledge": "Honey is golden."},
     "/classify": {"inputs": "Honey is blue.", "parameters": {"context": "Honey is golden."}},
+    "/beta/litellm_basic_guardrail_api": {
+        "input_type": "response",
+        "texts": ["Honey is golden."],
+        "additional_provider_specific_params": {"knowledge": "Honey is golden."},
+    },
     "/v2/models/{name}/infer": {"inputs": TENSORS},
 }
 """A body that each path accepts."""

@@ -1,0 +1,65 @@
+"""LiteLLM's own client of the generic guardrail, before the service."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from groundwire.engine import Engine
+from groundwire.service import app
+from tests.support.adapters import CONSISTENT, INCONSISTENT, KNOWLEDGE, load
+
+load("litellm.proxy.guardrails.guardrail_hooks.generic_guardrail_api")
+from litellm.exceptions import GuardrailRaisedException  # noqa: E402
+from litellm.proxy.guardrails.guardrail_hooks.generic_guardrail_api.generic_guardrail_api import (  # noqa: E402
+    GenericGuardrailAPI,
+)
+
+MESSAGES = [{"role": "system", "content": KNOWLEDGE}, {"role": "user", "content": "What is honey like?"}]
+
+
+def guard(engine: Engine, *texts: str, messages: Any = MESSAGES, **parameters: Any) -> list[str]:
+    """The texts that LiteLLM lets pass, of an answer after its request."""
+
+    async def run() -> list[str]:
+        application = app(engine)
+        await application.warm()
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://groundwire") as client:
+            guardrail = GenericGuardrailAPI(
+                api_base="http://groundwire",
+                additional_provider_specific_params=parameters,
+                async_handler=client,
+                guardrail_name="groundwire",
+                event_hook=["pre_call", "post_call"],
+            )
+            guardrail.timeout = 30
+            call = SimpleNamespace(litellm_call_id="c-1", litellm_trace_id=None, model_call_details={})
+            request = {"texts": [MESSAGES[1]["content"]], "structured_messages": messages}
+            await guardrail.apply_guardrail(request, {}, "request", call)
+            answer = await guardrail.apply_guardrail({"texts": list(texts)}, {}, "response", call)
+            return list(answer["texts"])
+
+    return asyncio.run(run())
+
+
+def test_an_answer_passes_or_is_blocked_with_the_reason(engine: Engine) -> None:
+    assert guard(engine, CONSISTENT) == [CONSISTENT]
+    with pytest.raises(GuardrailRaisedException, match="does not support"):
+        guard(engine, INCONSISTENT)
+
+
+def test_an_answer_without_knowledge_is_blocked(engine: Engine) -> None:
+    with pytest.raises(GuardrailRaisedException, match="Not checked"):
+        guard(engine, CONSISTENT, messages=MESSAGES[1:])
+    assert guard(engine, CONSISTENT, messages=MESSAGES[1:], knowledge=KNOWLEDGE) == [CONSISTENT]
+
+
+def test_inconsistent_sentences_are_redacted(engine: Engine) -> None:
+    (text,) = guard(engine, f"{CONSISTENT} {INCONSISTENT}", on_inconsistent="redact")
+    assert text.startswith(CONSISTENT)
+    assert INCONSISTENT not in text

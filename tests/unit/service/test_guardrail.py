@@ -1,0 +1,143 @@
+"""LiteLLM's generic guardrail: a request is remembered, and its answer is checked by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from groundwire.runtime.errors import ModelError
+from groundwire.service import chats
+from groundwire.service.chats import RememberedChat, RememberedChats
+from groundwire.service.front import Front
+from groundwire.service.guardrail import PATH
+from tests.support.service import run
+from tests.support.streams import world
+
+SYSTEM = {"role": "system", "content": "Honey is golden. Honey is sweet."}
+USER = {"role": "user", "content": "What is honey?"}
+REQUEST = {"input_type": "request", "litellm_call_id": "c-1", "texts": ["What is honey?"]}
+RIGHT, WRONG = "Honey is sweet.", "Honey is blue."
+
+
+def post(*bodies: dict[str, Any], runtime: Any = None, **settings: Any) -> list[httpx.Response]:
+    async def test(client: httpx.AsyncClient, front: Front) -> list[httpx.Response]:
+        return [await client.post(PATH, json=body) for body in bodies]
+
+    return run(test, runtime or world(), **settings)
+
+
+def answer(*texts: str, call_id: str = "c-1", **parameters: Any) -> dict[str, Any]:
+    return {
+        "input_type": "response",
+        "litellm_call_id": call_id,
+        "texts": list(texts),
+        "additional_provider_specific_params": parameters,
+        "images": [],
+    }
+
+
+def ask(*texts: str, **parameters: Any) -> dict[str, Any]:
+    """What is answered about an answer after its request."""
+    asked, answered = post(REQUEST | {"structured_messages": [SYSTEM, USER]}, answer(*texts, **parameters))
+    assert asked.json() == {"action": "NONE"}
+    assert answered.status_code == 200, answered.text
+    body: dict[str, Any] = answered.json()
+    return body
+
+
+def test_an_answer_is_checked_by_its_request() -> None:
+    assert ask(RIGHT) == {"action": "NONE"}
+    blocked = ask(RIGHT, WRONG)
+    assert blocked["action"] == "BLOCKED"
+    assert "blue" in blocked["blocked_reason"]
+    assert ask("", " ") == {"action": "NONE"}
+
+
+def test_inconsistent_sentences_may_be_redacted() -> None:
+    redacted = ask(f"{RIGHT} {WRONG}", RIGHT, on_inconsistent="redact")
+    assert redacted["action"] == "GUARDRAIL_INTERVENED"
+    first, second = redacted["texts"]
+    assert second == RIGHT
+    assert first.startswith(RIGHT)
+    assert "blue" not in first
+
+
+def test_a_stream_is_checked_several_times() -> None:
+    _, first, second = post(
+        REQUEST | {"structured_messages": [SYSTEM, USER]}, answer(RIGHT), answer(f"{RIGHT} {WRONG}")
+    )
+    assert [part.json()["action"] for part in (first, second)] == ["NONE", "BLOCKED"]
+
+
+def test_the_request_may_have_the_knowledge_in_its_parameters() -> None:
+    parameters = {"additional_provider_specific_params": {"knowledge": [SYSTEM["content"]]}}
+    _, answered = post(REQUEST | parameters, answer(WRONG))
+    assert "blue" in answered.json()["blocked_reason"]
+
+
+def test_fields_may_be_null() -> None:
+    names = ("texts", "litellm_call_id", "structured_messages", "images", "additional_provider_specific_params")
+    asked, answered = post(*({"input_type": kind} | dict.fromkeys(names) for kind in ("request", "response")))
+    assert (asked.json(), answered.json()) == ({"action": "NONE"}, {"action": "NONE"})
+
+
+def test_the_configuration_may_have_the_knowledge() -> None:
+    (answered,) = post(answer(WRONG, knowledge=SYSTEM["content"]))
+    assert "blue" in answered.json()["blocked_reason"]
+
+
+def test_what_was_not_checked_is_blocked_unless_the_configuration_says_otherwise() -> None:
+    def fail(call: Any) -> ModelError:
+        return ModelError("out of memory")
+
+    for bodies in ([answer(RIGHT)], [REQUEST, answer(RIGHT)], [REQUEST, answer(RIGHT, call_id="c-2")]):
+        (*_, answered) = post(*bodies)
+        assert answered.json()["action"] == "BLOCKED"
+        assert answered.json()["blocked_reason"].startswith("Not checked")
+    (passed,) = post(answer(RIGHT, on_unknown="pass"))
+    assert passed.json() == {"action": "NONE"}
+    (failed,) = post(answer(RIGHT, knowledge=SYSTEM["content"]), runtime=world(nli=fail))
+    assert failed.status_code >= 500
+
+
+def test_an_answer_is_not_checked_by_the_request_of_another_tenant() -> None:
+    remembered = RememberedChats()
+    chat = RememberedChat(("Honey is golden.",), ())
+    remembered.add("a", "c-1", chat)
+    assert remembered.get("b", "c-1").knowledge == ()
+    assert remembered.get("a", "c-1") == chat
+    assert remembered.get("a", None).knowledge == ()
+
+
+def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chats, "MAX_CHATS", 2)
+    monkeypatch.setattr(chats, "MAX_CHARACTERS", 10)
+    remembered = RememberedChats()
+
+    def list_known() -> str:
+        return "".join(name for name in "abcd" if remembered.get("", name).knowledge)
+
+    for name in "abbc":
+        remembered.add("", name, RememberedChat((name,), ()))
+    assert list_known() == "bc"
+    remembered.add("", "b", RememberedChat(("b" * 9,), ()))
+    assert list_known() == "bc"
+    remembered.add("", "d", RememberedChat(("d" * 9,), ("dd",)))
+    assert list_known() == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"texts": "a"}, 422),
+        ({"input_type": "other"}, 422),
+        (answer(RIGHT, on_unknown="maybe"), 422),
+        (answer(*["a"] * 3), 413),
+        (REQUEST | {"structured_messages": [SYSTEM, *[USER] * 9]}, 413),
+    ],
+)
+def test_what_is_refused(body: dict[str, Any], status: int) -> None:
+    (answered,) = post(body, max_candidates=2, max_turns=4)
+    assert answered.status_code == status
