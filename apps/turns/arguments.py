@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.metrics import sentences
-from groundwire.runtime.texts.characters import is_alphanumeric, is_lower_case, is_numeric, is_upper_case, starts_upper
+from groundwire.runtime.texts.characters import (
+    is_alphanumeric,
+    is_digits,
+    is_lower_case,
+    is_numeric,
+    is_upper_case,
+    starts_upper,
+)
 
 from .context import TurnContext, flatten
 from .mentions import HALF_DAY, Mentions, list_leaves, read_clock, read_date, split_words, stem_words
@@ -110,7 +117,7 @@ def _find_source(argument: Argument, context: TurnContext) -> tuple[FindingStatu
     if squeezed and squeezed in context.user.squeezed:
         return "user", ""
     choices = context.tools.choices.get((argument.tool, argument.key), ())
-    if text in choices and not text.isdecimal() and not _names(context.user, text):
+    if text in choices and not is_digits(text) and not _names(context.user, text):
         others = [choice for choice in choices if choice.lower() not in context.chosen]
         named = [choice for choice in others if _names(context.user, choice)]
         return ("absent", f"The user named {named[0]}.") if named else ("composed", "")

@@ -183,8 +183,8 @@ def _check_amounts(context: TurnContext) -> Iterator[Finding]:
 def _has_gap(numbers: Sequence[float], gap: float, margin: float) -> bool:
     """Whether two numbers lie so far apart, up to a margin."""
     ordered = sorted(numbers)
-    places = ((bisect_left(ordered, number + gap - margin), number) for number in ordered)
-    return any(place < len(ordered) and ordered[place] <= number + gap + margin for place, number in places)
+    nearest = ((bisect_left(ordered, number + gap - margin), number) for number in ordered)
+    return any(index < len(ordered) and ordered[index] <= number + gap + margin for index, number in nearest)
 
 
 def _check_owners(context: TurnContext) -> Iterator[Finding]:
