@@ -46,7 +46,7 @@ def read_tools(definitions: Iterable[Any], actions: Collection[str] = ()) -> Too
         is_read = (definition.get("annotations") or {}).get("readOnlyHint")
         if is_read is not None:
             (reads if is_read else changing).add(name)
-        schema = next((tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool), {})
+        schema: Any = next((tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool), {})
         for key, values in _list_choices(schema):
             choices[name, key] = values
     return Tools(frozenset(changing), frozenset(reads), choices)
