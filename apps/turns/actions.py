@@ -183,9 +183,10 @@ class ActionLog:
     @cached_property
     def actions(self) -> tuple[Action, ...]:
         """The last try of each action, in order."""
+        tools = self._context.tools
         last: dict[str, ToolCall] = {}
         for call in self._context.log:
-            if call.name in self._context.actions or is_action(call.name):
+            if call.name in tools.actions or (is_action(call.name) and call.name not in tools.reads):
                 key = f"{call.name} {sorted(map(str, call.arguments.items()))}"
                 last.pop(key, None)
                 last[key] = call

@@ -7,6 +7,7 @@ log support it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from math import ceil
@@ -14,7 +15,14 @@ from typing import Any, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.metrics import sentences
-from groundwire.runtime.texts.characters import is_alphanumeric, is_lower_case, is_numeric, is_upper_case, starts_upper
+from groundwire.runtime.texts.characters import (
+    is_alphanumeric,
+    is_digits,
+    is_lower_case,
+    is_numeric,
+    is_upper_case,
+    starts_upper,
+)
 
 from .context import TurnContext, flatten
 from .mentions import HALF_DAY, Mentions, list_leaves, read_clock, read_date, split_words, stem_words
@@ -55,6 +63,8 @@ class Argument(NamedTuple):
     """The other values of its list."""
     call: Mapping[str, Any]
     """All arguments of its call."""
+    tool: str = ""
+    """The name of the tool that is called."""
 
 
 def list_arguments(context: TurnContext) -> Iterator[Argument]:
@@ -68,7 +78,7 @@ def list_arguments(context: TurnContext) -> Iterator[Argument]:
                 for where, _, other in leaves
                 if where != path and path[-1] == "]" and where.rpartition("[")[0] == head
             ]
-            yield Argument(path, key, value, others, call.arguments)
+            yield Argument(path, key, value, others, call.arguments, call.name)
 
 
 def is_prose(argument: Argument) -> bool:
@@ -106,6 +116,11 @@ def _find_source(argument: Argument, context: TurnContext) -> tuple[FindingStatu
     squeezed = "".join(filter(is_alphanumeric, text.lower()))
     if squeezed and squeezed in context.user.squeezed:
         return "user", ""
+    choices = context.tools.choices.get((argument.tool, argument.key), ())
+    if text in choices and not is_digits(text) and not _names(context.user, text):
+        others = [choice for choice in choices if choice.lower() not in context.chosen]
+        named = [choice for choice in others if _names(context.user, choice)]
+        return ("absent", f"The user named {named[0]}.") if named else ("composed", "")
     if text.lower() in context.result_values or (squeezed and squeezed in context.logged.squeezed):
         return "result", ""
     if _ADDRESS.fullmatch(text):
@@ -115,6 +130,12 @@ def _find_source(argument: Argument, context: TurnContext) -> tuple[FindingStatu
     if is_prose(argument) or PROSE_KEY.search(key):
         return _check_figures(text, context)
     return _find_words(argument, text, context)
+
+
+def _names(mentions: Mentions, text: str) -> bool:
+    """Whether all content words of a text are mentioned."""
+    stems = stem_words(text)
+    return bool(stems) and stems <= mentions.stems
 
 
 def _trace(context: TurnContext, has: Any) -> FindingStatus | None:
@@ -372,44 +393,45 @@ def _find_owner(argument: Argument, context: TurnContext) -> str:
     everybody = [text for _, text in context.history]
     for texts in ((*recent, context.text, *own_words), everybody):
         mentions = Mentions(texts)
-        score = _count_mentions(owner.record, owner.others, mentions, value)
-        records = (owner.record, *owner.others)
+        counts = _RecordWords(owner.records)
+        score = counts.count_mentions(owner.record, mentions, value)
         for record in owner.others:
-            others = [other for other in records if other is not record]
-            is_chosen = str(record.get(key, "")).lower() in context.chosen if key else False
-            if not is_chosen and _count_mentions(record, others, mentions, value) >= max(2 * score, _LEAST):
+            is_chosen = key and str(record.get(key, "")).lower() in context.chosen
+            if not is_chosen and counts.count_mentions(record, mentions, value) >= max(2 * score, _LEAST):
                 return f"{argument.value} is of another record than {_name(record)}."
         if score > 0:
             return ""
     return ""
 
 
-def _count_mentions(
-    record: Mapping[str, Any], others: Sequence[Mapping[str, Any]], mentions: Mentions, left_out: str
-) -> float:
-    """How many values of a record are mentioned that no other record has."""
-    theirs = [set(map(str, flatten(other).values())) for other in others]
-    their_stems = [stem_words(" ".join(values)) for values in theirs]
-    count = 0.0
-    for value in flatten(record).values():
-        if isinstance(value, bool) or str(value).lower() == left_out or any(str(value) in values for values in theirs):
-            continue
-        if isinstance(value, int | float):
-            count += mentions.has_number(float(value)) and value > 1
-        elif (day := read_date(value)) is not None:
-            clock = read_clock(value[10:])
-            count += (day.month, day.day) in mentions.dates or day.weekday() in mentions.weekdays
-            count += clock is not None and clock > 0 and clock % HALF_DAY in mentions.times
-        elif (clock := read_clock(value)) is not None and len(value) <= 8:
-            count += clock % HALF_DAY in mentions.times
-        else:
-            every = {word for word in stem_words(value) if len(word) > 2}
-            count += bool(every) and every <= mentions.stems
-            name_stems = {
-                word for word in stem_words(value) if len(word) > 2 and not any(word in stems for stems in their_stems)
-            }
-            count += len(name_stems & mentions.stems) / max(1, len(name_stems))
-    return count
+class _RecordWords:
+    """The values and words of the records of a list, and in how many of them each is."""
+
+    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+        leaves = [{str(value) for value in flatten(record).values()} for record in records]
+        self._values = Counter(value for of_record in leaves for value in of_record)
+        self._words = Counter(word for of_record in leaves for word in stem_words(" ".join(of_record)))
+
+    def count_mentions(self, record: Mapping[str, Any], mentions: Mentions, left_out: str) -> float:
+        """Return how many values of a record are mentioned that no other record has, leaving one out."""
+        count = 0.0
+        for value in flatten(record).values():
+            if isinstance(value, bool) or str(value).lower() == left_out or self._values[str(value)] > 1:
+                continue
+            if isinstance(value, int | float):
+                count += mentions.has_number(float(value)) and value > 1
+            elif (day := read_date(value)) is not None:
+                clock = read_clock(value[10:])
+                count += (day.month, day.day) in mentions.dates or day.weekday() in mentions.weekdays
+                count += clock is not None and clock > 0 and clock % HALF_DAY in mentions.times
+            elif (clock := read_clock(value)) is not None and len(value) <= _CLOCK_LENGTH:
+                count += clock % HALF_DAY in mentions.times
+            else:
+                words = {word for word in stem_words(value) if len(word) > 2}
+                count += bool(words) and words <= mentions.stems
+                names = {word for word in words if self._words[word] == 1}
+                count += len(names & mentions.stems) / max(1, len(names))
+        return count
 
 
 def _name(record: Mapping[str, Any]) -> str:
@@ -419,6 +441,8 @@ def _name(record: Mapping[str, Any]) -> str:
     )
 
 
+_CLOCK_LENGTH = 8
+"""Characters of a time of day, at most."""
 _LEAST = 0.1
 """What is mentioned of a record that is spoken of, at least."""
 _MENTIONED = 4

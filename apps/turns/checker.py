@@ -17,7 +17,7 @@ from groundwire.runtime.texts.unread import is_blank
 
 from .actions import check_actions
 from .arguments import Argument, check_argument, find_insertion, is_prose, list_arguments
-from .context import TurnContext
+from .context import Tools, TurnContext, read_tools
 from .figures import check_figures
 from .mentions import stem_words
 from .records import Finding, TurnCheck, TurnLabel
@@ -38,6 +38,7 @@ class TurnChecker:
         self,
         engine: Engine,
         *,
+        tools: Sequence[Mapping[str, Any]] = (),
         actions: Collection[str] = (),
         metrics: Metrics = None,
         options: Options | None = None,
@@ -46,13 +47,18 @@ class TurnChecker:
 
         Args:
             engine: The engine that scores the text and what arguments say in sentences. The caller closes it.
+            tools: Definitions of the tools, as OpenAI, Anthropic or the Model Context Protocol write them. Of their
+                schemas the enumerations are read, and of their annotations ``readOnlyHint``.
             actions: Names of tools that change something although their names begin as those of tools that read, such
                 as ``get_taxi``.
             metrics: As for ``Engine.score``.
             options: As for ``Engine.score``.
+
+        Raises:
+            InvalidRequest: A definition has no name, or the metrics cannot be computed.
         """
         self._engine = engine
-        self._actions = tuple(actions)
+        self._tools = read_tools(check_sequence("tools", tools, "definitions of tools"), actions)
         self._plan = engine.plan(metrics, options)
 
     def check(
@@ -103,7 +109,7 @@ class TurnChecker:
         self, text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], *, sentences: bool
     ) -> _Turn:
         try:
-            context = _read_context(text, calls, log, history, self._actions)
+            context = _read_context(text, calls, log, history, self._tools)
             _ = context.siblings  # read here, as they go into the depth of results
         except RecursionError as error:
             raise InvalidRequest(
@@ -168,7 +174,7 @@ def _read_prose(argument: Argument, finding: Finding, score: Score, context: Tur
 
 
 def _read_context(
-    text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], actions: Collection[str]
+    text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], tools: Tools
 ) -> TurnContext:
     if not isinstance(text, str):
         raise InvalidRequest(f"text is {type(text).__name__}; pass what the assistant says, or an empty string.")
@@ -182,7 +188,7 @@ def _read_context(
     roles = ("user", "assistant")
     alternating = [(roles[(len(texts) - 1 - index) % 2], turn) for index, turn in enumerate(texts)]
     others = [read_call(call, f"log[{index}]") for index, call in enumerate(logged.others)]
-    return TurnContext(text, made, (*said.calls, *logged.calls, *others), (*alternating, *said.history), actions)
+    return TurnContext(text, made, (*said.calls, *logged.calls, *others), (*alternating, *said.history), tools)
 
 
 def _read_made(call: Any, name: str) -> ToolCall:

@@ -2,21 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from groundwire.engine import ToolCall
+from groundwire.engine import InvalidRequest, ToolCall
 from groundwire.engine.schema.knowledge import find_status, read_result
 
 from .mentions import Mentions, list_leaves
 
 
+class Tools(NamedTuple):
+    """What is known about the tools of an assistant."""
+
+    actions: frozenset[str]
+    """Names of tools that change something, beside those whose names say so."""
+    reads: frozenset[str]
+    """Names of tools that change nothing."""
+    choices: Mapping[tuple[str, str], tuple[str, ...]]
+    """The values that a parameter may have, by tool and parameter."""
+
+
+NO_TOOLS = Tools(frozenset(), frozenset(), {})
+
+
+def read_tools(definitions: Iterable[Any], actions: Collection[str] = ()) -> Tools:
+    """Return what the definitions of tools say.
+
+    Args:
+        definitions: Definitions in the form of OpenAI, Anthropic or the Model Context Protocol, with JSON schemas.
+        actions: Names of tools that change something, beside those whose names say so.
+
+    Raises:
+        InvalidRequest: A definition has no name.
+    """
+    changing, reads = set(actions), set[str]()
+    choices: dict[tuple[str, str], tuple[str, ...]] = {}
+    for index, definition in enumerate(definitions):
+        tool = definition.get("function", definition) if isinstance(definition, Mapping) else {}
+        name = tool.get("name")
+        if not isinstance(name, str):
+            raise InvalidRequest(f"tools[{index}] has no name; pass the definition of a tool, with its JSON schema.")
+        is_read = (definition.get("annotations") or {}).get("readOnlyHint")
+        if is_read is not None:
+            (reads if is_read else changing).add(name)
+        schema: Any = next((tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool), {})
+        for key, values in _list_choices(schema):
+            choices[name, key] = values
+    return Tools(frozenset(changing), frozenset(reads), choices)
+
+
+def _list_choices(schema: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for key, part in (schema.get("properties") or {}).items() if isinstance(schema, Mapping) else ():
+        listed = part.get("items", part) if isinstance(part, Mapping) else {}
+        if isinstance(listed.get("enum"), list | tuple):
+            yield str(key), tuple(map(str, listed["enum"]))
+        yield from _list_choices(listed)
+
+
 class Sibling(NamedTuple):
-    """A record of a result beside the other records of its list."""
+    """A record of a result, and the records of its list."""
 
     record: Mapping[str, Any]
-    others: tuple[Mapping[str, Any], ...]
+    records: tuple[Mapping[str, Any], ...]
+    """All records of the list, which the siblings share."""
+
+    @property
+    def others(self) -> Iterator[Mapping[str, Any]]:
+        """The other records of the list."""
+        return (record for record in self.records if record is not self.record)
 
 
 class TurnContext:
@@ -28,7 +82,7 @@ class TurnContext:
         calls: Sequence[ToolCall],
         log: Sequence[ToolCall],
         history: Sequence[tuple[str, str]],
-        actions: Collection[str] = (),
+        tools: Tools = NO_TOOLS,
     ) -> None:
         """Read nothing yet.
 
@@ -37,9 +91,9 @@ class TurnContext:
             calls: The calls that it is about to make.
             log: The calls that were made, oldest first.
             history: Role and text of each utterance, oldest first.
-            actions: Names of tools that change something, beside those whose names say so.
+            tools: What is known about the tools.
         """
-        self.actions = frozenset(actions)
+        self.tools = tools
         self.text, self.calls, self.log, self.history = text, tuple(calls), tuple(log), tuple(history)
 
     @cached_property
@@ -114,10 +168,9 @@ def _list_siblings(value: Any) -> Iterator[Sibling]:
         for inner in value.values():
             yield from _list_siblings(inner)
     elif isinstance(value, list | tuple):
-        records = [item for item in value if isinstance(item, Mapping)]
-        for index, record in enumerate(records):
-            if len(records) > 1:
-                yield Sibling(record, (*records[:index], *records[index + 1 :]))
+        records = tuple(item for item in value if isinstance(item, Mapping))
+        if len(records) > 1:
+            yield from (Sibling(record, records) for record in records)
         for inner in value:
             yield from _list_siblings(inner)
 

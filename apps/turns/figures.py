@@ -7,6 +7,8 @@ what the rules cannot read is not reported.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -75,11 +77,7 @@ def _find(status: FindingStatus, text: str, start: int, end: int, message: str) 
 
 def _list_groups(context: TurnContext) -> list[tuple[Mapping[str, Any], ...]]:
     """The lists of records of the results."""
-    groups: dict[int, tuple[Mapping[str, Any], ...]] = {}
-    for sibling in context.siblings:
-        records = (sibling.record, *sibling.others)
-        groups.setdefault(min(map(id, records)), records)
-    return list(groups.values())
+    return list({id(sibling.records): sibling.records for sibling in context.siblings}.values())
 
 
 def _check_shares(context: TurnContext) -> Iterator[Finding]:
@@ -174,13 +172,19 @@ def _check_amounts(context: TurnContext) -> Iterator[Finding]:
         before, after = text[max(0, value.start - 40) : value.start], text[value.end : value.end + 30]
         if _DIFFERENCE.search(before) or _DIFFERENCE.match(after):
             margin = max(0.6, 0.04 * amount)
-            gaps = {abs(left - right) for left, right in combinations(numbers, 2)}
-            if not any(abs(gap - amount) <= margin for gap in gaps | set(numbers)):
+            if not _has_gap(numbers, amount, margin) and not any(abs(number - amount) <= margin for number in numbers):
                 yield _find("absent", text, value.start, value.end, "No two amounts of the results differ by this.")
         elif _EACH.match(after):
             owners = [key for key, number in keyed if abs(number - amount) < 0.01]
             if owners and all("total" in key for key in owners):
                 yield _find("absent", text, value.start, value.end, f"The result has this as {owners[0]}.")
+
+
+def _has_gap(numbers: Sequence[float], gap: float, margin: float) -> bool:
+    """Whether two numbers lie so far apart, up to a margin."""
+    ordered = sorted(numbers)
+    nearest = ((bisect_left(ordered, number + gap - margin), number) for number in ordered)
+    return any(index < len(ordered) and ordered[index] <= number + gap + margin for index, number in nearest)
 
 
 def _check_owners(context: TurnContext) -> Iterator[Finding]:
@@ -212,35 +216,28 @@ def _find_named(
 
 def _list_mentions(text: str, records: Sequence[Mapping[str, Any]]) -> Iterator[Mention]:
     stems = {word: match.start() for match in re.finditer(r"[^\W\d_]+", text) for word in stem_words(match[0])}
-    all_names = [stem_words(" ".join(map(str, record.values()))) for record in records]
     clocks = [(value.start, value.content) for value in read_values(text) if isinstance(value.content, Clock)]
-    for index, record in enumerate(records):
-        others = set().union(*(names for number, names in enumerate(all_names) if number != index))
-        for name in _list_names(record, records):
-            wanted = {word for word in stem_words(name) if len(word) > 2} - others
+    if not stems:
+        return
+    held = Counter((key, value) for record in records for key, value in record.items() if isinstance(value, str))
+    words = Counter(word for record in records for word in stem_words(" ".join(map(str, record.values()))))
+    for record in records:
+        texts = [(key, value) for key, value in record.items() if isinstance(value, str) and held[key, value] == 1]
+        for name in (value for _, value in texts if _may_name(value)):
+            wanted = {word for word in stem_words(name) if len(word) > 2 and words[word] == 1}
             said = [stems[word] for word in wanted if word in stems]
             if wanted and len(said) * 2 >= len(wanted):
                 yield Mention(min(said), record, "")
                 break
-        for key, value in record.items():
-            clock = read_clock(value) if isinstance(value, str) else None
-            is_unique = sum(other.get(key) == value for other in records) == 1
-            for start, content in clocks if clock is not None and is_unique else ():
-                if content.minutes % HALF_DAY == clock % HALF_DAY:  # type: ignore[operator]
+        for key, value in texts if clocks else ():
+            clock = read_clock(value)
+            for start, content in clocks:
+                if clock is not None and content.minutes % HALF_DAY == clock % HALF_DAY:
                     yield Mention(start, record, key)
 
 
-def _list_names(record: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The texts of a record that no other record has."""
-    return [
-        value
-        for key, value in record.items()
-        if isinstance(value, str)
-        and read_clock(value) is None
-        and read_date(value) is None
-        and re.search(r"[^\W\d_]{3}", value)
-        and sum(other.get(key) == value for other in records) == 1
-    ]
+def _may_name(value: str) -> bool:
+    return re.search(r"[^\W\d_]{3}", value) is not None and read_clock(value) is None and read_date(value) is None
 
 
 def _compare(

@@ -27,9 +27,11 @@ from groundwire.turns import Finding, TurnChecker  # noqa: E402
 
 KINDS = ("argument", "action", "value")
 SGD = "more/sgd_turns.jsonl.gz"
-SAMPLE = 300
+SAMPLE = 1_000
 TRANSACTIONS = ("GetRide", "GetTrainTickets")
 """Tools that SGD's schema calls transactional, and whose names do not say so."""
+FEW = 15
+"""Values of an argument that are taken for an enumeration, at most."""
 SUCCESS = "NOTIFY_SUCCESS"
 
 
@@ -123,20 +125,52 @@ def read_services(data: Path) -> list[dict[str, Any]]:
     return [row for row in read_pairs(data / SGD, dict[str, Any]) if row["split"] != "train"]
 
 
-def count_services(rows: Sequence[dict[str, Any]], checker: TurnChecker) -> Iterator[str]:
-    """Yield lines about right and changed turns of SGD."""
-    rng = random.Random(7)
+def count_services(rows: Sequence[dict[str, Any]], engine: Engine) -> Iterator[str]:
+    """Yield lines about right and changed turns of SGD, without and with the enumerations of its tools."""
+    checker = TurnChecker(engine, actions=TRANSACTIONS)
     called = [row for row in rows if row.get("call") and row["call"]["arguments"] and 2 <= len(row["history"]) < 6]
     pool: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for row in called:
         for key, value in row["call"]["arguments"].items():
             pool[row["call"]["method"], key].add(value)
+    tools = [
+        {"name": method, "parameters": {"properties": {key: {"enum": sorted(values)}}}}
+        for (method, key), values in pool.items()
+        if len(values) <= FEW
+    ]
+    sample = random.Random(101).sample(called, min(SAMPLE, len(called)))
+    with_tools = TurnChecker(engine, tools=tools, actions=TRANSACTIONS)
+    for name, chosen in (("", checker), (" with enumerations", with_tools)):
+        counts = count_arguments(sample, chosen, pool)
+        yield f"SGD{name}, arguments of another dialogue, found: {share(counts['found'], counts['changed'])}"
+        yield f"SGD{name}, right arguments, called wrong: {share(counts['wrong'], counts['arguments'])}"
+    done = [
+        row
+        for row in rows
+        if SUCCESS in row["acts"]
+        and row.get("call")
+        and any(call["name"] == row["call"]["method"] for call in _list_log(row))
+    ]
+    for status in ("succeeded", "failed", "pending", "absent"):
+        stopped = total = 0
+        for row in random.Random(101).sample(done, min(SAMPLE, len(done))):
+            log = _list_log(row, status)
+            checked = checker.check(row["response"], log=log, history=_list_history(row), sentences=False)
+            actions = [finding for finding in checked.findings if finding.kind == "action"]
+            total += 1
+            stopped += any(finding.is_problem for finding in actions)
+        yield f"SGD, successes whose call is {status}: stopped {share(stopped, total)}"
+
+
+def count_arguments(
+    rows: Sequence[dict[str, Any]], checker: TurnChecker, pool: Mapping[tuple[str, str], set[str]]
+) -> Counter[str]:
+    """Count what is found of arguments of another dialogue, and what is wrong of right ones."""
+    rng = random.Random(7)
     counts: Counter[str] = Counter()
-    for row in rng.sample(called, min(SAMPLE, len(called))):
-        method, arguments = (
-            row["call"]["method"],
-            {key: _read(value) for key, value in row["call"]["arguments"].items()},
-        )
+    for row in rows:
+        method = row["call"]["method"]
+        arguments = {key: _read(value) for key, value in row["call"]["arguments"].items()}
         log = [call for call in _list_log(row) if call["name"] != method]
         checked = checker.check(calls=[{"name": method, "arguments": arguments}], log=log, history=_list_history(row))
         counts["arguments"] += len(checked.findings)
@@ -148,24 +182,7 @@ def count_services(rows: Sequence[dict[str, Any]], checker: TurnChecker) -> Iter
             checked = checker.check(calls=[{"name": method, "arguments": changed}], log=log, history=_list_history(row))
             counts["changed"] += 1
             counts["found"] += any(finding.where.endswith(f".{key}") for finding in checked.problems)
-    yield f"SGD, arguments of another dialogue, found: {share(counts['found'], counts['changed'])}"
-    yield f"SGD, right arguments, called wrong: {share(counts['wrong'], counts['arguments'])}"
-    done = [
-        row
-        for row in rows
-        if SUCCESS in row["acts"]
-        and row.get("call")
-        and any(call["name"] == row["call"]["method"] for call in _list_log(row))
-    ]
-    for status in ("succeeded", "failed", "pending", "absent"):
-        stopped = total = 0
-        for row in random.Random(3).sample(done, min(SAMPLE, len(done))):
-            log = _list_log(row, status)
-            checked = checker.check(row["response"], log=log, history=_list_history(row), sentences=False)
-            actions = [finding for finding in checked.findings if finding.kind == "action"]
-            total += 1
-            stopped += any(finding.is_problem for finding in actions)
-        yield f"SGD, successes whose call is {status}: stopped {share(stopped, total)}"
+    return counts
 
 
 def _read(value: str) -> Any:
@@ -208,7 +225,7 @@ def main() -> None:
         counts = count_turns(read_pairs(FOLDER / options.half, LabelledTurn), checker, show=options.show)
         print(*describe_turns(counts), sep="\n")
         if options.data:
-            print(*count_services(read_services(options.data), checker), sep="\n")
+            print(*count_services(read_services(options.data), engine), sep="\n")
 
 
 if __name__ == "__main__":

@@ -135,6 +135,8 @@ class TurnBody(OptionRecord, frozen=True, kw_only=True):
     """The calls that were made, with result and status, or the messages of a chat with them."""
     history: tuple[str | JsonObject, ...] = ()
     """Messages with role and content, or texts, oldest first; the last text is the user's."""
+    tools: tuple[JsonObject, ...] = ()
+    """Definitions of the tools; enumerations of their schemas are read, and the annotation readOnlyHint."""
     actions: tuple[str, ...] = ()
     """Names of tools that change something although their names do not say so."""
     sentences: bool = True

@@ -26,9 +26,10 @@ async def check_turn(request: ServiceRequest) -> Response:
     settings = request.service.settings
     turns = [turn if isinstance(turn, str) else str(turn) for turn in body.history]
     check_texts(settings, (body.text,), body.log, turns)
-    check_size("calls", sum(len(str(call)) for call in body.calls), settings.max_response_chars)
+    check_size("calls", sum(len(str(item)) for item in (*body.calls, *body.tools)), settings.max_response_chars)
     checker = TurnChecker(
         request.service.engine,
+        tools=body.tools,
         actions=body.actions,
         metrics=request.service.choose_metrics(body.metrics),
         options=request.bound_options(body.options),

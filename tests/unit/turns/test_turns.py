@@ -213,6 +213,44 @@ def test_all_of_it_needs_all_calls(checker: TurnChecker) -> None:
         assert [finding.status for finding in checked.findings] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("said", "account", "status"),
+    [
+        ("From my savings.", "savings", "user"),
+        ("From my savings.", "checking", "absent"),
+        ("From the account with more in it.", "checking", "composed"),
+        ("From savings to checking.", "checking", "user"),
+    ],
+)
+def test_an_enumeration_says_what_was_chosen(said: str, account: str, status: str) -> None:
+    schema = {"type": "object", "properties": {"account": {"enum": ["checking", "savings"]}, "to": {"type": "string"}}}
+    call = {"name": "transfer", "arguments": {"account": account}}
+    for tool in (
+        {"type": "function", "function": {"name": "transfer", "parameters": schema}},
+        {"name": "transfer", "input_schema": schema},
+        {"name": "transfer", "inputSchema": schema},
+    ):
+        with make_engine(lambda text, passages: 0.9) as engine:
+            checked = TurnChecker(engine, tools=[tool]).check(calls=[call], history=[said])
+        assert [finding.status for finding in checked.findings] == [status]
+
+
+def test_annotations_say_which_tools_change_something() -> None:
+    def label(name: str, is_read: bool) -> str:
+        tool = {"name": name, "annotations": {"readOnlyHint": is_read}}
+        log = [{"name": name, "arguments": {}, "result": {"minutes": 4}}]
+        with make_engine(lambda text, passages: 0.9) as engine:
+            return TurnChecker(engine, tools=[tool]).check("Your taxi has been booked.", log=log, sentences=False).label
+
+    assert label("get_taxi", is_read=False) == label("book_taxi", is_read=False) == "consistent"
+    assert label("get_taxi", is_read=True) == label("book_taxi", is_read=True) == "inconsistent"
+    with (
+        make_engine(lambda text, passages: 0.9) as engine,
+        pytest.raises(InvalidRequest, match=r"tools\[0\] has no name"),
+    ):
+        TurnChecker(engine, tools=[{"title": "taxi"}])
+
+
 def test_a_tool_may_be_declared_an_action() -> None:
     taxi = {"name": "get_taxi", "arguments": {}, "result": {"minutes": 4}}
     with make_engine(lambda text, passages: 0.9) as engine:
