@@ -64,7 +64,7 @@ class ProcessRuntime:
         self._second_attempts = threading.Lock()
         self._closed = False
         self._wanted: Counter[Call] = Counter()
-        """How many unfinished jobs wait for a call, of the calls of ``hold``."""
+        """How many unfinished jobs wait for a call, of the calls that were passed to ``hold``."""
         self._asked: dict[Call, tuple[WorkerProcess, int]] = {}
         """The process, and the number of the message, of each such call that is worked on."""
         self._holding = threading.Lock()
