@@ -46,3 +46,18 @@ def test_a_turn_is_checked() -> None:
 )
 def test_what_is_refused(change: dict[str, Any], settings: dict[str, Any], status: int) -> None:
     assert post(TURN | change, **settings).status_code == status
+
+
+@pytest.mark.parametrize("path", ["/score", "/check_turn"])
+@pytest.mark.parametrize("depth", [980, 20_000])
+def test_a_log_that_is_nested_too_deeply_is_refused(path: str, depth: int) -> None:
+    nested = '{"a":' * depth + "{}" + "}" * depth
+    call = f'{{"name": "find", "arguments": {{}}, "result": {nested}}}'
+    body = f'{{"response": "It is.", "knowledge": [{call}]}}' if path == "/score" else f'{{"log": [{call}]}}'
+
+    async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
+        return await client.post(path, content=body.encode(), headers={"Content-Type": "application/json"})
+
+    answer = run(test)
+    assert answer.status_code in (400, 422)
+    assert answer.json()["code"] in ("malformed", "invalid")
