@@ -37,7 +37,14 @@ _MARKED = re.compile(
 )
 _BLOCK = re.compile(r"(?m)^[ ]{0,3}>[^\n]*(?:\n[ ]{0,3}>[^\n]*)*")
 _BLOCK_MARK = re.compile(r"(?m)^[ ]{0,3}(?:>[ ]?)+[ \t]*")
-_BLOCK_SIGNATURE = re.compile(r"\n[ ]{0,3}(?:>[ ]?)+[ \t]*(?:—|–|--?)[ \t]*(?P<speaker>[^\n]+)\s*\Z")
+_BLOCK_SIGNATURE = re.compile(r"(?:\n[ ]{0,3}(?:>[ ]?)+[ \t]*|[\"”][ \t]*)(?:—|–|--?)[ \t]*(?P<speaker>[^\n]+)\s*\Z")
+_DRAFT = re.compile(
+    r"\b(?:drafts?|drafted|how about|what about|suggest(?:ions?|ed)?|versions?|templates?|rewritten|reworded|shortened"
+    r"|here (?:you go|it is)|here['’]s (?:a|an|one|my|your)|try this|something like|could (?:say|write|read))\b"
+    r"[^.!?\n]*[:.!?]\W*$",
+    re.IGNORECASE,
+)
+"""What is before a block quote of an answer's own words."""
 _EDGES = " \t\n*_\"“”'‘’"
 
 _VERB = (
@@ -47,7 +54,8 @@ _VERB = (
     r"|report(?:s|ed)?|declare[sd]?|specif(?:y|ies|ied)|mention(?:s|ed)?|comment(?:s|ed)?|observe[sd]?|complain(?:s|ed)?)"
 )
 _PROPER = r"(?:[A-Z][\w’'\-]*\.?)(?: (?:[A-Z][\w’'\-]*\.?|of|de|van|von))*"
-_ROLE = r"(?:[Tt]he|[Oo]ur|[Yy]our|[Tt]heir|[Hh]is|[Hh]er|[Aa]n?) (?:[\w’'\-]+ ){0,3}?[\w’'\-]+"
+_ROLE_WORD = r"(?!(?:is|are|was|were|be|has|have|had|and|or|that|she|he|they|you|we|it|i)\b)[\w’'\-]+"
+_ROLE = rf"(?:[Tt]he|[Oo]ur|[Yy]our|[Tt]heir|[Hh]is|[Hh]er|[Aa]n?) (?:{_ROLE_WORD} ){{0,3}}?{_ROLE_WORD}"
 _SPEAKER = (
     r"(?!(?:while|and|but|whereas|although|though|so|because|if|when|then|that|which|where|or|as) )"
     rf"(?:(?:[a-z][\w’'\-]* ){{0,3}}{_PROPER}|{_ROLE})(?: and (?:\w+ )?\w+| et al\.?)?"
@@ -182,6 +190,8 @@ def _find_blocks(text: str) -> Iterator[Quotation]:
             continue
         speaker = _clean(signature["speaker"].partition(",")[0]) if signature else ""
         before = text[max(0, match.start() - _NEARBY) : match.start()].rstrip()
+        if _DRAFT.search(before):
+            continue
         yield Quotation(start, end, speaker or _find_speaker(before, ""), is_block=True)
 
 
@@ -206,7 +216,7 @@ def _find_marked(text: str) -> Iterator[Quotation]:
         speaker = _find_speaker(before, after)
         if not speaker and _is_mentioned(before, inner):
             continue
-        if _DENIED.search(_cut(before)) or (_is_title(inner) and not speaker):
+        if _DENIED.search(_cut(before)) or _is_title(inner):
             continue
         is_term = count_words(inner) <= MAX_TERM and not speaker and not _is_statement(before, inner)
         yield Quotation(*match.span(kind), speaker, is_term)
@@ -226,8 +236,9 @@ def _is_title(inner: str) -> bool:
     """Whether words are written as a title is: with capitals, and without a stop at the end."""
     if inner.rstrip()[-1:] in ".!?…,;:" or not starts_upper(inner):
         return False
-    names = [match[0] for match in _LETTERS.finditer(inner) if match[0].lower() not in FUNCTION_WORDS]
-    return len(names) > 1 and all(starts_upper(name) for name in names)
+    words = [match[0] for match in _LETTERS.finditer(inner)]
+    names = [word for word in words if word.lower() not in FUNCTION_WORDS and (starts_upper(word) or len(word) > 5)]
+    return len(names) > 1 and all(map(starts_upper, (*names, words[-1])))
 
 
 def _is_statement(before: str, inner: str) -> bool:

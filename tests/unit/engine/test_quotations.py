@@ -57,6 +57,8 @@ def check(response: str) -> QuotedText:
         ("The “small fund” is “gone”.", []),
         ('The song "All you need is love" ran.', []),
         ('We saw "The Little House of Art".', []),
+        ("He came to see “A Walk along the Coast”.", []),
+        ("Here's a draft:\n\n> We lend 300 works.", []),
         ("`say “we lend 300 works”`", []),
         ('{"a key of it": "a value of it"}', []),
         ('name="three words here"', []),
@@ -83,6 +85,9 @@ def test_quotations_are_found_and_other_marks_are_not(text: str, quoted: list[st
         ("“We lend 300 works,” it says.", ""),
         ("The document states: “We lend 300 works.”", ""),
         ("> We lend 300 works.\n> — Hanne Vik, curator", "Hanne Vik"),
+        ("> “We lend 300 works.” – Hanne Vik", "Hanne Vik"),
+        ("About the rule for changes she said: “We did not follow it.”", ""),
+        ("First in the poll is “we lend 300 works”.", ""),
     ],
 )
 def test_the_speaker_is_named_before_or_after(text: str, speaker: str) -> None:
