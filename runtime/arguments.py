@@ -58,6 +58,7 @@ _STEP = re.compile(r"\.(\w+)|\[[^]]*\]")
 def name_values(record: Any, message: str) -> str:
     """Return a part of a sentence that lists the allowed values where msgspec refuses one of an enumeration.
 
+    >>> from typing import Literal
     >>> name_values(Literal["all", "single"], "Invalid enum value 'any'")
     '; allowed are "all", "single"'
     >>> name_values(str, "Expected `str`, got `int`")
