@@ -263,17 +263,21 @@ def test_a_reader_that_never_reads_is_closed(server: Server) -> None:
         assert IDLE_S < send_until_closed(connection, part, 30.0) < 30.0
 
 
-def test_a_websocket_that_never_reads_is_closed(server: Server, client: httpx.Client) -> None:
-    sentence = json.dumps("Honey is golden. " * 20).encode()
-    frame = b"\x81\xfe" + len(sentence).to_bytes(2, "big") + bytes(4) + sentence  # masked with zeros
-    with connect(server) as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.sendall(UPGRADE)
-        assert connection.recv(12) == b"HTTP/1.1 101"
-        first = json.dumps({"knowledge": KNOWLEDGE}).encode()
-        connection.sendall(bytes([0x81, 0x80 | len(first)]) + bytes(4) + first)
-        assert IDLE_S < send_until_closed(connection, frame, 60.0) < 60.0
-    wait_until_idle(client, "groundwire_open_connections 1.0")
+def test_a_websocket_that_never_reads_is_closed() -> None:
+    sentences = json.dumps("Honey is golden. " * 20).encode()
+    frame = b"\x81\xfe" + len(sentences).to_bytes(2, "big") + bytes(4) + sentences  # masked with zeros
+    first = json.dumps({"knowledge": KNOWLEDGE}).encode()
+    # A server of its own: what it has read is checked after the end, before the requests of other tests.
+    with start_server("--metrics", "overlap", GROUNDWIRE_MAX_IDLE_MS=f"{IDLE_S * 1000:g}") as server:
+        server.wait_until_ready()
+        with connect(server) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(UPGRADE)
+            assert connection.recv(12) == b"HTTP/1.1 101"
+            connection.sendall(bytes([0x81, 0x80 | len(first)]) + bytes(4) + first)
+            assert IDLE_S < send_until_closed(connection, frame, 60.0) < 60.0
+        with httpx.Client(base_url=server.url, timeout=SECONDS, trust_env=False) as client:
+            wait_until_idle(client, "groundwire_open_connections 1.0")
 
 
 def test_clients_that_end_their_sending_get_their_answer(server: Server) -> None:
