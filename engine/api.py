@@ -116,11 +116,12 @@ class Engine:
         """
         options = check_load_options(options)
         engine = cls(open_runtime(bundle, device, threads, extra, processes, options), options, metrics=metrics)
-        try:
-            engine.plan()
-        except InvalidRequest:
-            engine.close()
-            raise
+        if metrics is not None:
+            try:
+                engine.plan()
+            except InvalidRequest:
+                engine.close()
+                raise
         return engine
 
     def score(

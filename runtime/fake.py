@@ -130,7 +130,14 @@ class FakeRuntime:
         return iter([SequencePart(outcome[0].text, outcome[0])])
 
     def warm_calls(self, roles: Collection[str] | None = None) -> Sequence[Call]:
-        """Nothing to warm."""
+        """Return no calls.
+
+        Args:
+            roles: Of no account.
+
+        Returns:
+            Nothing to warm.
+        """
         return ()
 
     def close(self) -> None:

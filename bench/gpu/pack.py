@@ -155,13 +155,18 @@ def split(site: Path, out: Path) -> dict[str, Path]:
 
 
 def list_travelling(root: Path = ROOT) -> list[str]:
-    """The files of the checkout that travel: those that git knows, or would add, and ``TRAVELS`` does not exclude."""
+    """The files of the checkout that travel: ``list_files``, but what ``TRAVELS`` excludes."""
     excluded = tuple(
         line.removeprefix("!/") for line in TRAVELS.read_text(encoding="utf-8").splitlines() if line.startswith("!/")
     )
+    return [name for name in list_files(root) if not name.startswith(excluded)]
+
+
+def list_files(root: Path = ROOT) -> list[str]:
+    """The files of the checkout that git knows, or would add."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
-    return [name for name in names if not name.startswith(excluded) and (root / name).exists()]
+    return [name for name in names if (root / name).exists()]
 
 
 def measure_checkout() -> int:

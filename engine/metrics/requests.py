@@ -210,7 +210,14 @@ class ReadRequest(Request, frozen=True, dict=True):
         return None
 
     def end_at(self, end: float | None) -> ReadRequest:
-        """Set when the time ends in which the score of this request is to be drawn, and return the request."""
+        """Set when the time ends in which the score of this request is to be drawn.
+
+        Args:
+            end: A moment of ``time.monotonic``; None for no end.
+
+        Returns:
+            This request.
+        """
         self.__dict__["end"] = end
         return self
 

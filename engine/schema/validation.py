@@ -121,9 +121,10 @@ def list_passages(knowledge: Any) -> tuple[str, ...]:
 
 
 def make_history(history: Any, options: Options) -> tuple[str, ...]:
-    """Check the utterances before a response, oldest first."""
+    """Check the utterances before a response, oldest first; blank ones say nothing and are left out."""
     allowed = "a list of utterances, oldest first"
     turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(check_sequence("history", history, allowed)))
+    turns = tuple(turn for turn in turns if not is_blank(turn))
     return _bounded("history", turns, options.max_history_chars, "Leave the oldest turns out")
 
 

@@ -1,6 +1,6 @@
 """Text as people see it once it is shown: without HTML tags, entities and digits that are written in other signs.
 
-"The warranty lasts 3️⃣6️⃣ months", "③⑥", "&#51;&#54;" and "<b>36</b>" are all 36 for the eye. What reads texts reads the
+"The warranty lasts 3️⃣6️⃣ months", "③⑥", "٣٦", "&#51;&#54;" and "<b>36</b>" are all 36 for the eye. What reads texts reads the
 rendered text, and what it finds is located in the original (``RenderedText.locate``). Exponents, indices and footnote
 marks ("m³", "CO₂", "years.¹") stay what they are, and so does code. Plain text costs a look at its characters.
 """
@@ -240,6 +240,7 @@ _SIGNS = re.compile(
     rf"(?P<number>(?:[0-9]\ufe0f?[\u20dd-\u20e0\u20e2-\u20e4]|[{_ENCLOSED}]\ufe0f?)+)"
     rf"|(?P<raised>[{_RAISED}]+)"
     r"|(?P<wide>[\uff01-\uff5e]*[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a][\uff01-\uff5e]*)"
+    r"|(?P<native>[^\D0-9\uff10-\uff19\U0001d7ce-\U0001d7ff]+)"
     rf"|(?P<form>[{_FORMS}])"
     rf"|(?P<circled>[{_CIRCLED}]{{2,}})"
     rf"|(?P<hidden>(?<=[{_DIGIT}A-Za-z])[\u00ad\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]+(?=[{_DIGIT}A-Za-z]))"
@@ -257,6 +258,8 @@ def _find_signs(text: str) -> Iterator[RenderedPart]:
         elif match["raised"]:
             if _is_amount(text, start, end):
                 yield RenderedPart(start, end, "".join(map(_find_number, match[0])))
+        elif match["native"]:
+            yield RenderedPart(start, end, "".join(map(_find_number, match[0])))
         elif match["hidden"]:
             yield RenderedPart(start, end, "")
         else:

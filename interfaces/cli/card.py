@@ -47,7 +47,7 @@ def card(
     the calibration was fitted to are left out. Scores are kept in --out, so a stopped run resumes.
 
         groundwire card labelled/ --out card
-        groundwire card answers.jsonl --columns source=team --out card
+        groundwire card labelled.jsonl --columns source=context --out card
     """
     common.require_extra()
     from groundwire.evaluate.report.card import write_card_page

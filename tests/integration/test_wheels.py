@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from bench.gpu.pack import list_files
 from deploy import wheels
-from tests.support.gpu_host import copy_checkout
 from tests.support.packaging import BUNDLES, ROOT
 
 HERE = all((ROOT / "bundles" / bundle / "bundle.json").is_file() for bundle in BUNDLES)
@@ -42,8 +42,9 @@ def compile_what_is_imported() -> Iterator[None]:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What an archive of the tree has: no link, and nothing that git ignores."""
     folder = tmp_path_factory.mktemp("copy")
-    copy_checkout(folder)
-    shutil.copytree(ROOT / "bundles", folder / "bundles")
+    for name in list_files():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, folder / name, follow_symlinks=False)
     return folder
 
 
