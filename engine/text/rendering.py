@@ -1,8 +1,8 @@
 """Text as people see it once it is shown: without HTML tags, entities and digits that are written in other signs.
 
-"The warranty lasts 3️⃣6️⃣ months", "③⑥", "٣٦", "&#51;&#54;" and "<b>36</b>" are all 36 for the eye. What reads texts reads the
-rendered text, and what it finds is located in the original (``RenderedText.locate``). Exponents, indices and footnote
-marks ("m³", "CO₂", "years.¹") stay what they are, and so does code. Plain text costs a look at its characters.
+"The warranty lasts 3️⃣6️⃣ months", "③⑥", "٣٦", "&#51;&#54;" and "<b>36</b>" are all 36 for the eye. What reads texts
+reads the rendered text, and what it finds is located in the original (``RenderedText.locate``). Exponents, indices and
+footnote marks ("m³", "CO₂", "years.¹") stay what they are, and so does code. Plain text costs a look at its characters.
 """
 
 from __future__ import annotations

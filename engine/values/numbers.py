@@ -242,8 +242,8 @@ _HEDGES: dict[tuple[str, ...], Hedge] = {
     ("approx",): "about", ("roughly",): "about", ("some",): "about", ("circa",): "about", ("~",): "about",
     ("≈",): "about", ("estimated",): "about", ("close", "to"): "about", ("almost",): "almost", ("nearly",): "almost",
     ("just", "under"): "almost", ("not", "quite"): "almost", ("just", "over"): "about",
-    (">",): "more", ("<",): "less", ("≥",): "at_least", ("≤",): "at_most", (">", "="): "at_least", ("<", "="): "at_most",
-    ("-", ">"): "exact", ("=", ">"): "exact",
+    (">",): "more", ("<",): "less", ("≥",): "at_least", ("≤",): "at_most", (">", "="): "at_least",
+    ("<", "="): "at_most", ("-", ">"): "exact", ("=", ">"): "exact",
 }  # fmt: skip
 _LAST_WORDS = frozenset(words[-1] for words in _HEDGES)
 _SOFT = frozenset({"a", "an", "the", "an estimated"})
