@@ -14,6 +14,7 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.triples import Triple
 
 from .base import METHODS, Record, digest_fields
+from .card import CardSentence, write_card
 from .explanations import Explanation, PassageRange, QuotedText
 from .explanations import UnsupportedSpan as UnsupportedSpan
 
@@ -225,9 +226,7 @@ class Score(Record, frozen=True):
 
     def __repr__(self) -> str:
         """One line: the verdict and the first words that are not supported."""
-        shown = [f"Score({self.verdict.label}"]
-        if self.verdict.probability is not None:
-            shown.append(f"{self.verdict.probability:.2f}{'' if self.verdict.sure else ' (not sure)'}")
+        shown = [f"Score({self.verdict.label}", *self._describe()]
         if self.status != "scored":
             shown.append(f"status {self.status}")
         if self.unsupported:
@@ -237,9 +236,19 @@ class Score(Record, frozen=True):
 
     def _repr_html_(self) -> str:
         """A small card for notebooks."""
-        from .card import write_card
+        sentences = (
+            CardSentence(sentence.verdict.label, sentence.text, sentence.start, sentence.unsupported)
+            for sentence in self.sentences
+        )
+        return write_card(
+            self.verdict.label, "".join(self._describe()), self.verdict.message or self.message, sentences
+        )
 
-        return write_card(self)
+    def _describe(self) -> list[str]:
+        """The probability, and whether the label is not sure; empty without a probability."""
+        if self.verdict.probability is None:
+            return []
+        return [f"{self.verdict.probability:.2f}{'' if self.verdict.sure else ' (not sure)'}"]
 
     def shorten(self, max_entries: int | None) -> Score:
         """Return the score with the first entries of each list: of sentences, and of what metrics explain.
