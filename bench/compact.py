@@ -31,8 +31,8 @@ import typer
 from groundwire.engine import Engine, LoadOptions, Options, Score
 from groundwire.engine.schema.options import Q2Options
 from groundwire.generation import BeamSearch
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.resources import usable_cores
 
 from . import growth
 from .support import common, pytorch_comparison

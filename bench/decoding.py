@@ -31,10 +31,10 @@ from groundwire.export.roles import generation
 from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
 from groundwire.runtime.bundles.manifest import QuestionGeneratorRole, ResponseGeneratorRole, Template
 from groundwire.runtime.calls import BeamSearch, Generate, GeneratedQuestion, GeneratedSequence, GenerateQuestions
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.models.response_generator import ResponseGenerator
 from groundwire.runtime.ort.session import DeviceProfile
+from groundwire.runtime.resources import usable_cores
 
 from .support import common, models
 from .support.common import PerformanceTarget, Timing, check, interleaved

@@ -43,7 +43,7 @@ import msgspec
 import typer
 
 from groundwire.evaluate.speed.records import make_report
-from groundwire.runtime.cores import usable_cores
+from groundwire.runtime.resources import usable_cores
 
 from .gpu.setup import READER, ROLES, SPANS, Setup, find_gpu, is_double
 from .gpu.stages import Record, Stage, read_done, run_stages

@@ -31,8 +31,8 @@ import typer
 from groundwire.engine import Engine, LoadOptions
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.calls import ScoreText, TextScored
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
+from groundwire.runtime.resources import usable_cores
 
 from .support import common, models
 from .support.common import PerformanceTarget, Timing, check, interleaved

@@ -26,9 +26,9 @@ import torch
 import typer
 
 from groundwire.runtime.bundles.bundle import Bundle
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.session import DeviceProfile
+from groundwire.runtime.resources import usable_cores
 
 from .support import common, every_call, models, pieces
 from .support.common import PerformanceTarget

@@ -31,9 +31,9 @@ import typer
 
 from groundwire.runtime.bundles.bundle import Bundle
 from groundwire.runtime.bundles.manifest import ClassifierRole, ExtractiveQARole, QuestionGeneratorRole
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.models.question_generator import QuestionGenerator
 from groundwire.runtime.ort.session import Array, DeviceProfile, Session
+from groundwire.runtime.resources import usable_cores
 from groundwire.runtime.texts.tokenization import Window
 
 from .support import common, models

@@ -16,10 +16,8 @@ from .bundles.calibration import Calibration, join_calibrations
 from .bundles.manifest import Canary, Role, RoleInfo, TargetRole
 from .calls import Call, Generate, SequencePart
 from .errors import BundleError, EngineClosed, GroundwireError, InvalidRequest, ModelError, Unreadable
-from .garbage import trim_memory
 from .kserve.endpoint import Endpoint
 from .kserve.server import Server
-from .limits import warn_of_limits
 from .models.canary import check_canary, digest_call, make_canary
 from .models.graphs import captures_graphs, place_role
 from .models.kinds import Model, Prepared, kind_of
@@ -30,6 +28,7 @@ from .ort.processor import int8_kernel
 from .ort.session import DeviceProfile
 from .parity.certified import choose_certified
 from .protocol import CaptureCounts, Identity, Outcome
+from .resources import trim_memory, warn_of_limits
 from .tensorrt.library import import_library
 
 LOADERS = 2

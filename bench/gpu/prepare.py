@@ -17,7 +17,7 @@ from groundwire.export.roles.names import TARGET_KINDS, find_kind_name
 from groundwire.export.verify import language_model
 from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
 from groundwire.runtime.bundles.manifest import TargetRole
-from groundwire.runtime.cores import usable_cores
+from groundwire.runtime.resources import usable_cores
 
 from ..support import models, spans
 from .setup import READER, SPANS, Setup

@@ -36,7 +36,7 @@ from groundwire.evaluate.statistics.analysis import Development, analyse
 from groundwire.evaluate.statistics.results import SCHEMA, Results, SetFigures
 from groundwire.metrics import sentences
 from groundwire.runtime.bundles.calibration import Calibration
-from groundwire.runtime.cores import usable_cores
+from groundwire.runtime.resources import usable_cores
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))

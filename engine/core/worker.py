@@ -18,9 +18,9 @@ import msgspec
 
 from groundwire.runtime.calls import Call, Compute, Computed
 from groundwire.runtime.errors import GroundwireError, ModelError
-from groundwire.runtime.garbage import freeze_objects
 from groundwire.runtime.interpreter import leave_torch_out
 from groundwire.runtime.protocol import Outcome, Withdrawn
+from groundwire.runtime.resources import freeze_objects
 
 from ..metrics import available
 from ..processes.messages import (

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groundwire.runtime.arguments import check_integer
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.kserve.endpoint import check_backend
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
+from groundwire.runtime.resources import usable_cores
 
 from ..schema.load_options import LoadOptions
 from .messages import Start

@@ -13,7 +13,7 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from groundwire.runtime.cores import usable_cores
+from groundwire.runtime.resources import usable_cores
 
 PACKAGES = (
     "groundwire",

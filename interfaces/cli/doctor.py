@@ -12,7 +12,6 @@ from rich.table import Table
 
 from groundwire.runtime.bundles.bundle import SHIPPED, Bundle, embedded
 from groundwire.runtime.capture.probe import probe_captures
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import DeviceError, GroundwireError
 from groundwire.runtime.ort.device import (
     PROVIDERS,
@@ -24,6 +23,7 @@ from groundwire.runtime.ort.device import (
     start_device,
 )
 from groundwire.runtime.ort.processor import processor_features
+from groundwire.runtime.resources import usable_cores
 from groundwire.runtime.tensorrt.library import runs_on, start_tensorrt
 
 from . import display

@@ -22,8 +22,8 @@ from prometheus_client import disable_created_metrics
 
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.engine.extend import make_plan
-from groundwire.runtime.garbage import freeze_objects
 from groundwire.runtime.local import describe
+from groundwire.runtime.resources import freeze_objects
 from groundwire.runtime.version import VERSION
 
 from . import logs

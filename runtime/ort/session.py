@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from .. import _native
 from ..bundles.manifest import ShapePlan
 from ..bundles.protobuf import encode_field, encode_message
-from ..cores import usable_cores
 from ..errors import BundleError, DeviceError, EngineClosed, ModelError, describe_shortage
 from ..kserve.server import Server
+from ..resources import usable_cores
 from ..texts.tokenization import Window, flatten
 from .dequantize import dequantize
 from .device import Device, DeviceKind, find_failure, start_device

@@ -22,13 +22,13 @@ from groundwire.runtime.bundles.bundle import MANIFEST, MAX_MANIFEST_BYTES, Bund
 from groundwire.runtime.bundles.decode import SCHEMA
 from groundwire.runtime.bundles.manifest import SpansRole
 from groundwire.runtime.calls import Answer, Answered, Classify, role_of
-from groundwire.runtime.cores import usable_cores
 from groundwire.runtime.errors import BundleError, DeviceError, EngineClosed, InvalidRequest, ModelError
 from groundwire.runtime.local import LocalRuntime, identify
 from groundwire.runtime.ort import device as device_module
 from groundwire.runtime.ort.device import PROVIDERS, Device, DeviceKind, choose_device
 from groundwire.runtime.ort.processor import int8_kernel
 from groundwire.runtime.ort.session import SMALL_BUNDLE_BYTES, DeviceProfile, Session
+from groundwire.runtime.resources import usable_cores
 
 Change = Callable[[dict[str, Any]], object]
 

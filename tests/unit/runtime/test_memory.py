@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import sys
-from groundwire.runtime.garbage import trim_memory
+from groundwire.runtime.resources import trim_memory
 
 def read_resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.runtime.cores import usable_cores
+from groundwire.runtime.resources import usable_cores
 
 ALL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 

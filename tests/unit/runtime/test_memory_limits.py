@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.runtime.limits import MEBIBYTE, RESIDENT_MB, find_memory_limits, warn_of_limits
+from groundwire.runtime.resources import MEBIBYTE, RESIDENT_MB, find_memory_limits, warn_of_limits
 
 
 def write_group(directory: Path, limit: str, usage: int) -> Path:
@@ -46,7 +46,7 @@ def test_a_process_with_too_little_address_space_says_what_it_needs(tmp_path: Pa
     program = """
 import resource
 from pathlib import Path
-from groundwire.runtime.limits import warn_of_limits
+from groundwire.runtime.resources import warn_of_limits
 resource.setrlimit(resource.RLIMIT_AS, (1500 << 20, 1500 << 20))
 warn_of_limits(150 << 20, Path("nowhere"))
 """
