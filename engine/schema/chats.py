@@ -66,7 +66,7 @@ def read_chat(messages: Iterable[Any]) -> ChatLog:
     instructions: list[str] = []
     others: list[Any] = []
     calls: list[ToolCall] = []
-    places: list[tuple[list[Any], int]] = []
+    positions: list[tuple[list[Any], int]] = []
     for message in messages:
         counts = (len(others), len(instructions), len(calls))
         if is_message(message):
@@ -83,9 +83,9 @@ def read_chat(messages: Iterable[Any]) -> ChatLog:
         else:
             others.append(message)
         grown: tuple[list[Any], ...] = (others, instructions, calls)
-        for kept, count in zip(grown, counts, strict=True):
-            places += [(kept, index) for index in range(count, len(kept))]
-    knowledge = tuple(kept[index] for kept, index in places)  # read last: results are written into earlier calls
+        for items, count in zip(grown, counts, strict=True):
+            positions += [(items, index) for index in range(count, len(items))]
+    knowledge = tuple(items[index] for items, index in positions)  # read last: results are written into earlier calls
     return ChatLog(tuple(history), tuple(instructions), tuple(calls), tuple(others), knowledge)
 
 
