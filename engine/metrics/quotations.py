@@ -245,7 +245,8 @@ class _Checker:
         (group,) = groups
         first, last = group.pieces[0], group.pieces[-1]
         if first.start:
-            yield self._make_change(quoted, 0, first.start, max(first.first - first.start, 0), first.first)
+            begin = max(first.first - first.start, self._words.find_bounds(first.first)[0])
+            yield self._make_change(quoted, 0, first.start, begin, first.first)
         before: Piece | None = None
         for piece in group.pieces:
             if before is not None and (piece.start > before.end or not quoted[piece.start].gap):

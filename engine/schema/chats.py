@@ -12,7 +12,7 @@ import msgspec
 
 from groundwire.runtime.texts.unread import is_blank
 
-from .knowledge import CallStatus, ToolCall
+from .knowledge import UNREADABLE, CallStatus, ToolCall
 
 USER, ASSISTANT = "user", "assistant"
 _ROLES = {"human": USER, "ai": ASSISTANT, "AIMessageChunk": ASSISTANT, "developer": "system", "function": "tool"}
@@ -33,14 +33,24 @@ class ChatLog(NamedTuple):
     """The tool log, in the order of the calls."""
     others: tuple[Any, ...]
     """What is no message."""
+    knowledge: tuple[Any, ...]
+    """The instructions, the calls and what is no message, in the order in which they came."""
 
 
 def is_message(value: Any) -> bool:
     """Whether a value is a message of a chat, or an item of OpenAI's responses."""
-    role = _get(value, "role") or _get(value, "type")
+    role = _find_role(value)
     if role in _ITEMS:
         return _get(value, "call_id") is not None
     return role in _KNOWN and any(_get(value, name) is not None for name in ("content", "tool_calls", "function_call"))
+
+
+def _find_role(value: Any) -> str:
+    """The role of a message; empty for what is none. A record with a type is no message for that alone."""
+    role = _get(value, "role")
+    if not role and not (isinstance(value, Mapping) and value.get("tool_calls") is value.get("call_id") is None):
+        role = _get(value, "type")
+    return role if isinstance(role, str) else ""
 
 
 def read_chat(messages: Iterable[Any]) -> ChatLog:
@@ -56,22 +66,27 @@ def read_chat(messages: Iterable[Any]) -> ChatLog:
     instructions: list[str] = []
     others: list[Any] = []
     calls: list[ToolCall] = []
+    positions: list[tuple[list[Any], int]] = []
     for message in messages:
-        if not is_message(message):
+        counts = (len(others), len(instructions), len(calls))
+        if is_message(message):
+            role = _find_role(message)
+            role = _ROLES.get(role, role)
+            calls += _list_calls(message)
+            for id_, name, result, status in _list_results(message, role):
+                _answer(calls, id_, name, result, status)
+            text = "" if role == "tool" else read_text(_get(message, "content"))
+            if role in (USER, ASSISTANT) and not is_blank(text):
+                history.append((role, text))
+            elif role == "system" and not is_blank(text):
+                instructions.append(text)
+        else:
             others.append(message)
-            continue
-        role = _get(message, "role") or _get(message, "type")
-        role = _ROLES.get(role, role)
-        for call in _list_calls(message):
-            calls.append(call)
-        for id_, name, result, status in _list_results(message, role):
-            _answer(calls, id_, name, result, status)
-        text = "" if role == "tool" else read_text(_get(message, "content"))
-        if role in (USER, ASSISTANT) and not is_blank(text):
-            history.append((role, text))
-        elif role == "system" and not is_blank(text):
-            instructions.append(text)
-    return ChatLog(tuple(history), tuple(instructions), tuple(calls), tuple(others))
+        grown: tuple[list[Any], ...] = (others, instructions, calls)
+        for items, count in zip(grown, counts, strict=True):
+            positions += [(items, index) for index in range(count, len(items))]
+    knowledge = tuple(items[index] for items, index in positions)  # read last: results are written into earlier calls
+    return ChatLog(tuple(history), tuple(instructions), tuple(calls), tuple(others), knowledge)
 
 
 def read_text(content: Any) -> str:
@@ -91,7 +106,8 @@ def _get(value: Any, name: str) -> Any:
 
 def _list_calls(message: Any) -> list[ToolCall]:
     """The calls that a message of the assistant makes."""
-    calls = [*(_get(message, "tool_calls") or ())]
+    made = _get(message, "tool_calls")
+    calls = [*made] if isinstance(made, list | tuple) else []
     if _get(message, "type") == "function_call":
         calls.append(message)
     elif isinstance(function := _get(message, "function_call"), Mapping):
@@ -113,11 +129,11 @@ def read_tool_call(value: Any) -> ToolCall | None:
     if isinstance(arguments, str):
         try:
             arguments = msgspec.json.decode(arguments or "{}")
-        except msgspec.DecodeError:
+        except UNREADABLE:
             arguments = {"arguments": arguments}
     if not isinstance(arguments, Mapping):
         arguments = {"arguments": arguments}
-    return ToolCall(name=name, arguments=dict(arguments), id=str(_get(value, "call_id") or _get(value, "id") or ""))
+    return ToolCall(name=name, arguments=dict(arguments), id=_read_id(value, "call_id") or _read_id(value, "id"))
 
 
 def _list_results(message: Any, role: str) -> list[tuple[str, str, Any, CallStatus | None]]:
@@ -125,13 +141,15 @@ def _list_results(message: Any, role: str) -> list[tuple[str, str, Any, CallStat
     content = _get(message, "content")
     if role == "tool":
         status: CallStatus | None = "failed" if _get(message, "status") == "error" else None
-        return [(str(_get(message, "tool_call_id") or ""), _get(message, "name") or "", _read_content(content), status)]
+        name = _get(message, "name")
+        named = name if isinstance(name, str) else ""
+        return [(_read_id(message, "tool_call_id"), named, _read_content(content), status)]
     if role == "function_call_output":
-        return [(str(_get(message, "call_id")), "", _read_content(_get(message, "output")), None)]
+        return [(_read_id(message, "call_id"), "", _read_content(_get(message, "output")), None)]
     parts = content if isinstance(content, list | tuple) else ()
     return [
         (
-            str(_get(part, "tool_use_id") or ""),
+            _read_id(part, "tool_use_id"),
             "",
             _read_content(_get(part, "content")),
             "failed" if _get(part, "is_error") else None,
@@ -139,6 +157,11 @@ def _list_results(message: Any, role: str) -> list[tuple[str, str, Any, CallStat
         for part in parts
         if _get(part, "type") == "tool_result"
     ]
+
+
+def _read_id(value: Any, name: str) -> str:
+    id_ = _get(value, name)
+    return str(id_) if isinstance(id_, str | int) else ""
 
 
 def _read_content(content: Any) -> Any:

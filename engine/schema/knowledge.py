@@ -52,6 +52,8 @@ _CALL_FIELDS = frozenset(ToolCall.__struct_fields__)
 _PASSAGE_FIELDS = frozenset(Passage.__struct_fields__)
 _ERRORS = ("error", "errors", "is_error", "isError", "error_code")
 _SUCCESS = ("success", "ok")
+UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeError)
+"""What the decoder of JSON raises for a text: it is none, is nested too deeply, or has lone surrogates."""
 
 
 def is_call(value: Mapping[Any, Any]) -> bool:
@@ -104,11 +106,10 @@ def find_status(call: ToolCall) -> CallStatus:
     result = read_result(call.result)
     if result is None:
         return "pending"
-    if isinstance(result, Mapping):
-        has_error = any(result.get(key) not in (None, False, "", [], 0) for key in _ERRORS)
-        if has_error or any(result.get(key) is False for key in _SUCCESS):
-            return "failed"
-    return "succeeded"
+    if not isinstance(result, Mapping):
+        return "succeeded"
+    has_failed = any(result.get(key) for key in _ERRORS) or any(result.get(key) is False for key in _SUCCESS)
+    return "failed" if has_failed else "succeeded"
 
 
 def read_result(result: Any) -> Any:
@@ -116,7 +117,7 @@ def read_result(result: Any) -> Any:
     if isinstance(result, str) and result.lstrip()[:1] in ("{", "["):
         try:
             return msgspec.json.decode(result)
-        except (msgspec.DecodeError, RecursionError):
+        except UNREADABLE:
             return result
     return result
 

@@ -217,8 +217,15 @@ class Score(Record, frozen=True):
         Returns:
             The explanation; None where no such metric was asked, or it did not score.
 
+        Raises:
+            InvalidRequest: ``kind`` is no record.
+
         >>> score.explain(ReaderExplanation).sentences[0].supported                            # doctest: +SKIP
         """
+        if not isinstance(kind, type):
+            raise InvalidRequest(
+                f"kind is {kind!r:.100}; pass a record of groundwire.explanations, as explain(Q2Explanation)."
+            )
         for result in self.metrics.values():
             if isinstance(result.explanation, kind) and metric in (None, result.name):
                 return result.explanation

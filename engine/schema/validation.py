@@ -100,8 +100,8 @@ def list_passages(knowledge: Any) -> tuple[str, ...]:
     """Return the passages of knowledge, one or several, as texts; passages without words are left out.
 
     An item is a text, a ``Passage``, a ``ToolCall`` or a JSON object, such as a tool's result, which becomes lines of
-    keys and values. Messages of a chat are read for the instructions and the tool log in them. InvalidRequest for
-    anything else.
+    keys and values. Messages of a chat are read for the instructions and the tool log in them; each passage keeps its
+    place. InvalidRequest for anything else.
 
     >>> list_passages(["It costs £5.", {"order": 17, "paid": True}])
     ('It costs £5.', 'order: 17\\npaid: true')
@@ -111,8 +111,7 @@ def list_passages(knowledge: Any) -> tuple[str, ...]:
         items = check_sequence("knowledge", knowledge, "a text, a JSON object, a tool call, or a list of these")
     # Whether it is a string is asked first, because there may be a million and Mapping is slow to ask about.
     if any(type(item) is not str and is_message(item) for item in items):
-        chat = read_chat(items)
-        items = (*chat.others, *chat.instructions, *chat.calls)
+        items = read_chat(items).knowledge
     passages = tuple(
         _text(f"knowledge[{i}]", item if type(item) is str else _write_item(f"knowledge[{i}]", item))
         for i, item in enumerate(items)

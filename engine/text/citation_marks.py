@@ -22,12 +22,14 @@ MAX_RANGE = 20
 """Numbers that a range such as [1-3] has, at most."""
 MAX_TITLE = 15
 """Words of the first line of a passage, at most, where it is the title."""
-_NUMBERS = r"\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*"
+_RANGE = r"\d{1,3}(?:\s?[–-]\s?\d{1,3})?"
+_NUMBERS = rf"{_RANGE}(?:\s?[,;]\s?{_RANGE})*"
+_RAISED_NUMBER = r"(?<![⁰¹²³⁴-⁹])[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}(?![⁰¹²³⁴-⁹])"
 _MARK = re.compile(
     rf"\[(?:(?:doc(?:ument)?|source|passage|ref(?:erence)?|item|\^)s?\s?#?)?(?P<numbers>{_NUMBERS})\](?!\()"
     rf"|【(?P<lenticular>{_NUMBERS})(?:†[^】]*)?】"
     rf"|\((?:see )?(?:doc(?:ument)?|source|passage|ref(?:erence)?|item)s?\s#?(?P<named>{_NUMBERS})\)"
-    r"|(?<=[^\W\d]{3})(?P<raised>[¹²³⁴-⁹]+)|(?<=[.,;:!?”\"’)])(?P<raised_after>[¹²³⁴-⁹]+)"
+    rf"|(?<=[^\W\d]{{3}})(?P<raised>{_RAISED_NUMBER})|(?<=[.,;:!?”\"’)])(?P<raised_after>{_RAISED_NUMBER})"
     r"|[(\[](?:sources?|see|from|ref(?:erence)?|according to|cf\.?)\s?:?\s(?P<name>[^()\[\]\n]{2,120})[)\]]"
     r"|\[(?P<label>[^\[\]\n]+)\]\((?P<url>https?://[^)\s]+)(?:\s+\"[^\"\n]*\")?\)"
     r"|(?P<bare><?https?://[^\s<>()\[\]]+[^\s<>()\[\].,;:!?'\"”]>?)",
@@ -35,7 +37,8 @@ _MARK = re.compile(
 )
 _RAISED = str.maketrans("¹²³⁴⁵⁶⁷⁸⁹⁰", "1234567890")
 _LIST = re.compile(
-    r"(?m)^[ \t]*(?:[-*]\s+)?(?:\[\^?(?P<number>\d{1,3})\][:.]?|(?P<raised>[¹²³⁴-⁹]+))[ \t]+(?P<entry>[^\n]+)$"
+    r"(?m)^[ \t]*(?:[-*]\s+)?(?:\[\^?(?P<number>\d{1,3})\][:.]?"
+    rf"|(?P<raised>{_RAISED_NUMBER}))[ \t]+(?P<entry>[^\n]+)$"
 )
 _LIST_HEADING = re.compile(r"(?mi)^[ \t#*_]*(?:sources?|references?|citations?|notes|footnotes)[*_]*:?[*_]*[ \t]*$")
 _OWN_NUMBER = re.compile(

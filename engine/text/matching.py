@@ -280,9 +280,7 @@ class SourceWords:
             The next word of both, how many were equal, and what differed: words of the quotation, then of the source.
         """
         words, stop = self._words, len(numbers) if step > 0 else -1
-        text = bisect_right(self._bounds, max(position, 0)) - 1
-        low = self._bounds[text]
-        high = (self._bounds[text + 1] if text + 1 < len(self._bounds) else len(words)) - 1
+        low, high = self.find_bounds(max(position, 0))
         matched = lost = 0
         changes: list[tuple[int, int, int, int]] = []
         while index != stop and low <= position < high:
@@ -324,9 +322,12 @@ class SourceWords:
 
     def clip(self, first: int, last: int) -> tuple[int, int]:
         """Return the words ``first`` to ``last`` as far as they are in the text of ``first``."""
-        while first < last and self._words[last - 1] < 0:
-            last -= 1
-        return first, max(first, next((position for position in range(first, last) if self._words[position] < 0), last))
+        return first, min(last, self.find_bounds(first)[1])
+
+    def find_bounds(self, position: int) -> tuple[int, int]:
+        """Return the first and the following word of the text that a word is in."""
+        text = bisect_right(self._bounds, position)
+        return self._bounds[text - 1], (self._bounds[text] if text < len(self._bounds) else len(self._words)) - 1
 
     def is_end(self, position: int) -> bool:
         """Return whether a text ends at a word."""

@@ -162,12 +162,12 @@ def find_quotations(text: str, limit: int | None = None) -> tuple[Quotation, ...
 
     Args:
         text: A text, as it is shown.
-        limit: Quotations between marks that are read, the first ones; None reads all.
+        limit: Quotations between marks that are read, and block quotes, the first ones of each; None reads all.
 
     Returns:
         The quotations, at least ``MIN_WORDS`` words each.
     """
-    blocks = list(_find_blocks(text))
+    blocks = list(islice(_find_blocks(text), limit))
     taken = RangeIndex([*blocks, *(Quotation(*span) for span in find_code(text))])
     marked = (quotation for quotation in _find_marked(text) if not taken.overlaps(quotation))
     return tuple(sorted((*blocks, *islice(marked, limit))))
@@ -183,7 +183,7 @@ def _find_blocks(text: str) -> Iterator[Quotation]:
         return
     for match in _BLOCK.finditer(text):
         start = match.start() + _BLOCK_MARK.match(match[0]).end()  # type: ignore[union-attr]
-        signature = _BLOCK_SIGNATURE.search(match[0])
+        signature = _BLOCK_SIGNATURE.search(match[0], max(0, match[0].rfind("\n")))  # in the last line alone
         end = match.start() + signature.start() if signature else match.end()
         start, end = _trim(text, start, end)
         if count_words(text[start:end]) < MIN_WORDS or _CODE_INSIDE.search(_BLOCK_MARK.sub("", text[start:end])):

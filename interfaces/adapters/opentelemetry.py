@@ -38,7 +38,7 @@ def emit_score(
     span: Span | None = None,
     response_id: str | None = None,
     name: str = "groundedness",
-    explanation: bool = True,
+    explanation: bool = False,
     provider: LoggerProvider | None = None,
 ) -> None:
     """Emit the event of a score.

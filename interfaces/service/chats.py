@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter
 from typing import NamedTuple
 
 MAX_CHATS = 1_000
 MAX_CHARACTERS = 20_000_000
-"""Characters that are remembered, of all requests together."""
+"""Characters that are remembered, of all requests together, with the names of their calls."""
 
 
 class RememberedChat(NamedTuple):
@@ -26,17 +26,25 @@ class RememberedChats:
     """The last requests by tenant and call; used on the event loop alone."""
 
     def __init__(self) -> None:
-        self._chats: OrderedDict[tuple[str, str], RememberedChat] = OrderedDict()
-        self._size = 0
+        self._chats: dict[str, dict[str, RememberedChat]] = {}
+        self._sizes = Counter[str]()
+        """Characters by tenant."""
 
     def add(self, tenant: str, call_id: str, chat: RememberedChat) -> None:
-        """Remember a request; the oldest are forgotten where there are too many."""
-        earlier = self._chats.pop((tenant, call_id), None)
-        self._size += chat.size - (earlier.size if earlier else 0)
-        self._chats[tenant, call_id] = chat
-        while len(self._chats) > MAX_CHATS or self._size > MAX_CHARACTERS:
-            self._size -= self._chats.popitem(last=False)[1].size
+        """Remember a request; where there are too many, the oldest of the tenant that has most is forgotten."""
+        self._forget(tenant, call_id)
+        self._chats.setdefault(tenant, {})[call_id] = chat
+        self._sizes[tenant] += len(call_id) + chat.size
+        while (many := sum(map(len, self._chats.values())) > MAX_CHATS) or self._sizes.total() > MAX_CHARACTERS:
+            counts = Counter({name: len(calls) for name, calls in self._chats.items()}) if many else self._sizes
+            ((largest, _),) = counts.most_common(1)
+            self._forget(largest, next(iter(self._chats[largest])))
+
+    def _forget(self, tenant: str, call_id: str) -> None:
+        chat = self._chats.get(tenant, {}).pop(call_id, None)
+        if chat is not None:
+            self._sizes[tenant] -= len(call_id) + chat.size
 
     def get(self, tenant: str, call_id: str | None) -> RememberedChat:
         """Return a request, which may be asked for again: a stream is checked several times; empty if not known."""
-        return self._chats.get((tenant, call_id or ""), RememberedChat((), ()))
+        return self._chats.get(tenant, {}).get(call_id or "", RememberedChat((), ()))

@@ -302,7 +302,7 @@ class GuardrailBody(msgspec.Struct, frozen=True):
     """A request is remembered by its litellm_call_id for its answer."""
     texts: tuple[str, ...] | None = None
     """The texts of the request, or the answers."""
-    litellm_call_id: str | None = None
+    litellm_call_id: Annotated[str, msgspec.Meta(max_length=256)] | None = None
     structured_messages: tuple[JsonObject, ...] | None = None
     """The messages of the request: system messages and results of tools are its knowledge."""
     additional_provider_specific_params: GuardrailParameters | None = None

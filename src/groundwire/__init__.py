@@ -81,7 +81,9 @@ def __getattr__(name: str) -> Any:
 
 _ELSEWHERE = {
     **{name: f"from groundwire.evaluate import {name}" for name in ("calibrate", "compare", "evaluate")},
+    **{name: f"from groundwire.engine import {name}" for name in ("Passage", "ToolCall")},
     **{name: f"from groundwire.repair import {name}" for name in ("KnowledgeGraph",)},
+    **{name: f"from groundwire.turns import {name}" for name in ("TurnCheck", "TurnChecker")},
     "load": "Engine.load()",
 }
 """What is not in this module, and where it is."""

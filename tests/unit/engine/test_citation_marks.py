@@ -43,7 +43,12 @@ def find(text: str, *passages: str) -> list[tuple[str, tuple[int | None, ...]]]:
         ("It lends works [7].", [("[7]", (None,))]),
         ("It lends works [^1].\n\n[^1]: Bar", [("[^1]", (1,))]),
         ("It lends works [1].\n\nSources:\n[1] Bar\n[2] Lending", [("[1]", (1,))]),
+        ("It lends works.¹⁰", [("¹⁰", (None,))]),
+        ("It lends works [1–2; 3].", [("[1–2; 3]", (0, 1, 2))]),
         # No citations:
+        ("Call [555-123-456] or [1-2-3].", []),
+        (f"It lends works.{'¹' * 4_301} The rest{'²' * 4_301}", []),
+        (f"It lends works.\n\n{'¹' * 4_301} Bar", []),
         ("It is 5 m² and CO₂ is in `list[1]`.", []),
         ("It lends works (see you soon).", []),
         ("- [x] done, [ ] open", []),
@@ -101,7 +106,7 @@ def test_a_mark_after_a_full_stop_cites_for_the_sentence_before_it(text: str, ex
         assert len(statement.sentence.text) == statement.sentence.end - statement.sentence.start
 
 
-@given(st.text(alphabet="aB .[]12()^:\n¹”http/s", max_size=60))
+@given(st.text(alphabet="aB .[]12()^:\n¹⁰-–,”http/s", max_size=60))
 def test_odd_answers_are_divided_without_loss(text: str) -> None:
     marks, end = find_citation_marks(text, ("[1] a", "b"))
     divided = divide_statements(text, sentences(text), marks, end)

@@ -30,6 +30,8 @@ def score() -> Iterator[Score]:
     [
         ("evaluate", "from groundwire.evaluate import evaluate"),
         ("calibrate", "from groundwire.evaluate import calibrate"),
+        ("ToolCall", "from groundwire.engine import ToolCall"),
+        ("TurnChecker", "from groundwire.turns import TurnChecker"),
         ("KnowledgeGraph", "from groundwire.repair import KnowledgeGraph"),
         ("rank", "engine.rank("),
         ("score_many", "engine.score_many("),
@@ -44,10 +46,12 @@ def test_a_name_of_the_top_level_that_is_elsewhere(name: str, meant: str, monkey
 
 
 def test_where_it_is_said_to_be_it_is() -> None:
+    from groundwire.engine import Passage, ToolCall
     from groundwire.evaluate import calibrate, compare, evaluate
     from groundwire.repair import KnowledgeGraph
+    from groundwire.turns import TurnCheck, TurnChecker
 
-    assert all(map(callable, (calibrate, compare, evaluate, KnowledgeGraph)))
+    assert all(map(callable, (calibrate, compare, evaluate, KnowledgeGraph, TurnCheck, TurnChecker, Passage, ToolCall)))
 
 
 @pytest.mark.parametrize(
@@ -96,6 +100,8 @@ def test_an_explanation_is_read_by_its_type(score: Score) -> None:
     assert score.explain(DetectorExplanation, "detector.test") is explanation
     assert score.explain(DetectorExplanation, "detector.other") is None
     assert score.explain(Q2Explanation) is None
+    with pytest.raises(InvalidRequest, match=r"kind is 'Q2'; pass a record of groundwire\.explanations"):
+        score.explain("Q2")  # type: ignore[type-var]
 
 
 def test_every_explanation_has_a_public_name() -> None:

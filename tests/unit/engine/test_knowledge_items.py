@@ -166,6 +166,8 @@ def test_keys_name_units_and_a_record_of_a_list_is_a_line(record: dict[str, Any]
         (ToolCall(name="a", result='{"error": null}'), "succeeded"),
         (ToolCall(name="a", result='{"error": "closed"}'), "failed"),
         (ToolCall(name="a", result={"success": False}), "failed"),
+        (ToolCall(name="a", result={"errors": {}}), "succeeded"),
+        (ToolCall(name="a", result={"errors": {"id": "unknown"}}), "failed"),
         (ToolCall(name="a", result={"success": False}, status="succeeded"), "succeeded"),
     ],
 )
@@ -202,9 +204,50 @@ def test_a_chat_is_dialogue_instructions_and_log() -> None:
     ]
 
 
+@pytest.mark.parametrize("odd", [["user"], {"a": 1}, 3, True])
+def test_odd_fields_of_messages_are_no_roles_calls_or_names(odd: Any) -> None:
+    items = [
+        {"role": odd, "content": "a"},
+        {"type": odd, "content": "b"},
+        {"role": "assistant", "content": "", "tool_calls": odd},
+        {"role": "tool", "name": odd, "tool_call_id": "a", "content": "c"},
+    ]
+    chat = read_chat(items)
+    assert chat.others == tuple(items[:2])
+    assert [(call.name, call.result) for call in chat.calls] == [("", "c")]
+    assert len(list_passages(items)) == 3
+
+
+@pytest.mark.parametrize("arguments", ["[" * 100_000, "\ud800", "{"])
+def test_arguments_that_are_no_json_are_a_text(arguments: str) -> None:
+    call = {"id": "a", "function": {"name": "book", "arguments": arguments}}
+    (read,) = read_chat([{"role": "assistant", "content": None, "tool_calls": [call]}]).calls
+    assert read.arguments == {"arguments": arguments}
+
+
+def test_a_record_with_a_type_is_no_message() -> None:
+    record = {"type": "user", "content": "Honey is sweet."}
+    assert list_passages([record]) == ("type: user\ncontent: Honey is sweet.",)
+
+
+def test_items_among_messages_keep_their_places() -> None:
+    call = {"id": "a", "function": {"name": "find", "arguments": "{}"}}
+    items = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "system", "content": "Honey is golden."},
+        "Honey is sweet.",
+        {"role": "tool", "tool_call_id": "a", "content": "paid"},
+        {"role": "developer", "content": "Be kind."},
+    ]
+    expected = ("tool: find\n\npaid", "Honey is golden.", "Honey is sweet.", "Be kind.")
+    assert list_passages(items) == expected
+
+
 @pytest.mark.parametrize(
     ("item", "message"),
     [
+        ("[\ud800", r"knowledge\[0\] has a lone surrogate"),
+        (ToolCall(name="find", result="[\ud800"), r"knowledge\[0\] has a lone surrogate"),
         (7, r"knowledge\[0\] is int; pass a string"),
         ({"name": "book", "arguments": {}, "status": "done"}, r"knowledge\[0\] cannot be used: .*'done'"),
         ({"text": "a", "title": 3}, r"knowledge\[0\] cannot be used: .*title"),

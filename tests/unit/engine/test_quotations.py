@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, Score
 from groundwire.engine.schema.explanations import QuotedText
+from groundwire.engine.text import quotations
 from groundwire.engine.text.matching import MAX_PLACES, SourceWords, read_quotation, squeeze
 from groundwire.engine.text.quotations import find_quotations
 from groundwire.evaluate.quotations import make_quotations
@@ -138,6 +139,22 @@ def test_what_was_changed_is_marked_with_what_the_source_has() -> None:
     assert [(part.text, part.knowledge_says) for part in omission.changed] == [("", "a year")]
 
 
+@pytest.mark.parametrize(
+    ("response", "added"),
+    [
+        ("It says “the green bar closes at one”.", "the green"),
+        ("It says “bar closes at one with them”.", "with them"),
+    ],
+)
+@pytest.mark.parametrize("after", [(), ("With no cats.",)])
+def test_words_before_or_after_a_passage_are_not_compared_with_another_passage(
+    response: str, added: str, after: tuple[str, ...]
+) -> None:
+    (quotation,) = score(response, "The lions sleep all of the", "bar closes at one", *after).quotations
+    (change,) = quotation.changed
+    assert (change.text, change.knowledge_says, change.evidence) == (added, "", None)
+
+
 def test_a_result_has_the_share_of_faithful_quotations_and_the_words_that_are_not_supported() -> None:
     response = "It says “the museum lends 300 works a year”, “we lend 400 works a year” and “art is for all of us”."
     result = score(response)
@@ -219,6 +236,28 @@ def test_words_that_are_in_a_text_are_found_whole(before: list[str], quoted: lis
     assert (piece.start, piece.end, piece.changes) == (0, len(quoted), ())
     where, start, end = source.locate(piece.first, piece.last)
     assert (where, text[start:end]) == (1, " ".join(quoted))
+
+
+def test_a_signature_is_looked_for_in_the_last_line_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in characters: each quotation mark before it may begin a signature that ends with the line."""
+    searched: list[int] = []
+
+    class Counted:
+        @staticmethod
+        def search(text: str, start: int) -> None:
+            searched.append(len(text) - start)
+
+    monkeypatch.setattr(quotations, "_BLOCK_SIGNATURE", Counted)
+    find_quotations("> three words here " + '"-' * 1_000 + "\n> x")
+    assert searched == [len("\n> x")]
+
+
+def test_the_first_quotations_are_read_of_each_kind() -> None:
+    text = "> We lend 300 works.\n\n“The bar is open.” “The bar is closed.”\n\n> We lend no works.\n"
+    assert [text[item.start : item.end] for item in find_quotations(text, 1)] == [
+        "We lend 300 works.",
+        "The bar is open.",
+    ]
 
 
 @given(st.text(alphabet="ab .,“”\"'‘’>[]…\n-", max_size=80), st.text(alphabet="ab .,“”\"'[]…\n-", max_size=80))

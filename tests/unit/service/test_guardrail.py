@@ -113,7 +113,7 @@ def test_an_answer_is_not_checked_by_the_request_of_another_tenant() -> None:
 
 def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chats, "MAX_CHATS", 2)
-    monkeypatch.setattr(chats, "MAX_CHARACTERS", 10)
+    monkeypatch.setattr(chats, "MAX_CHARACTERS", 12)
     remembered = RememberedChats()
 
     def list_known() -> str:
@@ -124,14 +124,29 @@ def test_the_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list_known() == "bc"
     remembered.add("", "b", RememberedChat(("b" * 9,), ()))
     assert list_known() == "bc"
-    remembered.add("", "d", RememberedChat(("d" * 9,), ("dd",)))
+    remembered.add("", "d", RememberedChat(("d" * 9,), ("ddd",)))
     assert list_known() == ""
+    remembered.add("", "d" * 12, RememberedChat(("d",), ()))
+    assert remembered.get("", "d" * 12).knowledge == ()
+
+
+@pytest.mark.parametrize(("limit", "most"), [("MAX_CHATS", 2), ("MAX_CHARACTERS", 4)])
+def test_a_tenant_makes_no_other_ones_requests_forgotten(
+    monkeypatch: pytest.MonkeyPatch, limit: str, most: int
+) -> None:
+    monkeypatch.setattr(chats, limit, most)
+    remembered = RememberedChats()
+    for tenant, name in ("ax", "bx", "by", "bz"):
+        remembered.add(tenant, name, RememberedChat((name,), ()))
+    known = [(tenant, name) for tenant in "ab" for name in "xyz" if remembered.get(tenant, name).knowledge]
+    assert known == [("a", "x"), ("b", "z")]
 
 
 @pytest.mark.parametrize(
     ("body", "status"),
     [
         ({"texts": "a"}, 422),
+        (REQUEST | {"litellm_call_id": "c" * 257}, 422),
         ({"input_type": "other"}, 422),
         (answer(RIGHT, on_unknown="maybe"), 422),
         (answer(*["a"] * 3), 413),
