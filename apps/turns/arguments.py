@@ -23,6 +23,7 @@ from groundwire.runtime.texts.characters import (
     is_upper_case,
     starts_upper,
 )
+from groundwire.runtime.texts.unread import is_blank
 
 from .context import TurnContext, flatten
 from .mentions import HALF_DAY, Mentions, list_leaves, read_clock, read_date, split_words, stem_words
@@ -86,7 +87,7 @@ def is_prose(argument: Argument) -> bool:
     value = argument.value
     if not isinstance(value, str) or FREE_KEY.search(argument.key.lower()) or read_date(value):
         return False
-    return len(value.split()) >= _PROSE_WORDS
+    return len(value.split()) >= _PROSE_WORDS and not is_blank(value)
 
 
 def check_argument(argument: Argument, context: TurnContext) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,6 +24,10 @@ class Tools(NamedTuple):
     """The values that a parameter may have, by tool and parameter."""
 
 
+class DeadlinePassed(Exception):
+    """The time for the rules is over."""
+
+
 NO_TOOLS = Tools(frozenset(), frozenset(), {})
 
 
@@ -40,10 +45,11 @@ def read_tools(definitions: Iterable[Any], actions: Collection[str] = ()) -> Too
     choices: dict[tuple[str, str], tuple[str, ...]] = {}
     for index, definition in enumerate(definitions):
         tool = definition.get("function", definition) if isinstance(definition, Mapping) else {}
-        name = tool.get("name")
+        name = tool.get("name") if isinstance(tool, Mapping) else None
         if not isinstance(name, str):
             raise InvalidRequest(f"tools[{index}] has no name; pass the definition of a tool, with its JSON schema.")
-        is_read = (definition.get("annotations") or {}).get("readOnlyHint")
+        annotations = definition.get("annotations")
+        is_read = annotations.get("readOnlyHint") if isinstance(annotations, Mapping) else None
         if is_read is not None:
             (reads if is_read else changing).add(name)
         schema: Any = next((tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool), {})
@@ -53,9 +59,10 @@ def read_tools(definitions: Iterable[Any], actions: Collection[str] = ()) -> Too
 
 
 def _list_choices(schema: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for key, part in (schema.get("properties") or {}).items() if isinstance(schema, Mapping) else ():
-        listed = part.get("items", part) if isinstance(part, Mapping) else {}
-        if isinstance(listed.get("enum"), list | tuple):
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    for key, part in properties.items() if isinstance(properties, Mapping) else ():
+        listed = part.get("items", part) if isinstance(part, Mapping) else None  # true and false are schemas too
+        if isinstance(listed, Mapping) and isinstance(listed.get("enum"), list | tuple):
             yield str(key), tuple(map(str, listed["enum"]))
         yield from _list_choices(listed)
 
@@ -83,6 +90,7 @@ class TurnContext:
         log: Sequence[ToolCall],
         history: Sequence[tuple[str, str]],
         tools: Tools = NO_TOOLS,
+        end: float | None = None,
     ) -> None:
         """Read nothing yet.
 
@@ -92,9 +100,16 @@ class TurnContext:
             log: The calls that were made, oldest first.
             history: Role and text of each utterance, oldest first.
             tools: What is known about the tools.
+            end: Of the time for the rules, as ``time.monotonic`` counts; None for no end.
         """
+        self._end = end
         self.tools = tools
         self.text, self.calls, self.log, self.history = text, tuple(calls), tuple(log), tuple(history)
+
+    def check_time(self) -> None:
+        """Raise DeadlinePassed if the time for the rules is over."""
+        if self._end is not None and time.monotonic() > self._end:
+            raise DeadlinePassed("The deadline passed before all of the turn was checked.")
 
     @cached_property
     def user(self) -> Mentions:

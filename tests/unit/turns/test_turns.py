@@ -6,12 +6,15 @@ import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 
-from groundwire.engine import InvalidRequest, ToolCall
+from groundwire.engine import InvalidRequest, Options, Overloaded, ToolCall
 from groundwire.testing import make_engine
 from groundwire.turns import TurnChecker
+from groundwire.turns.checker import MAX_PROSE, _read_context
+from groundwire.turns.context import NO_TOOLS
 
 HOTELS = {
     "name": "find_hotels",
@@ -353,3 +356,73 @@ def nest(depth: int) -> dict[str, Any]:
 def test_a_turn_that_cannot_be_read_is_refused(checker: TurnChecker, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         checker.check(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("ending", "options"),
+    [("failed", Options()), ("deadline", Options(deadline_ms=0.001))],
+)
+def test_an_argument_that_models_did_not_read_is_unknown(ending: str, options: Options) -> None:
+    def rate(text: str, passages: tuple[str, ...]) -> float:
+        raise RuntimeError("no memory")
+
+    call = {"name": "book", "arguments": {"remarks": "Guests arrive after 4 pm."}}
+    with make_engine(rate) as engine:
+        checked = TurnChecker(engine, options=options).check(calls=[call], log=[HOTELS], history=SAID)
+    assert (checked.label, checked.status) == ("unknown", ending)
+    assert checked.message
+    assert [finding.status for finding in checked.findings] == (["unknown"] if ending == "failed" else [])
+
+
+def test_models_read_no_more_sentences_than_allowed(checker: TurnChecker) -> None:
+    notes = ["Guests arrive after 4 pm."] * MAX_PROSE
+    assert checker.check(calls=[{"name": "book", "arguments": {"notes": notes}}], history=SAID).label == "consistent"
+    with pytest.raises(InvalidRequest, match=f"65 arguments that are sentences; allowed are {MAX_PROSE}"):
+        checker.check(calls=[{"name": "book", "arguments": {"notes": [*notes, notes[0]]}}])
+
+
+def test_what_is_not_waited_for_is_cancelled() -> None:
+    calls = [{"name": "book", "arguments": {"notes": ["Guests arrive after 4 pm.", "Guests leave on day three."]}}]
+    with make_engine(lambda text, passages: 0.9) as engine:
+        checker, submit = TurnChecker(engine), engine.submit
+        pending: list[Any] = []
+
+        def submit_once(*arguments: Any) -> Any:
+            if pending:
+                raise Overloaded("full", 1)
+            pending.append(Mock(wraps=submit(*arguments)))
+            return pending[0]
+
+        with patch.object(engine, "submit", submit_once), pytest.raises(Overloaded):
+            checker.check(calls=calls)
+    assert pending[0].cancel.called
+
+
+def test_texts_keep_their_places_among_messages() -> None:
+    history = ["In Rimini, please.", {"role": "assistant", "content": "Which day?"}, "The 3rd."]
+    context = _read_context("", [], [], history, NO_TOOLS, None)
+    assert context.history == (("user", history[0]), ("assistant", "Which day?"), ("user", history[2]))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"days": {"type": "array", "items": True}}},
+        {"properties": {"days": True}},
+        {"properties": []},
+        {"properties": {"days": {"items": [{"enum": [1]}]}}},
+        True,
+    ],
+)
+def test_schemas_without_enumerations_are_read(schema: Any) -> None:
+    with make_engine(lambda text, passages: 0.9) as engine:
+        TurnChecker(engine, tools=[{"name": "book", "parameters": schema, "annotations": ["read"]}])
+
+
+def test_tools_are_objects_and_actions_are_several(checker: TurnChecker) -> None:
+    with make_engine(lambda text, passages: 0.9) as engine:
+        with pytest.raises(InvalidRequest, match=r"tools\[0\] has no name"):
+            TurnChecker(engine, tools=[{"function": "book"}])
+        with pytest.raises(InvalidRequest, match="actions is one string"):
+            TurnChecker(engine, actions="get_taxi")
+        TurnChecker(engine, actions={"get_taxi"})
