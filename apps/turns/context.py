@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from groundwire.engine import InvalidRequest, ToolCall
 from groundwire.engine.schema.knowledge import find_status, read_result
 
-from .mentions import Mentions, list_leaves
+from .mentions import Mentions, list_leaves, read_clock, read_date
 
 
 class Tools(NamedTuple):
@@ -153,6 +155,18 @@ class TurnContext:
         )
 
     @cached_property
+    def log_dates(self) -> frozenset[date]:
+        """The dates in ``log_values``."""
+        dates = (read_date(value) for value in self.log_values if isinstance(value, str))
+        return frozenset(day for day in dates if day is not None)
+
+    @cached_property
+    def log_clocks(self) -> frozenset[int]:
+        """The times of day in ``log_values``, in minutes."""
+        clocks = (read_clock(value) for value in self.log_values if isinstance(value, str))
+        return frozenset(clock for clock in clocks if clock is not None)
+
+    @cached_property
     def result_values(self) -> frozenset[str]:
         """The values in results, as texts in lower case."""
         return frozenset(
@@ -176,6 +190,15 @@ class TurnContext:
     def siblings(self) -> tuple[Sibling, ...]:
         """The records of lists of two or more records."""
         return tuple(sibling for result in self.results for sibling in _list_siblings(result))
+
+    @cached_property
+    def owners(self) -> Mapping[str, Sequence[Sibling]]:
+        """The records that have a value, by the value as a text in lower case."""
+        owners: defaultdict[str, list[Sibling]] = defaultdict(list)
+        for sibling in self.siblings:
+            for value in {str(leaf).lower() for leaf in flatten(sibling.record).values()}:
+                owners[value].append(sibling)
+        return owners
 
 
 def _list_siblings(value: Any) -> Iterator[Sibling]:
