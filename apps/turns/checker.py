@@ -97,8 +97,8 @@ class TurnChecker:
         """
         turn = self._read(text, calls, log, history, sentences=sentences)
         with self._submit(turn) as pending:
-            found = _apply_rules(turn)
-            return _fold(turn, found, [score.result() for score in pending])
+            by_rules = _apply_rules(turn)
+            return _fold(turn, by_rules, [score.result() for score in pending])
 
     async def acheck(
         self,
@@ -112,8 +112,8 @@ class TurnChecker:
         """Check a turn in asyncio, as ``check``."""
         turn = await asyncio.to_thread(self._read, text, calls, log, history, sentences=sentences)
         with self._submit(turn) as pending:
-            found = await asyncio.to_thread(_apply_rules, turn)
-            return await asyncio.to_thread(_fold, turn, found, [await score for score in pending])
+            by_rules = await asyncio.to_thread(_apply_rules, turn)
+            return await asyncio.to_thread(_fold, turn, by_rules, [await score for score in pending])
 
     @contextmanager
     def _submit(self, turn: _Turn) -> Iterator[list[Pending[Score]]]:
@@ -187,19 +187,20 @@ def _apply_rules(turn: _Turn) -> _Found:
     return _Found(arguments, sorted(said, key=lambda finding: finding.start or 0), "")
 
 
-def _fold(turn: _Turn, found: _Found, scores: Sequence[Score]) -> TurnCheck:
-    status: Status = "deadline" if found.late else "scored"
-    message = found.late
+def _fold(turn: _Turn, by_rules: _Found, scores: Sequence[Score]) -> TurnCheck:
+    status: Status = "deadline" if by_rules.late else "scored"
+    message = by_rules.late
     prose = iter(scores)
     findings = []
-    for argument, finding in zip(turn.arguments, found.arguments, strict=False):  # a deadline leaves the last ones out
+    for argument, finding in zip(turn.arguments, by_rules.arguments, strict=False):  # fewer after a deadline
         if is_prose(argument):
             score = next(prose)
             finding = _read_prose(argument, finding, score, turn.context)
-            if finding.status == "unknown" and score.status in STOPPED and status == "scored":
-                status, message = score.status, score.message
+            if finding.status == "unknown" and not message:
+                status = score.status if score.status in STOPPED else status
+                message = finding.message
         findings.append(finding)
-    findings += found.said
+    findings += by_rules.said
     label: TurnLabel = "consistent" if findings else "unverifiable"
     if status != "scored" or any(finding.status == "unknown" for finding in findings):
         label = "unknown"

@@ -167,7 +167,7 @@ def _list_groups(context: TurnContext) -> list[RecordGroup]:
 
 def _check_shares(context: TurnContext) -> Iterator[Finding]:
     """ "Six of the nine": as many records must have a value in common."""
-    by_length: defaultdict[int, list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
+    by_length: defaultdict[float, list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
     for group in _list_groups(context):
         by_length[len(group.records)].append(group.records)
     counts_of: dict[float, set[int]] = {}
@@ -242,9 +242,9 @@ def _list_lengths(context: TurnContext) -> tuple[set[float], set[float], bool]:
             elif isinstance(leaf, str):
                 clock = read_clock(leaf)
                 times |= set() if clock is None else {clock}
-                found = {*Mentions([leaf]).durations, *_read_period(leaf, is_duration=is_duration)}
-                lengths |= found
-                are_read &= not is_duration or bool(found)
+                periods = {*Mentions([leaf]).durations, *_read_period(leaf, is_duration=is_duration)}
+                lengths |= periods
+                are_read &= not is_duration or bool(periods)
         for record in list_records(value):
             clocks = [
                 clock for leaf in record.values() if isinstance(leaf, str) and (clock := read_clock(leaf)) is not None
@@ -405,8 +405,8 @@ def _is_derived(value: Value, record: Mapping[str, Any], mentioned: Collection[f
     """Whether two numbers of a record, or one and a number of the dialogue, give the value."""
     if not isinstance(value.content, Measure):
         return False
-    own = [number for _, leaf in _flatten(record) if (number := _read_leaf(leaf)) is not None]
-    ordered = sorted((*own, *mentioned))
+    numbers = [number for _, leaf in _flatten(record) if (number := _read_leaf(leaf)) is not None]
+    ordered = sorted((*numbers, *mentioned))
     amount = value.content.amount / value.content.factor
     margin = 0.01 * amount
     for index, number in enumerate(ordered):

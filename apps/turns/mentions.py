@@ -232,8 +232,8 @@ def has_near(ordered: Sequence[float], number: float, margin: float) -> bool:
 
 def has_other(ordered: Sequence[float], index: int, low: float, high: float) -> bool:
     """Whether one of some numbers, the smallest first, but the one at an index, lies between two."""
-    found = bisect_right(ordered, high) - bisect_left(ordered, low)
-    return found > (low <= ordered[index] <= high)
+    count = bisect_right(ordered, high) - bisect_left(ordered, low)
+    return count > (low <= ordered[index] <= high)
 
 
 def read_date(text: str) -> date | None:

@@ -53,7 +53,7 @@ class TurnCheck(Record, frozen=True, kw_only=True):
     """What stopped the check: the status of the models' first score of an argument that was not ``scored``, or
     ``deadline``, after which findings are not listed."""
     message: str = ""
-    """Why, as a sentence."""
+    """Why the label is ``unknown``, as a sentence."""
     score: Score | None = None
     """The score of the text, with its sentences; None if it was not asked for, or the turn has no text."""
 
