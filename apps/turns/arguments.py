@@ -7,25 +7,36 @@ log support it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
-from math import ceil
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS
+from groundwire.engine.text.calendar import DAYS, SHORT_DAYS
 from groundwire.metrics import sentences
 from groundwire.runtime.texts.characters import (
-    is_alphanumeric,
     is_digits,
     is_lower_case,
     is_numeric,
     is_upper_case,
     starts_upper,
 )
+from groundwire.runtime.texts.unread import is_blank
 
 from .context import TurnContext, flatten
-from .mentions import HALF_DAY, Mentions, list_leaves, read_clock, read_date, split_words, stem_words
+from .mentions import (
+    HALF_DAY,
+    Mentions,
+    has_near,
+    list_leaves,
+    read_clock,
+    read_date,
+    read_float,
+    split_words,
+    stem_words,
+)
 from .records import Finding, FindingStatus
 from .words import CHOICE_KEY, FREE_KEY, MONTHS, PLAIN, PROPER_KEY, PROSE_KEY, SETTING_KEY
 
@@ -43,7 +54,7 @@ _INCLUDED = re.compile(r"\b(?:incl|including|included|of (?:which|whom|them|us)|
 _ADDRESS = re.compile(r"[\w.+-]+@[\w.-]+\w|https?://\S+")
 """What must be in the dialogue or the log letter by letter."""
 _CODE = re.compile(r"[A-Za-z]*\d[\w.:/@-]*|[\w.+-]+@[\w.-]+")
-_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEKDAYS = SHORT_DAYS | {name: number for number, day in enumerate(DAYS) for name in (day, f"{day}s")}
 _CURRENCY = {
     "EUR": ("€", "euro"),
     "USD": ("$", "dollar"),
@@ -59,8 +70,8 @@ class Argument(NamedTuple):
     path: str
     key: str
     value: Any
-    others: Sequence[Any]
-    """The other values of its list."""
+    is_beside_named: bool
+    """Whether the user named a member of its list."""
     call: Mapping[str, Any]
     """All arguments of its call."""
     tool: str = ""
@@ -71,14 +82,14 @@ def list_arguments(context: TurnContext) -> Iterator[Argument]:
     """Yield the values of the arguments of a turn's calls, in order."""
     for index, call in enumerate(context.calls):
         leaves = list(list_leaves(call.arguments, f"calls[{index}].arguments"))
+        named = {
+            path.rpartition("[")[0]
+            for path, _, value in leaves
+            if path[-1] == "]" and isinstance(value, str) and _names(context.user, value)
+        }
         for path, key, value in leaves:
-            head = path.rpartition("[")[0]
-            others = [
-                other
-                for where, _, other in leaves
-                if where != path and path[-1] == "]" and where.rpartition("[")[0] == head
-            ]
-            yield Argument(path, key, value, others, call.arguments, call.name)
+            is_beside_named = path[-1] == "]" and path.rpartition("[")[0] in named
+            yield Argument(path, key, value, is_beside_named, call.arguments, call.name)
 
 
 def is_prose(argument: Argument) -> bool:
@@ -86,7 +97,7 @@ def is_prose(argument: Argument) -> bool:
     value = argument.value
     if not isinstance(value, str) or FREE_KEY.search(argument.key.lower()) or read_date(value):
         return False
-    return len(value.split()) >= _PROSE_WORDS
+    return len(value.split()) >= _PROSE_WORDS and not is_blank(value)
 
 
 def check_argument(argument: Argument, context: TurnContext) -> Finding:
@@ -107,21 +118,23 @@ def _find_source(argument: Argument, context: TurnContext) -> tuple[FindingStatu
     if value is None or isinstance(value, bool) or value == "":
         return "composed", ""
     if isinstance(value, int | float):
-        return _find_number(argument, float(value), context)
+        number = read_float(value)
+        if number is None:
+            return "absent", "The number is none that can be compared."
+        return _find_number(argument, number, context)
     text = str(value)
     if read_date(text) is not None:
         return _find_date(argument, text, context)
     if re.fullmatch(r"\d\d:\d\d(?::\d\d)?", text):
         return _find_time(argument, read_clock(text) or 0, context)
-    squeezed = "".join(filter(is_alphanumeric, text.lower()))
-    if squeezed and squeezed in context.user.squeezed:
+    if context.user.has_squeezed(text):
         return "user", ""
     choices = context.tools.choices.get((argument.tool, argument.key), ())
     if text in choices and not is_digits(text) and not _names(context.user, text):
         others = [choice for choice in choices if choice.lower() not in context.chosen]
         named = [choice for choice in others if _names(context.user, choice)]
         return ("absent", f"The user named {named[0]}.") if named else ("composed", "")
-    if text.lower() in context.result_values or (squeezed and squeezed in context.logged.squeezed):
+    if text.lower() in context.result_values or context.logged.has_squeezed(text):
         return "result", ""
     if _ADDRESS.fullmatch(text):
         return "absent", f"{text} is not in the dialogue or the log."
@@ -168,13 +181,13 @@ def _follows(argument: Argument, number: float, context: TurnContext) -> bool:
         if word in lower
     ]
     if any(
-        abs(number - 100 * share) < _EXACT or any(abs(number - share * other) < 0.01 for other in everything.numbers)
+        abs(number - 100 * share) < _EXACT or has_near(everything.ordered, number / share, 0.01 / share)
         for share in shares
     ):
         return True
     spoken = sorted(user.numbers | {1.0})
-    sums = (left + right for left in spoken for right in spoken)
-    if not _INCLUDED.search(user.text) and any(abs(total - number) < _EXACT for total in sums):
+    is_sum = any(has_near(spoken, number - left, _EXACT) for left in spoken)
+    if is_sum and not _INCLUDED.search(user.text):
         return True
     if any(isinstance(value, list) and len(value) == number for value in argument.call.values()):
         return True
@@ -186,15 +199,26 @@ def _follows(argument: Argument, number: float, context: TurnContext) -> bool:
     dates = [day for value in argument.call.values() if isinstance(value, str) and (day := read_date(value))]
     if any(abs((left - right).days) == number for left in dates for right in dates):
         return True
-    amounts = [value for value in everything.numbers if value]
-    packs = {ceil(left / right) for left in user.numbers for right in amounts if left > right}
-    if _COMPUTE.search(context.dialogue.text) and (number in packs or number - 1 in packs):
+    if _COMPUTE.search(context.dialogue.text) and any(
+        _has_pack(user.ordered, everything.ordered, packs) for packs in (number, number - 1)
+    ):
         return True
-    counts = [count for count in spoken if 1 < count <= 31 and count == int(count)]
-    return (
-        any(abs(amount * count - number) < 0.01 for amount in amounts for count in counts if amount != count)
-        and number > 12
+    counts = [count for count in user.ordered if 1 < count <= 31 and count == int(count)]
+    return number > 12 and any(
+        has_near(everything.ordered, number / count, 0.01 / count) and abs(count * count - number) >= 0.01
+        for count in counts
     )
+
+
+def _has_pack(wholes: Sequence[float], sizes: Sequence[float], packs: float) -> bool:
+    """Whether so many packs of one of some sizes are what is needed for one of some wholes, which it does not hold."""
+    if packs != int(packs) or packs < 2:
+        return False
+    for whole in wholes:
+        index = bisect_left(sizes, whole / packs)
+        if index < len(sizes) and 0 < sizes[index] < whole / (packs - 1):
+            return True
+    return False
 
 
 def _find_date(argument: Argument, text: str, context: TurnContext) -> tuple[FindingStatus, str]:
@@ -205,7 +229,7 @@ def _find_date(argument: Argument, text: str, context: TurnContext) -> tuple[Fin
         source = "user" if _is_meant(argument, text, context) else None
     clock = read_clock(text[10:]) if len(text) > 10 else None
     if source is None:
-        return "absent", f"{day:%-d %B} is not in the dialogue or the log, and does not follow from them."
+        return "absent", f"{day.day} {day:%B} is not in the dialogue or the log, and does not follow from them."
     if clock is not None and clock:
         time_source, message = _find_time(argument, clock, context)
         if time_source == "absent":
@@ -218,11 +242,6 @@ def _is_meant(argument: Argument, text: str, context: TurnContext) -> bool:
     day = read_date(text)
     assert day is not None
     dialogue = context.dialogue
-    starts = [
-        other
-        for value in (*argument.call.values(), *context.log_values)
-        if isinstance(value, str) and (other := read_date(value)) and other != day
-    ]
     lengths = dialogue.spans | {
         int(number) for number in (argument.call.get("nights"), argument.call.get("days")) if isinstance(number, int)
     }
@@ -238,9 +257,10 @@ def _is_meant(argument: Argument, text: str, context: TurnContext) -> bool:
         if other and value != text and key and dialogue.spans and (day - other).days in dialogue.spans:
             return True
     for word, offset in (("before", -1), ("after", 1)):
-        around = day - timedelta(days=offset)
+        around = _move(day, -offset)
         if (
-            re.search(rf"\b(?:the )?(?:day|night|evening) {word}\b", dialogue.lower)
+            around
+            and re.search(rf"\b(?:the )?(?:day|night|evening) {word}\b", dialogue.lower)
             and (around.month, around.day) in dialogue.dates
         ):
             return True
@@ -249,15 +269,28 @@ def _is_meant(argument: Argument, text: str, context: TurnContext) -> bool:
     if dialogue.days_alone and not (dialogue.weekdays or dialogue.relatives):
         return False
     if dialogue.today is not None:
-        base = day.replace(month=dialogue.today[0], day=dialogue.today[1])
+        base = read_date(f"{day.year:04}-{dialogue.today[0]:02}-{dialogue.today[1]:02}")
+        if base is None:  # 29 February, in a year without it
+            return False
         is_weekday = day.weekday() in dialogue.weekdays and 0 < (day - base).days <= _TWO_WEEKS
         if "week after next" in dialogue.lower:
-            monday = base - timedelta(days=base.weekday())
-            is_weekday = day.weekday() in dialogue.weekdays and (day - monday).days // 7 == 2
+            monday = _move(base, -base.weekday())
+            is_weekday = day.weekday() in dialogue.weekdays and monday is not None and (day - monday).days // 7 == 2
         return is_weekday or (day - base).days in dialogue.relatives
     if dialogue.weekdays and not dialogue.relatives:
         return day.weekday() in dialogue.weekdays
-    return bool(dialogue.relatives) or (bool(_VAGUE.search(dialogue.lower)) and not starts)
+    if dialogue.relatives:
+        return True
+    dates = {read_date(value) for value in argument.call.values() if isinstance(value, str)} | context.log_dates
+    return bool(_VAGUE.search(dialogue.lower)) and not dates - {None, day}
+
+
+def _move(day: date, days: int) -> date | None:
+    """A number of days later; None beyond the calendar."""
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return None
 
 
 def _find_time(argument: Argument, minutes: int, context: TurnContext) -> tuple[FindingStatus, str]:
@@ -265,10 +298,9 @@ def _find_time(argument: Argument, minutes: int, context: TurnContext) -> tuple[
     if source:
         return source, ""
     dialogue = context.everything
-    for value in (*argument.call.values(), *context.log_values):
-        start = read_clock(value) if isinstance(value, str) else None
-        if start is not None and abs(minutes - start) in dialogue.durations:
-            return "user", "It follows from what was said."
+    starts = {read_clock(value) for value in argument.call.values() if isinstance(value, str)} | context.log_clocks
+    if any(start is not None and abs(minutes - start) in dialogue.durations for start in starts):
+        return "user", "It follows from what was said."
     parts = {
         "morning": (0, 720),
         "afternoon": (720, 1080),
@@ -294,13 +326,12 @@ def _check_figures(text: str, context: TurnContext) -> tuple[FindingStatus, str]
     absent = [
         number
         for number in re.findall(r"(?<![\w.])\d+(?:[.,]\d+)?(?![\w])", text)
-        if not context.everything.has_number(float(number.replace(",", "")))
-        and int(float(number.replace(",", ""))) % 12 * 60 not in context.everything.clocks
+        if not _has_figure(context.everything, number)
     ]
     codes = [
         code
         for code in re.findall(r"\b(?=\w*\d)(?=\w*[A-Za-z])[\w-]{4,}\b", text)
-        if "".join(filter(is_alphanumeric, code.lower())) not in context.everything.squeezed
+        if not context.everything.has_squeezed(code)
     ]
     if absent or codes:
         return "absent", f"{(absent or codes)[0]} is not in the dialogue or the log."
@@ -317,9 +348,7 @@ def _find_words(argument: Argument, text: str, context: TurnContext) -> tuple[Fi
         return ("user", "") if month in said else ("absent", f"{text} is not in the dialogue or the log.")
     numbers = [word for word in words if is_numeric(word[0])]
     letters = [word for word in words if not is_numeric(word[0]) and word.lower() not in FUNCTION_WORDS]
-    unknown = [
-        number for number in numbers if not context.everything.has_number(float(re.sub(r"[^\d.]", "", number) or 0))
-    ]
+    unknown = [number for number in numbers if not _has_word(context.everything, number)]
     if unknown:
         return "absent", f"{unknown[0]} is not in the dialogue or the log."
     source = _trace(context, lambda mentions: bool(letters) and all(_mentions(mentions, word) for word in letters))
@@ -328,16 +357,13 @@ def _find_words(argument: Argument, text: str, context: TurnContext) -> tuple[Fi
     if _trace(context, lambda mentions: any(_mentions(mentions, word) for word in letters if len(word) > 2)):
         return "result", ""
     lower = text.lower()
-    if lower[:3] in _DAYS and len(words) == 1:
+    if lower in _WEEKDAYS:
         return _find_weekday(lower, context)
     if text in _CURRENCY and any(name in context.everything.lower for name in _CURRENCY[text]):
         return "user", ""
     if _is_short_form(text, context) or not text.isascii() or CHOICE_KEY.search(argument.key.lower()):
         return "composed", ""
-    if argument.others and any(
-        isinstance(other, str) and stem_words(other) and stem_words(other) <= context.user.stems
-        for other in argument.others
-    ):
+    if argument.is_beside_named:
         return "absent", f"{text} is not in the dialogue or the log."
     if (
         _CODE.fullmatch(text)
@@ -348,12 +374,26 @@ def _find_words(argument: Argument, text: str, context: TurnContext) -> tuple[Fi
     return "composed", ""
 
 
+def _has_figure(mentions: Mentions, text: str) -> bool:
+    """Whether a number in digits is mentioned, or is an hour that is."""
+    number = read_float(text)
+    return number is not None and (mentions.has_number(number) or int(number) % 12 * 60 in mentions.clocks)
+
+
+def _has_word(mentions: Mentions, text: str) -> bool:
+    """Whether a number is mentioned, or a date, version or address in digits."""
+    number = read_float(text)
+    if number is not None:
+        return mentions.has_number(number)
+    return mentions.has_squeezed(text) or not Mentions([text]).dates.isdisjoint(mentions.dates)
+
+
 def _mentions(mentions: Mentions, word: str) -> bool:
     return bool(stem_words(word, content=False) <= mentions.stems)
 
 
 def _find_weekday(lower: str, context: TurnContext) -> tuple[FindingStatus, str]:
-    day = _DAYS.index(lower[:3])
+    day = _WEEKDAYS[lower]
     said = context.dialogue
     if day in said.weekdays or re.search(
         r"\b(?:every ?day|daily|weekdays|weekends?|working days|each day)\b", said.lower
@@ -381,19 +421,15 @@ def _share_beginning(left: str, right: str) -> bool:
 def _find_owner(argument: Argument, context: TurnContext) -> str:
     """Why a value belongs to another record than the turn speaks of; empty if it does not."""
     value = str(argument.value).lower()
-    owners = [
-        item for item in context.siblings if value in {str(leaf).lower() for leaf in flatten(item.record).values()}
-    ]
+    owners = context.owners.get(value, ())
     if len(owners) != 1 or isinstance(argument.value, bool):
         return ""
     (owner,) = owners
     key = next((name for name, leaf in owner.record.items() if str(leaf).lower() == value), "")
     recent = [text for role, text in context.history if role == "user"][-1:]
     own_words = [str(other) for path, _, other in list_leaves(argument.call, "") if str(other).lower() != value]
-    everybody = [text for _, text in context.history]
-    for texts in ((*recent, context.text, *own_words), everybody):
-        mentions = Mentions(texts)
-        counts = _RecordWords(owner.records)
+    counts = _RecordWords(owner.records)
+    for mentions in (Mentions((*recent, context.text, *own_words)), context.dialogue):
         score = counts.count_mentions(owner.record, mentions, value)
         for record in owner.others:
             is_chosen = key and str(record.get(key, "")).lower() in context.chosen
@@ -419,7 +455,8 @@ class _RecordWords:
             if isinstance(value, bool) or str(value).lower() == left_out or self._values[str(value)] > 1:
                 continue
             if isinstance(value, int | float):
-                count += mentions.has_number(float(value)) and value > 1
+                number = read_float(value)
+                count += number is not None and number > 1 and mentions.has_number(number)
             elif (day := read_date(value)) is not None:
                 clock = read_clock(value[10:])
                 count += (day.month, day.day) in mentions.dates or day.weekday() in mentions.weekdays

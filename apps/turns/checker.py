@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, Options, Pending, Request, Score, ToolCall
 from groundwire.engine.extend import Metrics, list_passages, make_request
-from groundwire.engine.schema.chats import read_chat, read_tool_call
+from groundwire.engine.schema.chats import ASSISTANT, USER, read_chat, read_tool_call
 from groundwire.engine.schema.knowledge import read_call
+from groundwire.engine.schema.results import STOPPED, Status
 from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.texts.unread import is_blank
 
 from .actions import check_actions
 from .arguments import Argument, check_argument, find_insertion, is_prose, list_arguments
-from .context import Tools, TurnContext, read_tools
+from .context import DeadlinePassed, Tools, TurnContext, read_tools
 from .figures import check_figures
 from .mentions import stem_words
 from .records import Finding, TurnCheck, TurnLabel
 
 Call: TypeAlias = ToolCall | Mapping[str, Any]
 """A call, in its own form or in the form of OpenAI, Anthropic or LangChain."""
+MAX_PROSE = 64
+"""Arguments of a turn that models read, at most."""
 
 
 class TurnChecker:
@@ -52,12 +57,14 @@ class TurnChecker:
             actions: Names of tools that change something although their names begin as those of tools that read, such
                 as ``get_taxi``.
             metrics: As for ``Engine.score``.
-            options: As for ``Engine.score``.
+            options: As for ``Engine.score``; ``deadline_ms`` holds for the rules too.
 
         Raises:
             InvalidRequest: A definition has no name, or the metrics cannot be computed.
         """
         self._engine = engine
+        if not isinstance(actions, set | frozenset):
+            check_sequence("actions", actions, "names of tools")
         self._tools = read_tools(check_sequence("tools", tools, "definitions of tools"), actions)
         self._plan = engine.plan(metrics, options)
 
@@ -84,12 +91,14 @@ class TurnChecker:
             The findings and the label. The models' score of the text is beside them, and does not decide the label.
 
         Raises:
-            InvalidRequest: An argument is not usable.
+            InvalidRequest: An argument is not usable, or more than ``MAX_PROSE`` arguments are sentences.
             Overloaded: As many requests, or tokens, are unfinished as the engine accepts.
             EngineClosed: The engine is closed.
         """
         turn = self._read(text, calls, log, history, sentences=sentences)
-        return _fold(turn, [self._engine.submit(request, self._plan).result() for request in turn.requests])
+        with self._submit(turn) as pending:
+            by_rules = _apply_rules(turn)
+            return _fold(turn, by_rules, [score.result() for score in pending])
 
     async def acheck(
         self,
@@ -102,14 +111,29 @@ class TurnChecker:
     ) -> TurnCheck:
         """Check a turn in asyncio, as ``check``."""
         turn = await asyncio.to_thread(self._read, text, calls, log, history, sentences=sentences)
-        pending: list[Pending[Score]] = [self._engine.submit(request, self._plan) for request in turn.requests]
-        return _fold(turn, [await score for score in pending])
+        with self._submit(turn) as pending:
+            by_rules = await asyncio.to_thread(_apply_rules, turn)
+            return await asyncio.to_thread(_fold, turn, by_rules, [await score for score in pending])
+
+    @contextmanager
+    def _submit(self, turn: _Turn) -> Iterator[list[Pending[Score]]]:
+        """The requests of a turn, all under way; what is not finished at the end is cancelled."""
+        pending: list[Pending[Score]] = []
+        try:
+            for request in turn.requests:
+                pending.append(self._engine.submit(request, self._plan))
+            yield pending
+        finally:
+            for score in pending:
+                score.cancel()
 
     def _read(
         self, text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], *, sentences: bool
     ) -> _Turn:
+        deadline_ms = self._plan.options.deadline_ms
+        end = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
         try:
-            context = _read_context(text, calls, log, history, self._tools)
+            context = _read_context(text, calls, log, history, self._tools, end)
             _ = context.siblings  # read here, as they go into the depth of results
         except RecursionError as error:
             raise InvalidRequest(
@@ -119,11 +143,11 @@ class TurnChecker:
         spoken = tuple(said for _, said in context.history)
         arguments = list(list_arguments(context))
         prose = [argument for argument in arguments if is_prose(argument)]
-        requests = [
-            make_request(argument.value, (*spoken, *knowledge), (), self._plan.options)
-            for argument in prose
-            if not is_blank(argument.value)
-        ]
+        if len(prose) > MAX_PROSE:
+            raise InvalidRequest(
+                f"calls have {len(prose)} arguments that are sentences; allowed are {MAX_PROSE}. Check them in parts."
+            )
+        requests = [make_request(argument.value, (*spoken, *knowledge), (), self._plan.options) for argument in prose]
         has_score = sentences and not is_blank(text)
         if has_score:
             requests.append(make_request(text, knowledge, spoken, self._plan.options))
@@ -140,19 +164,50 @@ class _Turn(NamedTuple):
     has_score: bool
 
 
-def _fold(turn: _Turn, scores: Sequence[Score]) -> TurnCheck:
-    prose = iter(scores[:-1] if turn.has_score else scores)
-    findings = [
-        _read_prose(argument, finding, next(prose), turn.context) if is_prose(argument) else finding
-        for argument in turn.arguments
-        for finding in (check_argument(argument, turn.context),)
-    ]
-    said = [*check_actions(turn.context), *check_figures(turn.context)]
-    findings += sorted(said, key=lambda finding: finding.start or 0)
+class _Found(NamedTuple):
+    """What the rules found of a turn."""
+
+    arguments: list[Finding]
+    said: list[Finding]
+    late: str
+    """Why the findings are not all; empty if they are."""
+
+
+def _apply_rules(turn: _Turn) -> _Found:
+    arguments: list[Finding] = []
+    said: list[Finding] = []
+    try:
+        for argument in turn.arguments:
+            turn.context.check_time()
+            arguments.append(check_argument(argument, turn.context))
+        said += check_actions(turn.context)
+        said += check_figures(turn.context)
+    except DeadlinePassed as passed:
+        return _Found(arguments, said, str(passed))
+    return _Found(arguments, sorted(said, key=lambda finding: finding.start or 0), "")
+
+
+def _fold(turn: _Turn, by_rules: _Found, scores: Sequence[Score]) -> TurnCheck:
+    status: Status = "deadline" if by_rules.late else "scored"
+    message = by_rules.late
+    prose = iter(scores)
+    findings = []
+    for argument, finding in zip(turn.arguments, by_rules.arguments, strict=False):  # fewer after a deadline
+        if is_prose(argument):
+            score = next(prose)
+            finding = _read_prose(argument, finding, score, turn.context)
+            if finding.status == "unknown" and not message:
+                status = score.status if score.status in STOPPED else status
+                message = finding.message
+        findings.append(finding)
+    findings += by_rules.said
     label: TurnLabel = "consistent" if findings else "unverifiable"
+    if status != "scored" or any(finding.status == "unknown" for finding in findings):
+        label = "unknown"
     if any(finding.is_problem for finding in findings):
         label = "inconsistent"
-    return TurnCheck(label=label, findings=tuple(findings), score=scores[-1] if turn.has_score else None)
+    of_text = scores[-1] if turn.has_score else None
+    return TurnCheck(label=label, findings=tuple(findings), status=status, message=message, score=of_text)
 
 
 def _read_prose(argument: Argument, finding: Finding, score: Score, context: TurnContext) -> Finding:
@@ -168,27 +223,39 @@ def _read_prose(argument: Argument, finding: Finding, score: Score, context: Tur
         if stem_words(span.text) - mentioned
     ]
     doubted = doubted or find_insertion(argument.value, context)
-    if not doubted:
-        return finding
-    return replace(finding, status="absent", message=f"Not in the dialogue or the log: {doubted[0]}.")
+    if doubted:
+        return replace(finding, status="absent", message=f"Not in the dialogue or the log: {doubted[0]}.")
+    if score.verdict.label == "unknown":
+        return replace(finding, status="unknown", message=score.verdict.message or score.message)
+    return finding
 
 
 def _read_context(
-    text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], tools: Tools
+    text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], tools: Tools, end: float | None
 ) -> TurnContext:
     if not isinstance(text, str):
         raise InvalidRequest(f"text is {type(text).__name__}; pass what the assistant says, or an empty string.")
     made = [_read_made(call, f"calls[{index}]") for index, call in enumerate(check_sequence("calls", calls, "calls"))]
     logged = read_chat(check_sequence("log", log, "calls that were made, or messages"))
-    said = read_chat(check_sequence("history", history, "messages, or texts"))
-    texts = [turn for turn in said.others if isinstance(turn, str)]
-    if len(texts) < len(said.others):
-        other = next(turn for turn in said.others if not isinstance(turn, str))
-        raise InvalidRequest(f"history has {type(other).__name__} that is no message; pass texts, or role and content.")
-    roles = ("user", "assistant")
-    alternating = [(roles[(len(texts) - 1 - index) % 2], turn) for index, turn in enumerate(texts)]
+    said = read_chat(_name_roles(check_sequence("history", history, "messages, or texts")))
+    if said.others:
+        kind = type(said.others[0]).__name__
+        raise InvalidRequest(f"history has {kind} that is no message; pass texts, or role and content.")
     others = [read_call(call, f"log[{index}]") for index, call in enumerate(logged.others)]
-    return TurnContext(text, made, (*said.calls, *logged.calls, *others), (*alternating, *said.history), tools)
+    return TurnContext(text, made, (*said.calls, *logged.calls, *others), said.history, tools, end)
+
+
+def _name_roles(history: Sequence[Any]) -> list[Any]:
+    """Messages in the place of texts: of the user before the assistant's, and the other way round."""
+    messages, following = [], ASSISTANT
+    for turn in reversed(history):
+        if isinstance(turn, str):
+            following = USER if following == ASSISTANT else ASSISTANT
+            messages.append({"role": following, "content": turn})
+        else:
+            messages.append(turn)
+            following = next((role for role, _ in read_chat([turn]).history), following)
+    return messages[::-1]
 
 
 def _read_made(call: Any, name: str) -> ToolCall:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from groundwire.engine import InvalidRequest, ToolCall
 from groundwire.engine.schema.knowledge import find_status, read_result
 
-from .mentions import Mentions, list_leaves
+from .mentions import Mentions, list_leaves, read_clock, read_date
 
 
 class Tools(NamedTuple):
@@ -21,6 +24,10 @@ class Tools(NamedTuple):
     """Names of tools that change nothing."""
     choices: Mapping[tuple[str, str], tuple[str, ...]]
     """The values that a parameter may have, by tool and parameter."""
+
+
+class DeadlinePassed(Exception):
+    """The time for the rules is over."""
 
 
 NO_TOOLS = Tools(frozenset(), frozenset(), {})
@@ -40,10 +47,11 @@ def read_tools(definitions: Iterable[Any], actions: Collection[str] = ()) -> Too
     choices: dict[tuple[str, str], tuple[str, ...]] = {}
     for index, definition in enumerate(definitions):
         tool = definition.get("function", definition) if isinstance(definition, Mapping) else {}
-        name = tool.get("name")
+        name = tool.get("name") if isinstance(tool, Mapping) else None
         if not isinstance(name, str):
             raise InvalidRequest(f"tools[{index}] has no name; pass the definition of a tool, with its JSON schema.")
-        is_read = (definition.get("annotations") or {}).get("readOnlyHint")
+        annotations = definition.get("annotations")
+        is_read = annotations.get("readOnlyHint") if isinstance(annotations, Mapping) else None
         if is_read is not None:
             (reads if is_read else changing).add(name)
         schema: Any = next((tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool), {})
@@ -53,9 +61,10 @@ def read_tools(definitions: Iterable[Any], actions: Collection[str] = ()) -> Too
 
 
 def _list_choices(schema: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for key, part in (schema.get("properties") or {}).items() if isinstance(schema, Mapping) else ():
-        listed = part.get("items", part) if isinstance(part, Mapping) else {}
-        if isinstance(listed.get("enum"), list | tuple):
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    for key, part in properties.items() if isinstance(properties, Mapping) else ():
+        listed = part.get("items", part) if isinstance(part, Mapping) else None  # true and false are schemas too
+        if isinstance(listed, Mapping) and isinstance(listed.get("enum"), list | tuple):
             yield str(key), tuple(map(str, listed["enum"]))
         yield from _list_choices(listed)
 
@@ -83,6 +92,7 @@ class TurnContext:
         log: Sequence[ToolCall],
         history: Sequence[tuple[str, str]],
         tools: Tools = NO_TOOLS,
+        end: float | None = None,
     ) -> None:
         """Read nothing yet.
 
@@ -92,9 +102,16 @@ class TurnContext:
             log: The calls that were made, oldest first.
             history: Role and text of each utterance, oldest first.
             tools: What is known about the tools.
+            end: Of the time for the rules, as ``time.monotonic`` counts; None for no end.
         """
+        self._end = end
         self.tools = tools
         self.text, self.calls, self.log, self.history = text, tuple(calls), tuple(log), tuple(history)
+
+    def check_time(self) -> None:
+        """Raise DeadlinePassed if the time for the rules is over."""
+        if self._end is not None and time.monotonic() > self._end:
+            raise DeadlinePassed("The deadline passed before all of the turn was checked.")
 
     @cached_property
     def user(self) -> Mentions:
@@ -138,6 +155,18 @@ class TurnContext:
         )
 
     @cached_property
+    def log_dates(self) -> frozenset[date]:
+        """The dates in ``log_values``."""
+        dates = (read_date(value) for value in self.log_values if isinstance(value, str))
+        return frozenset(day for day in dates if day is not None)
+
+    @cached_property
+    def log_clocks(self) -> frozenset[int]:
+        """The times of day in ``log_values``, in minutes."""
+        clocks = (read_clock(value) for value in self.log_values if isinstance(value, str))
+        return frozenset(clock for clock in clocks if clock is not None)
+
+    @cached_property
     def result_values(self) -> frozenset[str]:
         """The values in results, as texts in lower case."""
         return frozenset(
@@ -161,6 +190,15 @@ class TurnContext:
     def siblings(self) -> tuple[Sibling, ...]:
         """The records of lists of two or more records."""
         return tuple(sibling for result in self.results for sibling in _list_siblings(result))
+
+    @cached_property
+    def owners(self) -> Mapping[str, Sequence[Sibling]]:
+        """The records that have a value, by the value as a text in lower case."""
+        owners: defaultdict[str, list[Sibling]] = defaultdict(list)
+        for sibling in self.siblings:
+            for value in {str(leaf).lower() for leaf in flatten(sibling.record).values()}:
+                owners[value].append(sibling)
+        return owners
 
 
 def _list_siblings(value: Any) -> Iterator[Sibling]:

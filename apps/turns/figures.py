@@ -7,9 +7,9 @@ what the rules cannot read is not reported.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -18,7 +18,19 @@ from groundwire.engine.values import Clock, Measure, Value, read_values
 from groundwire.metrics import Sentence, sentences
 
 from .context import TurnContext, flatten
-from .mentions import DAY_MINUTES, HALF_DAY, Mentions, list_leaves, read_clock, read_date, stem_words
+from .mentions import (
+    DAY_MINUTES,
+    HALF_DAY,
+    Mentions,
+    has_near,
+    has_other,
+    list_leaves,
+    read_clock,
+    read_date,
+    read_float,
+    split_words,
+    stem_words,
+)
 from .records import Finding, FindingStatus
 from .words import NUMBERS
 
@@ -40,7 +52,19 @@ _EACH = re.compile(r"^\W*(?:a|per|each|every)\s+(?P<unit>night|day|person|head|m
 _ROUGH = frozenset({"about", "almost", "less", "more"})
 _LEAST = 4
 """Whole numbers below are too frequent to say whose they are."""
-_HOURS_KEY = re.compile(r"(?:^|_)(?:h|hrs?|hours?)(?:_|$)")
+_MINUTES_OF = (
+    dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 60.0)
+    | dict.fromkeys(("min", "mins", "minute", "minutes"), 1.0)
+    | dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1 / 60)
+)
+"""Minutes of a unit that a key names."""
+_DURATION_KEYS = frozenset({"duration", "length", "takes", "wait", "eta", "elapsed", "runtime"})
+_PERIOD = re.compile(
+    r"P?(?:(?P<days>\d+)d)?T?(?:(?P<hours>\d+(?:\.\d+)?) ?h(?:ours?|rs?)?)? ?(?:(?P<minutes>\d+) ?m(?:in(?:ute)?s?)?)?"
+    r" ?(?:(?P<seconds>\d+) ?s(?:ec(?:ond)?s?)?)?",
+    re.IGNORECASE,
+)
+"""A duration of ISO 8601, or as services write it: "PT1H30M", "1h 30m"."""
 _SPOKEN = 3
 """Minutes by which a spoken time may differ."""
 _PRONOUN = re.compile(r"^\W*(?:it|that|this|they|he|she|there|the (?:one|room|train|place))\b", re.IGNORECASE)
@@ -52,8 +76,68 @@ class Mention(NamedTuple):
 
     start: int
     record: Mapping[str, Any]
+    group: RecordGroup
     key: str
     """Of the time that names it; empty for a name."""
+
+
+class RecordGroup:
+    """The records of a list of a result."""
+
+    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Count nothing yet."""
+        self.records = records
+        self.ids = frozenset(map(id, records))
+
+    @cached_property
+    def leaves(self) -> list[tuple[Mapping[str, Any], list[tuple[str, Any]]]]:
+        """Each record with its values, by their paths."""
+        return [(record, _flatten(record)) for record in self.records]
+
+    @cached_property
+    def names(self) -> list[tuple[Mapping[str, Any], list[set[str]]]]:
+        """Each record with the words of each of its values that may name it: no other record has them."""
+        words = Counter(word for record in self.records for word in stem_words(" ".join(map(str, record.values()))))
+        return [
+            (
+                record,
+                [
+                    {word for word in stem_words(value) if len(word) > 2 and words[word] == 1}
+                    for _, value in texts
+                    if _may_name(value)
+                ],
+            )
+            for record, texts in self._texts
+        ]
+
+    @cached_property
+    def clocks(self) -> list[tuple[Mapping[str, Any], str, int]]:
+        """Each time of day of half a day that no other value of its key says: record, key, time."""
+        clocks = ((record, key, read_clock(value)) for record, texts in self._texts for key, value in texts)
+        return [(record, key, clock % HALF_DAY) for record, key, clock in clocks if clock is not None]
+
+    @cached_property
+    def _texts(self) -> list[tuple[Mapping[str, Any], list[tuple[str, str]]]]:
+        held = Counter(
+            (key, value) for record in self.records for key, value in record.items() if isinstance(value, str)
+        )
+        return [
+            (
+                record,
+                [(key, value) for key, value in record.items() if isinstance(value, str) and held[key, value] == 1],
+            )
+            for record in self.records
+        ]
+
+    @cached_property
+    def states(self) -> Mapping[str, frozenset[str]]:
+        """The texts of each key that has more than one, and at most half as many as there are records."""
+        states: dict[str, set[str]] = {}
+        for record in self.records:
+            for key, value in record.items():
+                if isinstance(value, str):
+                    states.setdefault(key, set()).add(value)
+        return {key: frozenset(of_key) for key, of_key in states.items() if 1 < len(of_key) <= len(self.records) / 2}
 
 
 def check_figures(context: TurnContext) -> list[Finding]:
@@ -75,17 +159,25 @@ def _find(status: FindingStatus, text: str, start: int, end: int, message: str) 
     return Finding(kind="value", status=status, where=text[start:end], start=start, end=end, message=message)
 
 
-def _list_groups(context: TurnContext) -> list[tuple[Mapping[str, Any], ...]]:
+def _list_groups(context: TurnContext) -> list[RecordGroup]:
     """The lists of records of the results."""
-    return list({id(sibling.records): sibling.records for sibling in context.siblings}.values())
+    records = {id(sibling.records): sibling.records for sibling in context.siblings}
+    return [RecordGroup(of_list) for of_list in records.values()]
 
 
 def _check_shares(context: TurnContext) -> Iterator[Finding]:
     """ "Six of the nine": as many records must have a value in common."""
+    by_length: defaultdict[float, list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
+    for group in _list_groups(context):
+        by_length[len(group.records)].append(group.records)
+    counts_of: dict[float, set[int]] = {}
     for match in _SHARE.finditer(context.text):
+        context.check_time()
         part, whole = (_read_number(match[name]) for name in ("part", "whole"))
-        groups = [records for records in _list_groups(context) if len(records) == whole]
-        counts = {count for records in groups for count in _count_values(records)}
+        groups = by_length.get(whole, ())
+        if whole not in counts_of:
+            counts_of[whole] = {count for records in groups for count in _count_values(records)}
+        counts = counts_of[whole]
         if groups and part not in counts and part != whole and part != 1:
             yield _find(
                 "miscounted", context.text, *match.span(), f"No value is shared by {part:g} of the {whole:g} records."
@@ -95,10 +187,8 @@ def _check_shares(context: TurnContext) -> Iterator[Finding]:
 def _count_values(records: Sequence[Mapping[str, Any]]) -> Iterator[int]:
     for key in {key for record in records for key in record}:
         values = [record.get(key) for record in records]
-        for value in values:
-            if isinstance(value, str | bool | int) or value is None:
-                yield sum(other == value for other in values)
-                yield sum(other != value for other in values)
+        for count in Counter(value for value in values if isinstance(value, str | int | None)).values():
+            yield from (count, len(values) - count)
         yield sum(bool(value) for value in values)
         yield sum(not value for value in values)
 
@@ -108,9 +198,11 @@ def _read_number(text: str) -> float:
 
 
 def _check_durations(context: TurnContext) -> Iterator[Finding]:
-    lengths = {*_list_lengths(context), *context.dialogue.durations}
-    has_times = any(lengths)
+    lengths, others, are_read = _list_lengths(context)
+    lengths |= context.dialogue.durations
+    has_times = are_read and any(lengths)
     for match in _DURATION.finditer(context.text):
+        context.check_time()
         minutes = _read_number(match["first"])
         fraction = {"half": 0.5, "three quarters": 0.75, "quarter": 0.25}
         extra = f"{match['part'] or ''}{match['rest'] or ''}"
@@ -123,48 +215,69 @@ def _check_durations(context: TurnContext) -> Iterator[Finding]:
             if re.search(r"\b(?:just|about|some|nearly|almost|over|under|around|roughly)\b", before)
             else margin
         )
-        if has_times and not any(abs(minutes - length) <= margin for length in lengths):
+        if has_times and not any(abs(minutes - length) <= margin for length in (*lengths, *others)):
             yield _find(
                 "absent", context.text, *match.span(), "No result, and no two times of the results, give this duration."
             )
 
 
-def _list_lengths(context: TurnContext) -> Iterator[float]:
-    """Durations in minutes that results have, or that lie between two times: of one record, or next to each other."""
+def _list_lengths(context: TurnContext) -> tuple[set[float], set[float], bool]:
+    """Durations in minutes that results have, or that lie between two times: of one record, or next to each other.
+
+    Beside them the numbers without a unit, which may be durations, and whether every value with the key of a duration
+    could be read.
+    """
     times: set[int] = set(context.dialogue.clocks)
+    lengths: set[float] = set()
+    others: set[float] = set()
+    are_read = True
     for value in (*context.all_results, *(call.arguments for call in context.log)):
         for _, key, leaf in list_leaves(value, ""):
-            if isinstance(leaf, int | float) and not isinstance(leaf, bool):
-                yield from (leaf, 60 * leaf) if _HOURS_KEY.search(key.lower()) else (leaf,)
+            words = {word.lower() for word in split_words(key)}
+            is_duration = not words.isdisjoint(_DURATION_KEYS)
+            if (number := _read_leaf(leaf)) is not None:
+                units = [_MINUTES_OF[word] for word in words if word in _MINUTES_OF]
+                lengths.update(number * unit for unit in units)
+                others |= {number, 60 * number, number / 60} if is_duration and not units else {number}
             elif isinstance(leaf, str):
                 clock = read_clock(leaf)
                 times |= set() if clock is None else {clock}
-                yield from Mentions([leaf]).durations
+                periods = {*Mentions([leaf]).durations, *_read_period(leaf, is_duration=is_duration)}
+                lengths |= periods
+                are_read &= not is_duration or bool(periods)
         for record in list_records(value):
             clocks = [
                 clock for leaf in record.values() if isinstance(leaf, str) and (clock := read_clock(leaf)) is not None
             ]
-            for left, right in combinations(clocks, 2):
-                yield from (abs(left - right), DAY_MINUTES - abs(left - right))
-    for left, right in pairwise(sorted(times)):
-        yield right - left
+            context.check_time()
+            if len(set(clocks)) < len(clocks):
+                lengths |= {0, DAY_MINUTES}
+            for left, right in combinations(set(clocks), 2):
+                lengths |= {abs(left - right), DAY_MINUTES - abs(left - right)}
+    lengths.update(right - left for left, right in pairwise(sorted(times)))
+    return lengths, others, are_read
+
+
+def _read_period(text: str, *, is_duration: bool) -> Iterator[float]:
+    """The minutes of a duration in units; without the P of ISO 8601 only where the key says that it is one."""
+    match = _PERIOD.fullmatch(text.strip())
+    if match and any(match.groups()) and (is_duration or text.lstrip()[0] == "P"):
+        days, hours, minutes, seconds = (read_float(part or "0") or 0.0 for part in match.groups())
+        yield DAY_MINUTES * days + 60 * hours + minutes + seconds / 60
+    elif is_duration and (clock := read_clock(text)) is not None:
+        yield clock
 
 
 def _check_amounts(context: TurnContext) -> Iterator[Finding]:
     text = context.text
-    numbers = [
-        float(leaf)
-        for result in context.results
-        for _, _, leaf in list_leaves(result, "")
-        if isinstance(leaf, int | float) and not isinstance(leaf, bool)
-    ]
-    numbers += list(Mentions(leaf for leaf in context.result_values if " " in leaf).numbers)
     keyed = [
-        (key.lower(), float(leaf))
+        (key.lower(), number)
         for result in context.results
         for _, key, leaf in list_leaves(result, "")
-        if isinstance(leaf, int | float) and not isinstance(leaf, bool)
+        if (number := _read_leaf(leaf)) is not None
     ]
+    written = Mentions(leaf for leaf in context.result_values if " " in leaf).numbers
+    numbers = sorted((*(number for _, number in keyed), *written))
     for value in read_values(text):
         if value.kind != "money" or not isinstance(value.content, Measure):
             continue
@@ -172,7 +285,8 @@ def _check_amounts(context: TurnContext) -> Iterator[Finding]:
         before, after = text[max(0, value.start - 40) : value.start], text[value.end : value.end + 30]
         if _DIFFERENCE.search(before) or _DIFFERENCE.match(after):
             margin = max(0.6, 0.04 * amount)
-            if not _has_gap(numbers, amount, margin) and not any(abs(number - amount) <= margin for number in numbers):
+            context.check_time()
+            if not _has_gap(numbers, amount, margin) and not has_near(numbers, amount, margin):
                 yield _find("absent", text, value.start, value.end, "No two amounts of the results differ by this.")
         elif _EACH.match(after):
             owners = [key for key, number in keyed if abs(number - amount) < 0.01]
@@ -180,24 +294,29 @@ def _check_amounts(context: TurnContext) -> Iterator[Finding]:
                 yield _find("absent", text, value.start, value.end, f"The result has this as {owners[0]}.")
 
 
-def _has_gap(numbers: Sequence[float], gap: float, margin: float) -> bool:
-    """Whether two numbers lie so far apart, up to a margin."""
-    ordered = sorted(numbers)
-    nearest = ((bisect_left(ordered, number + gap - margin), number) for number in ordered)
-    return any(index < len(ordered) and ordered[index] <= number + gap + margin for index, number in nearest)
+def _read_leaf(leaf: Any) -> float | None:
+    """The number that a value of a result is; None for another value."""
+    return read_float(leaf) if isinstance(leaf, int | float) and not isinstance(leaf, bool) else None
+
+
+def _has_gap(ordered: Sequence[float], gap: float, margin: float) -> bool:
+    """Whether two numbers, of which the smallest is first, lie so far apart, up to a margin."""
+    return any(has_near(ordered, number + gap, margin) for number in ordered)
 
 
 def _check_owners(context: TurnContext) -> Iterator[Finding]:
     groups = _list_groups(context)
     previous: Mention | None = None
     for sentence in sentences(context.text):
-        unsorted = [mention for records in groups for mention in _list_mentions(sentence.text, records)]
+        context.check_time()
+        unsorted = [mention for group in groups for mention in _list_mentions(sentence.text, group)]
         mentions = sorted(unsorted, key=lambda mention: mention.start)
         for value in read_values(sentence.text):
             named = _find_named(sentence, value, mentions, previous)
             if named is not None:
-                yield from _compare(sentence, value, named, groups, context)
-        yield from _check_states(sentence, groups, mentions)
+                context.check_time()
+                yield from _compare(sentence, value, named, context)
+        yield from _check_states(sentence, mentions)
         previous = mentions[-1] if mentions else previous
 
 
@@ -214,26 +333,19 @@ def _find_named(
     return previous if not before and not mentions and previous and _PRONOUN.match(sentence.text) else None
 
 
-def _list_mentions(text: str, records: Sequence[Mapping[str, Any]]) -> Iterator[Mention]:
+def _list_mentions(text: str, group: RecordGroup) -> Iterator[Mention]:
     stems = {word: match.start() for match in re.finditer(r"[^\W\d_]+", text) for word in stem_words(match[0])}
-    clocks = [(value.start, value.content) for value in read_values(text) if isinstance(value.content, Clock)]
     if not stems:
         return
-    held = Counter((key, value) for record in records for key, value in record.items() if isinstance(value, str))
-    words = Counter(word for record in records for word in stem_words(" ".join(map(str, record.values()))))
-    for record in records:
-        texts = [(key, value) for key, value in record.items() if isinstance(value, str) and held[key, value] == 1]
-        for name in (value for _, value in texts if _may_name(value)):
-            wanted = {word for word in stem_words(name) if len(word) > 2 and words[word] == 1}
+    for record, names in group.names:
+        for wanted in names:
             said = [stems[word] for word in wanted if word in stems]
             if wanted and len(said) * 2 >= len(wanted):
-                yield Mention(min(said), record, "")
+                yield Mention(min(said), record, group, "")
                 break
-        for key, value in texts if clocks else ():
-            clock = read_clock(value)
-            for start, content in clocks:
-                if clock is not None and content.minutes % HALF_DAY == clock % HALF_DAY:
-                    yield Mention(start, record, key)
+    clocks = [(value.start, value.content.minutes) for value in read_values(text) if isinstance(value.content, Clock)]
+    for record, key, clock in group.clocks if clocks else ():
+        yield from (Mention(start, record, group, key) for start, said in clocks if said % HALF_DAY == clock)
 
 
 def _may_name(value: str) -> bool:
@@ -244,7 +356,6 @@ def _compare(
     sentence: Sentence,
     value: Value,
     named: Mention,
-    groups: Sequence[Sequence[Mapping[str, Any]]],
     context: TurnContext,
 ) -> Iterator[Finding]:
     """Yield the value if the record that is named does not have it, and another of its list does."""
@@ -257,36 +368,31 @@ def _compare(
         return
     if not isinstance(value.content, Measure | Clock) or value.kind == "ordinal":
         return
-    for records in groups:
-        if not any(record is named.record for record in records) or _equals(value, len(records)):
-            continue
-        named_keys = {key for key, leaf in _flatten(named.record) if _equals(value, leaf)}
-        theirs = {
-            key
-            for record in records
-            if record is not named.record
-            for key, leaf in _flatten(record)
-            if _equals(value, leaf)
-        }
-        if named_keys or not theirs or (named.key and theirs <= {named.key}):
-            continue
-        elsewhere = [leaf for result in context.results for leaf in _list_outside(result, records)]
-        if any(_equals(value, leaf) for leaf in elsewhere) or _is_derived(
-            value, named.record, context.dialogue.numbers
-        ):
-            continue
-        start, end = sentence.start + value.start, sentence.start + value.end
-        yield _find("other_record", context.text, start, end, f"Another record has this as {min(theirs)}.")
+    if _equals(value, len(named.group.records)):
         return
+    has_it, theirs = False, set[str]()
+    for record, leaves in named.group.leaves:
+        keys = {key for key, leaf in leaves if _equals(value, leaf)}
+        if record is named.record:
+            has_it = bool(keys)
+        else:
+            theirs |= keys
+    if has_it or not theirs or (named.key and theirs <= {named.key}):
+        return
+    elsewhere = (leaf for result in context.results for leaf in _list_outside(result, named.group.ids))
+    if any(_equals(value, leaf) for leaf in elsewhere) or _is_derived(value, named.record, context.dialogue.numbers):
+        return
+    start, end = sentence.start + value.start, sentence.start + value.end
+    yield _find("other_record", context.text, start, end, f"Another record has this as {min(theirs)}.")
 
 
-def _list_outside(value: Any, records: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+def _list_outside(value: Any, ids: Collection[int]) -> Iterator[Any]:
     """The values of a result that are in none of some records."""
-    if any(value is record for record in records):
+    if id(value) in ids:
         return
     if isinstance(value, Mapping | list):
         for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _list_outside(inner, records)
+            yield from _list_outside(inner, ids)
     else:
         yield value
 
@@ -299,14 +405,16 @@ def _is_derived(value: Value, record: Mapping[str, Any], mentioned: Collection[f
     """Whether two numbers of a record, or one and a number of the dialogue, give the value."""
     if not isinstance(value.content, Measure):
         return False
-    numbers = [float(leaf) for _, leaf in _flatten(record) if isinstance(leaf, int | float)]
-    numbers += mentioned
+    numbers = [number for _, leaf in _flatten(record) if (number := _read_leaf(leaf)) is not None]
+    ordered = sorted((*numbers, *mentioned))
     amount = value.content.amount / value.content.factor
-    return any(
-        abs(result - amount) <= 0.01 * amount
-        for left, right in combinations(numbers, 2)
-        for result in (left + right, abs(left - right), left * right)
-    )
+    margin = 0.01 * amount
+    for index, number in enumerate(ordered):
+        sums = [(amount - number, margin), (number + amount, margin), (number - amount, margin)]
+        products = [(amount / number, abs(margin / number))] if number else []
+        if any(has_other(ordered, index, wanted - near, wanted + near) for wanted, near in (*sums, *products)):
+            return True
+    return False
 
 
 def _equals(value: Value, leaf: Any) -> bool:
@@ -318,27 +426,25 @@ def _equals(value: Value, leaf: Any) -> bool:
             return False
         gap = abs(content.minutes - clock) % HALF_DAY
         return min(gap, HALF_DAY - gap) <= (0 if content.half_known else _SPOKEN)
-    if not isinstance(content, Measure) or not isinstance(leaf, int | float) or isinstance(leaf, bool):
+    number = _read_leaf(leaf)
+    if not isinstance(content, Measure) or number is None:
         return False
     amount = content.amount / content.factor
     margin = 0.5 * content.step / content.factor if content.hedge in _ROUGH else 1e-6
-    return abs(abs(leaf) - amount) <= margin or abs(abs(leaf) - content.amount) < 1e-6
+    return abs(abs(number) - amount) <= margin or abs(abs(number) - content.amount) < 1e-6
 
 
-def _check_states(
-    sentence: Sentence, groups: Sequence[Sequence[Mapping[str, Any]]], mentions: Sequence[Mention]
-) -> Iterator[Finding]:
+def _check_states(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Finding]:
     """Yield the words of a state that a record which is named before them does not have: "the suitcase was paid"."""
     for start, end in _split_clauses(sentence.text):
         clause = sentence.text[start:end].lower()
         inside = [mention for mention in mentions if start <= mention.start < end and not mention.key]
         for mention in inside:
-            records = next(records for records in groups if any(record is mention.record for record in records))
-            for key, value in mention.record.items():
-                states = {other.get(key) for other in records if isinstance(other.get(key), str)}
-                if not isinstance(value, str) or not 1 < len(states) <= len(records) / 2:
+            for key, states in mention.group.states.items():
+                value = mention.record.get(key)
+                if not isinstance(value, str):
                     continue
-                names = "|".join(re.escape(str(state).replace("_", " ").lower()) for state in states)
+                names = "|".join(re.escape(state.replace("_", " ").lower()) for state in states)
                 said = re.search(
                     rf"\b(?:is|are|been|was|were|still) (?:\w+ly )?({names})\b", clause[mention.start - start :]
                 )

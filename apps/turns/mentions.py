@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import cached_property
+from itertools import accumulate
+from math import isfinite
 from typing import Any
 
 from groundwire.engine.extend import FUNCTION_WORDS, fold_word
+from groundwire.engine.text.calendar import DAYS
 from groundwire.engine.values import Clock, Date, Days, Measure, Value, read_values, stem
 from groundwire.runtime.texts.characters import is_alphanumeric, is_letters
 
 from .words import MONTHS, NUMBERS
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*")
+_RUN = re.compile(r"[^\W_]+(?:(?<=\d)[.,](?=\d)[^\W_]+)*")
+"""Letters and digits, and numbers with their commas and points."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
@@ -43,9 +49,11 @@ _RELATIVE = {
     "yesterday": -1,
     "day after tomorrow": 2,
 }
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _HALF = re.compile(r"\bhalf (\d{1,2}|[a-z]+)\b")
 DAY_MINUTES, HALF_DAY = 1440, 720
+_LONGEST = 1e6
+"""Minutes or hours that a duration has, at most."""
+_EXACT = 1e-6
 _HOURS = 24
 
 
@@ -77,21 +85,36 @@ class Mentions:
         return stem_words(self.text, content=False)
 
     @cached_property
-    def squeezed(self) -> str:
-        """Letters and digits alone, in lower case."""
-        return "".join(filter(is_alphanumeric, self.lower))
+    def _squeezed(self) -> tuple[str, frozenset[int]]:
+        """Letters and digits alone, in lower case, and where words begin and end."""
+        words = [squeeze(match[0]) for match in _RUN.finditer(self.lower)]
+        return "".join(words), frozenset((0, *accumulate(map(len, words))))
+
+    def has_squeezed(self, text: str) -> bool:
+        """Whether whole words are those of a text, but for spaces, punctuation and capitals."""
+        (words, bounds), wanted = self._squeezed, squeeze(text)
+        start = words.find(wanted) if wanted else -1
+        while start >= 0 and not (start in bounds and start + len(wanted) in bounds):
+            start = words.find(wanted, start + 1)
+        return start >= 0
 
     @cached_property
     def numbers(self) -> set[float]:
         """Numbers in digits and words."""
-        mentioned = {abs(float(number.replace(",", ""))) for number in _NUMBER.findall(self.text)}
+        mentioned = {abs(number) for text in _NUMBER.findall(self.text) if (number := read_float(text)) is not None}
         mentioned |= {
-            abs(value.content.amount / value.content.factor)
+            abs(number)
             for value in self._values
             if isinstance(value.content, Measure)
+            for number in (value.content.amount / value.content.factor, value.content.amount)
+            if isfinite(number)
         }
-        mentioned |= {abs(value.content.amount) for value in self._values if isinstance(value.content, Measure)}
         return mentioned | {float(NUMBERS[word]) for word in re.findall(r"[a-z]+", self.lower) if word in NUMBERS}
+
+    @cached_property
+    def ordered(self) -> list[float]:
+        """``numbers``, the smallest first."""
+        return sorted(self.numbers)
 
     @cached_property
     def times(self) -> set[int]:
@@ -111,8 +134,8 @@ class Mentions:
         """Durations in minutes."""
         mentioned = {minutes for words, minutes in _DURATIONS.items() if re.search(rf"(?<!half ){words}", self.lower)}
         for amount, unit in _LENGTH.findall(self.lower):
-            number = NUMBERS.get(amount) if is_letters(amount) else float(amount)
-            if number is not None:
+            number = NUMBERS.get(amount) if is_letters(amount) else read_float(amount)
+            if number is not None and number <= _LONGEST:
                 mentioned.add(int(number * (60 if unit.startswith("h") else 1)))
         return mentioned
 
@@ -147,7 +170,7 @@ class Mentions:
         """Days of the week, 0 for Monday."""
         mentioned = {day for value in self._values if isinstance(value.content, Days) for day in value.content.days}
         return mentioned | {
-            number for number, name in enumerate(_WEEKDAYS) if re.search(rf"\b{name}|\b{name[:3]}s?\b", self.lower)
+            number for number, name in enumerate(DAYS) if re.search(rf"\b{name}|\b{name[:3]}s?\b", self.lower)
         }
 
     @cached_property
@@ -155,7 +178,7 @@ class Mentions:
         """Lengths in days: "three nights"."""
         mentioned = set()
         for amount, unit in _SPAN.findall(self.lower):
-            number = NUMBERS.get(amount) if is_letters(amount) else float(amount)
+            number = NUMBERS.get(amount) if is_letters(amount) else read_float(amount)
             if number is not None and number == int(number):
                 mentioned.add(int(number) * {"night": 1, "day": 1, "week": 7, "month": 30}[unit])
         return mentioned
@@ -180,7 +203,37 @@ class Mentions:
 
     def has_number(self, number: float) -> bool:
         """Whether a number is mentioned."""
-        return any(abs(abs(number) - mentioned) < 1e-6 for mentioned in self.numbers)
+        return has_near(self.ordered, abs(number), _EXACT)
+
+
+def squeeze(text: str) -> str:
+    """Return the letters and digits of a text, in lower case."""
+    return "".join(filter(is_alphanumeric, text.lower()))
+
+
+def read_float(value: Any) -> float | None:
+    """Return a number, or the one that a text is in digits; None for another text and for what is too large.
+
+    >>> read_float("1,200.5"), read_float("192.168.0.7")
+    (1200.5, None)
+    """
+    try:
+        number = float(value.replace(",", "") if isinstance(value, str) else value)
+    except (ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def has_near(ordered: Sequence[float], number: float, margin: float) -> bool:
+    """Whether one of some numbers, the smallest first, is so near."""
+    index = bisect_left(ordered, number - margin)
+    return index < len(ordered) and ordered[index] <= number + margin
+
+
+def has_other(ordered: Sequence[float], index: int, low: float, high: float) -> bool:
+    """Whether one of some numbers, the smallest first, but the one at an index, lies between two."""
+    count = bisect_right(ordered, high) - bisect_left(ordered, low)
+    return count > (low <= ordered[index] <= high)
 
 
 def read_date(text: str) -> date | None:

@@ -6,18 +6,20 @@ from typing import Literal, TypeAlias
 
 from groundwire.engine import Score
 from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.results import Status
 
 FindingKind: TypeAlias = Literal["argument", "action", "value"]
 """An argument of a call, an action that the text says was done, or a value of the text."""
 FindingStatus: TypeAlias = Literal[
-    "user", "result", "composed", "absent", "other_record", "succeeded", "failed", "pending", "miscounted"
+    "user", "result", "composed", "absent", "other_record", "unknown", "succeeded", "failed", "pending", "miscounted"
 ]
 """Arguments are from the ``user``, from a ``result`` (or an earlier call), ``composed`` by the assistant, of an
-``other_record`` than the turn is about, or ``absent``. Actions ``succeeded``, ``failed``, are ``pending`` or ``absent``
-from the log. Values are of an ``other_record`` or ``miscounted``; values that are right are not listed."""
+``other_record`` than the turn is about, ``absent``, or ``unknown``: models should have read them, and could not.
+Actions ``succeeded``, ``failed``, are ``pending`` or ``absent`` from the log. Values are of an ``other_record`` or
+``miscounted``; values that are right are not listed."""
 PROBLEMS: frozenset[FindingStatus] = frozenset({"absent", "other_record", "failed", "pending", "miscounted"})
 """Statuses that make a turn inconsistent."""
-TurnLabel: TypeAlias = Literal["consistent", "inconsistent", "unverifiable"]
+TurnLabel: TypeAlias = Literal["consistent", "inconsistent", "unverifiable", "unknown"]
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -43,9 +45,15 @@ class TurnCheck(Record, frozen=True, kw_only=True):
     """What came of checking a turn."""
 
     label: TurnLabel
-    """``inconsistent`` with a problem, ``unverifiable`` without any finding; the score does not count."""
+    """``inconsistent`` with a problem; else ``unknown`` with something that could not be checked, and ``unverifiable``
+    without any finding. The score does not count."""
     findings: tuple[Finding, ...]
     """Arguments in the order of the calls, then actions and values in the order of the text."""
+    status: Status = "scored"
+    """What stopped the check: the status of the models' first score of an argument that was not ``scored``, or
+    ``deadline``, after which findings are not listed."""
+    message: str = ""
+    """Why the label is ``unknown``, as a sentence."""
     score: Score | None = None
     """The score of the text, with its sentences; None if it was not asked for, or the turn has no text."""
 

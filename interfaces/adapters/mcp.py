@@ -49,17 +49,19 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         calls: list[dict[str, Any]] | None = None,
         log: list[dict[str, Any]] | None = None,
         history: list[str | dict[str, Any]] | None = None,
+        tools: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """Check what an assistant says and the tool calls that it is about to make, before they are made.
 
         ``log`` has the calls that were made: name, arguments, result and status. ``findings`` says where each argument
         is from (user, result, composed, absent, other_record), and what came of each action that the text claims
-        (succeeded, failed, pending, absent). Do not make a call with a problem.
+        (succeeded, failed, pending, absent). ``tools`` has the definitions of the tools. Do not make a call with a
+        problem, or when ``label`` is unknown: then it could not be checked.
         """
-        checker = TurnChecker(engine or default_engine())
+        checker = TurnChecker(engine or default_engine(), tools=tools or ())
         checked = await checker.acheck(text, calls or (), log=log or (), history=history or (), sentences=False)
         record: dict[str, Any] = msgspec.to_builtins(checked)
-        return {name: record[name] for name in ("label", "findings")}
+        return {name: record[name] for name in ("label", "findings", "status", "message")}
 
     async def correct(
         response: str, knowledge: list[str | dict[str, Any]], history: list[str] | None = None

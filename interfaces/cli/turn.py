@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -12,6 +13,7 @@ import msgspec
 import typer
 from rich.text import Text
 
+from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.turns import TurnCheck, TurnChecker
 
@@ -29,6 +31,7 @@ class TurnLine(msgspec.Struct, frozen=True):
     calls: list[dict[str, Any]] = []
     log: list[dict[str, Any]] = []
     history: list[str | dict[str, Any]] = []
+    tools: list[dict[str, Any]] = []
     id: Any = None
 
 
@@ -54,11 +57,12 @@ def check_turns(
 ) -> None:
     """Check turns of an assistant that calls tools, before its calls are made.
 
-    Each line is `{"text": "…", "calls": […], "log": […], "history": […]}`: what the assistant says, the calls that it
-    is about to make, the calls that were made with their results, and the dialogue. The table shows what is wrong: an
+    Each line is `{"text": "…", "calls": […], "log": […], "history": […], "tools": […]}`: what the assistant says, the
+    calls that it is about to make, the calls that were made with their results, the dialogue, and the definitions of
+    the tools. The table shows what is wrong: an
     argument from nowhere or of another record, an action that the text claims and no call did, a figure of another
-    record. In a pipe, each result is one JSON record with all findings. The exit code is 3 if a turn is inconsistent,
-    or a line cannot be read.
+    record. In a pipe, each result is one JSON record with all findings. The exit code is 3 if a turn is inconsistent
+    or could not be checked, or a line cannot be read.
 
         groundwire turn turns.jsonl
         agent --dry-run | groundwire turn - --json | jq .turn.label
@@ -71,19 +75,22 @@ def check_turns(
         engine = stack.enter_context(engine_options.open())
         names = options.choose_metrics(engine, scoring.parse_metrics())
         chosen = [name.strip() for name in actions.split(",") if name.strip()]
-        checker = TurnChecker(engine, actions=chosen, metrics=names, options=scoring.make_options())
+        make_checker = partial(TurnChecker, engine, actions=chosen, metrics=names, options=scoring.make_options())
+        checker = make_checker()
         file = sys.stdin.buffer if str(source) == "-" else stack.enter_context(_open(source))
         for number, content in _read_lines(file):
             try:
-                turn = msgspec.json.decode(content, type=TurnLine)
-                checked = checker.check(
+                turn = decode_json(content, TurnLine, InvalidRequest)
+                checked = (make_checker(tools=turn.tools) if turn.tools else checker).check(
                     turn.text, turn.calls, log=turn.log, history=turn.history, sentences=not show_table
                 )
-            except (msgspec.MsgspecError, InvalidRequest) as error:
+            except InvalidRequest as error:
                 stopped += 1
                 display.print_line_error(errors, number, str(error))
                 continue
-            stopped += checked.label == "inconsistent"
+            stopped += checked.label in ("inconsistent", "unknown")
+            if checked.label == "unknown":
+                display.print_line_error(errors, number, checked.message)
             if not show_table:
                 print_json(TurnResult(number, turn.id, checked))
             for finding in checked.problems if show_table else ():

@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from groundwire.turns import TurnCheck, TurnChecker
 
-from .problems import make_json
+from .problems import make_json, refuse_stopped
 from .records import TurnBody
 from .request import ServiceRequest, check_size, check_texts
-from .scoring import MAX_ENTRIES, note_score
+from .scoring import MAX_ENTRIES, note_score, refuse_stopped_score
 
 BODY = msgspec.json.Decoder(TurnBody)
 
@@ -26,7 +26,8 @@ async def check_turn(request: ServiceRequest) -> Response:
     settings = request.service.settings
     turns = [turn if isinstance(turn, str) else str(turn) for turn in body.history]
     check_texts(settings, (body.text,), body.log, turns)
-    check_size("calls", sum(len(str(item)) for item in (*body.calls, *body.tools)), settings.max_response_chars)
+    check_size("calls", sum(len(str(call)) for call in body.calls), settings.max_response_chars)
+    check_size("tools", sum(len(str(tool)) for tool in body.tools), settings.max_knowledge_chars)
     checker = TurnChecker(
         request.service.engine,
         tools=body.tools,
@@ -37,8 +38,10 @@ async def check_turn(request: ServiceRequest) -> Response:
     checked: TurnCheck = await request.wait_in_time(
         checker.acheck(body.text, body.calls, log=body.log, history=body.history, sentences=body.sentences)
     )
+    request.context.log_fields["turn_label"] = checked.label
+    refuse_stopped(checked.status, (), checked.message, checked)
     if checked.score is not None:
         note_score(request, checked.score)
+        refuse_stopped_score(checked.score)
         checked = replace(checked, score=checked.score.shorten(MAX_ENTRIES))
-    request.context.log_fields["turn_label"] = checked.label
     return make_json(checked)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..bundles.bundle import Bundle
+from ..bundles.decode import decode_json
 from ..errors import DeviceError
 from ..ort.device import Device, DeviceChoice, DeviceKind, choose_device, name_kernels, parse_device, start_device
 from ..tensorrt.library import import_library, start_tensorrt
@@ -63,6 +64,6 @@ def _make(bundle: Bundle, device: Device) -> CertifiedRun:
 def _read(bundle: Bundle) -> dict[str, CertifiedRun]:
     """What was certified, by kind of device; nothing without the file, or where another version wrote it."""
     try:
-        return msgspec.json.decode((bundle.directory / FILE).read_bytes(), type=dict[str, CertifiedRun])
-    except (OSError, msgspec.MsgspecError):
+        return decode_json((bundle.directory / FILE).read_bytes(), dict[str, CertifiedRun], ValueError)
+    except (OSError, ValueError):
         return {}

@@ -43,6 +43,14 @@ def test_check_turn(engine: Engine) -> None:
     answer = json.loads(result.content[0].text)
     assert answer["label"] == "inconsistent"
     assert [finding["status"] for finding in answer["findings"]] == ["failed"]
+    assert answer["status"] == "scored"
+
+
+def test_check_turn_reads_definitions_of_tools(engine: Engine) -> None:
+    log = [{"name": "get_taxi", "arguments": {}, "result": {"minutes": 4}}]
+    tools = [{"name": "get_taxi", "annotations": {"readOnlyHint": False}}]
+    result = call(engine, "check_turn", text="Your taxi has been booked.", log=log, tools=tools)
+    assert json.loads(result.content[0].text)["label"] == "consistent"
 
 
 def test_explain_returns_the_record(engine: Engine) -> None:

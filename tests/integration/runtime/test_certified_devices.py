@@ -79,6 +79,8 @@ def test_auto_takes_what_was_certified(bundle: Bundle, machine: Machine) -> None
         ),
         lambda machine, bundle: (bundle.directory / FILE).write_bytes(b"{}"),
         lambda machine, bundle: (bundle.directory / FILE).write_bytes(b"damaged"),
+        lambda machine, bundle: (bundle.directory / FILE).write_bytes(b'{"\xff": 1}'),
+        lambda machine, bundle: (bundle.directory / FILE).write_bytes(b"[" * 100_000),
     ],
 )
 def test_what_was_certified_of_something_else_does_not_count(

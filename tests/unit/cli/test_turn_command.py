@@ -55,3 +55,34 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["turn", str(tmp_path / "none.jsonl")])
     assert result.exit_code == 2
     assert "cannot be read" in result.stderr
+
+
+def test_a_line_that_cannot_be_read_does_not_end_the_run(tmp_path: Path) -> None:
+    source = tmp_path / "turns.jsonl"
+    nested = b'{"log": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    surrogate = b'{"text": "\\ud800 is booked."}'
+    source.write_bytes(b"\n".join((b'{"text": "\xff"}', nested, surrogate, json.dumps(TURN).encode())))
+    result = CliRunner().invoke(app, ["turn", str(source), "--json"])
+    assert result.exit_code == 3
+    assert [json.loads(line)["line"] for line in result.stdout.splitlines()] == [4]
+    assert all(f"line {number}" in result.stderr for number in (1, 2, 3))
+
+
+def test_a_line_may_define_the_tools() -> None:
+    turn = {
+        "text": "Your taxi has been booked.",
+        "log": [{"name": "get_taxi", "result": {"minutes": 4}}],
+        "tools": [{"name": "get_taxi", "annotations": {"readOnlyHint": False}}],
+    }
+    assert CliRunner().invoke(app, ["turn", "-"], input=json.dumps(turn)).exit_code == 0
+
+
+def test_a_turn_that_could_not_be_checked_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rate(text: str, passages: tuple[str, ...]) -> float:
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(Engine, "load", lambda *arguments, **settings: make_engine(rate))
+    turn = {"calls": [{"name": "mail", "arguments": {"body": "It is cancelled now."}}], "log": TURN["log"]}
+    result = CliRunner().invoke(app, ["turn", "-"], input=json.dumps(turn))
+    assert result.exit_code == 3
+    assert "no memory" in result.stderr

@@ -9,6 +9,7 @@ import pytest
 
 from groundwire.service.front import Front
 from tests.support.service import run
+from tests.support.streams import ROLES, world
 
 TURN = {
     "text": "It's cancelled.",
@@ -16,6 +17,8 @@ TURN = {
     "log": [{"name": "cancel", "arguments": {"id": "A-7"}, "status": "failed"}],
     "history": [{"role": "user", "content": "Cancel A-7."}],
 }
+
+MAIL = {"name": "send_mail", "arguments": {"body": "It is cancelled now."}}
 
 
 def post(body: dict[str, Any], **settings: Any) -> httpx.Response:
@@ -46,6 +49,27 @@ def test_a_turn_is_checked() -> None:
 )
 def test_what_is_refused(change: dict[str, Any], settings: dict[str, Any], status: int) -> None:
     assert post(TURN | change, **settings).status_code == status
+
+
+def test_definitions_of_tools_are_no_calls() -> None:
+    tools = [{"name": "cancel", "description": "a" * 60}]
+    assert post(TURN | {"tools": tools}, max_response_chars=80).status_code == 200
+    answer = post(TURN | {"tools": tools, "log": []}, max_knowledge_chars=80)
+    assert (answer.status_code, answer.json()["path"]) == (413, "$.tools")
+
+
+@pytest.mark.parametrize("turn", [TURN, TURN | {"text": "", "calls": [MAIL]}])
+def test_a_turn_that_models_could_not_read_is_refused(turn: dict[str, Any]) -> None:
+    def fail(call: Any) -> Any:
+        if "cancelled" in call.hypothesis:
+            raise RuntimeError("no memory")
+        return ROLES["nli"](call)
+
+    async def test(client: httpx.AsyncClient, front: Front) -> httpx.Response:
+        return await client.post("/check_turn", json=turn)
+
+    answer = run(test, world(nli=fail))
+    assert (answer.status_code, answer.json()["code"]) == (500, "failed")
 
 
 @pytest.mark.parametrize("path", ["/score", "/check_turn"])

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from groundwire.engine import InvalidRequest, ToolCall
+from groundwire.engine import InvalidRequest, Options, Overloaded, ToolCall
 from groundwire.testing import make_engine
 from groundwire.turns import TurnChecker
+from groundwire.turns.actions import check_actions
+from groundwire.turns.arguments import check_argument as check_one
+from groundwire.turns.arguments import list_arguments
+from groundwire.turns.checker import MAX_PROSE, _read_context
+from groundwire.turns.context import NO_TOOLS, DeadlinePassed, TurnContext
+from groundwire.turns.figures import check_figures
 
 HOTELS = {
     "name": "find_hotels",
@@ -122,8 +132,26 @@ def test_where_an_argument_is_from(checker: TurnChecker, key: str, value: Any, s
         ("Open it halfway.", 50, {}, "user"),
         ("At an hour's notice.", 60, {}, "user"),
         ("Every weekday.", "mon", {}, "user"),
+        ("Every weekday.", "Mondays", {}, "user"),
+        ("On Monday.", "wedding", {}, "composed"),
+        ("On Monday.", "satin", {}, "composed"),
+        ("I fly from Edinburgh.", "Rome", {}, "absent"),
+        ("It is 1,200.", "12", {}, "absent"),
+        ("It is 1,200.", "200", {}, "absent"),
+        ("Cancel HB-77120.", "hb77120", {}, "user"),
+        ("Ping 192.168.0.7.", "192.168.0.7", {}, "user"),
+        ("Ping 192.168.0.7.", "192.168.0.8", {}, "absent"),
+        ("On 21 June 2026.", "21.06.2026", {}, "user"),
+        ("On 21 June 2026.", "22.06.2026", {}, "absent"),
+        ("On the day before 31 December.", "9999-12-31", {}, "user"),
+        ("Today is 29 February. Tomorrow, please.", "2027-03-01", {}, "absent"),
+        ("Forty parcels.", 10**400, {}, "absent"),
+        ("Book 3 of 7 for 12 pages each.", 36, {}, "user"),
+        ("Book 3 of 7 for 12 pages each.", 38, {}, "absent"),
+        ("Enough packs of 6 for 20 people, please; how many?", 4, {}, "user"),
+        ("Enough packs of 6 for 20 people, please; how many?", 9, {}, "absent"),
         ("On Tuesday.", "mon", {}, "absent"),
-        ("From Paddington.", "PAD", {}, "user"),
+        ("From Paddington.", "PAD", {}, "composed"),
         ("From NYC.", "New York", {}, "composed"),
         ("With parking.", "BAHNCARD_50", {}, "absent"),
     ],
@@ -353,3 +381,160 @@ def nest(depth: int) -> dict[str, Any]:
 def test_a_turn_that_cannot_be_read_is_refused(checker: TurnChecker, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         checker.check(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("ending", "options"),
+    [("failed", Options()), ("deadline", Options(deadline_ms=0.001))],
+)
+def test_an_argument_that_models_did_not_read_is_unknown(ending: str, options: Options) -> None:
+    def rate(text: str, passages: tuple[str, ...]) -> float:
+        raise RuntimeError("no memory")
+
+    call = {"name": "book", "arguments": {"remarks": "Guests arrive after 4 pm."}}
+    with make_engine(rate) as engine:
+        checked = TurnChecker(engine, options=options).check(calls=[call], log=[HOTELS], history=SAID)
+    assert (checked.label, checked.status) == ("unknown", ending)
+    assert checked.message
+    assert [finding.status for finding in checked.findings] == (["unknown"] if ending == "failed" else [])
+
+
+def test_models_read_no_more_sentences_than_allowed(checker: TurnChecker) -> None:
+    notes = ["Guests arrive after 4 pm."] * MAX_PROSE
+    assert checker.check(calls=[{"name": "book", "arguments": {"notes": notes}}], history=SAID).label == "consistent"
+    with pytest.raises(InvalidRequest, match=f"65 arguments that are sentences; allowed are {MAX_PROSE}"):
+        checker.check(calls=[{"name": "book", "arguments": {"notes": [*notes, notes[0]]}}])
+
+
+def test_what_is_not_waited_for_is_cancelled() -> None:
+    calls = [{"name": "book", "arguments": {"notes": ["Guests arrive after 4 pm.", "Guests leave on day three."]}}]
+    with make_engine(lambda text, passages: 0.9) as engine:
+        checker, submit = TurnChecker(engine), engine.submit
+        pending: list[Any] = []
+
+        def submit_once(*arguments: Any) -> Any:
+            if pending:
+                raise Overloaded("full", 1)
+            pending.append(Mock(wraps=submit(*arguments)))
+            return pending[0]
+
+        with patch.object(engine, "submit", submit_once), pytest.raises(Overloaded):
+            checker.check(calls=calls)
+    assert pending[0].cancel.called
+
+
+def test_texts_keep_their_places_among_messages() -> None:
+    history = ["In Rimini, please.", {"role": "assistant", "content": "Which day?"}, "The 3rd."]
+    context = _read_context("", [], [], history, NO_TOOLS, None)
+    assert context.history == (("user", history[0]), ("assistant", "Which day?"), ("user", history[2]))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"days": {"type": "array", "items": True}}},
+        {"properties": {"days": True}},
+        {"properties": []},
+        {"properties": {"days": {"items": [{"enum": [1]}]}}},
+        True,
+    ],
+)
+def test_schemas_without_enumerations_are_read(schema: Any) -> None:
+    with make_engine(lambda text, passages: 0.9) as engine:
+        TurnChecker(engine, tools=[{"name": "book", "parameters": schema, "annotations": ["read"]}])
+
+
+def test_tools_are_objects_and_actions_are_several(checker: TurnChecker) -> None:
+    with make_engine(lambda text, passages: 0.9) as engine:
+        with pytest.raises(InvalidRequest, match=r"tools\[0\] has no name"):
+            TurnChecker(engine, tools=[{"function": "book"}])
+        with pytest.raises(InvalidRequest, match="actions is one string"):
+            TurnChecker(engine, actions="get_taxi")
+        TurnChecker(engine, actions={"get_taxi"})
+
+
+ODD = (
+    "9" * 400,
+    "9999-12-31",
+    "0001-01-01",
+    "0000-00-00",
+    "2026-02-29",
+    "1.2.3",
+    "1,2,3",
+    "99:99",
+    "½",
+    "²",
+    "٣",
+    "٣٣",
+    "1e400",
+    "",
+)
+"""Texts that look like numbers, dates and times."""
+WORDS = (
+    "today",
+    "tomorrow",
+    "the day before",
+    "hours",
+    "nights",
+    "week after next",
+    "29 February",
+    "on the 31st",
+    "half",
+    "how many",
+)
+
+
+@given(st.lists(st.sampled_from(ODD + WORDS), min_size=1, max_size=4), st.sampled_from((*ODD, 10**400, -1e308, 0.1)))
+@example(["today", "29 February", "tomorrow"], "2027-03-01")
+@example(["the day before"], "0001-01-01")
+def test_whatever_is_said_has_a_finding(said: list[str], value: Any) -> None:
+    text = " ".join(said)
+    call = ToolCall(name="book", arguments={"value": value, "note": f"It is {text} {value} as you said."})
+    log = [{"name": "find", "arguments": {"day": value}, "result": [{"a": value, "b": text}, {"a": 1, "b": "c"}]}]
+    context = _read_context(f"It takes {text} {value}.", [call], log, [text], NO_TOOLS, None)
+    assert len([check_one(argument, context) for argument in list_arguments(context)]) == 2
+    assert all(finding.where for finding in (*check_figures(context), *check_actions(context)))
+
+
+@pytest.mark.parametrize(
+    ("result", "text", "expected"),
+    [
+        ({"duration": "PT1H30M", "price": 40}, "It takes 90 minutes.", []),
+        ({"duration": "PT1H30M", "price": 40}, "It takes two hours.", ["absent"]),
+        ({"duration": "1h 30m"}, "It takes 90 minutes.", []),
+        ({"duration": "one and a bit", "wait_minutes": 5}, "It takes 90 minutes.", []),
+        ({"duration_seconds": 7200}, "It takes two hours.", []),
+        ({"duration_seconds": 7200}, "It takes three hours.", ["absent"]),
+        ({"durationMinutes": 120}, "It takes two hours.", []),
+        ({"duration": 7200, "wait_minutes": 5}, "It takes two hours.", []),
+        ({"price": 40}, "It takes two hours.", []),
+        ({"flight_hours": 2}, "It takes two hours.", []),
+        ({"flight_hours": 2}, "It takes four hours.", ["absent"]),
+    ],
+)
+def test_durations_are_read_in_their_units(
+    checker: TurnChecker, result: dict[str, Any], text: str, expected: list[str]
+) -> None:
+    log = [{"name": "find", "arguments": {}, "result": result}]
+    assert [finding.status for finding in checker.check(text, log=log, sentences=False).findings] == expected
+
+
+def test_rules_run_beside_the_event_loop(checker: TurnChecker) -> None:
+    threads = []
+
+    def note(context: Any) -> list[Any]:
+        threads.append(threading.current_thread())
+        return []
+
+    with patch("groundwire.turns.checker.check_actions", note):
+        asyncio.run(checker.acheck("It's cancelled.", sentences=False))
+    assert threads
+    assert threads[0] is not threading.main_thread()
+
+
+def test_figures_are_checked_within_the_deadline() -> None:
+    log = [ToolCall(**HOTELS)]
+    for text in ("Two of the three are open.", "It opens three hours later.", "It is €45.", "Saves you €45."):
+        context = TurnContext(text, (), log, (), NO_TOOLS, 0.0)
+        with pytest.raises(DeadlinePassed):
+            check_figures(context)
