@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -61,7 +62,8 @@ def test_other_spaces_and_another_order_are_the_same_packet(engine: Engine) -> N
 
 def test_without_texts_a_packet_quotes_nothing(engine: Engine) -> None:
     packet = pack(engine)
-    assert [word for word in WORDS if word in packet.to_json()] == []
+    # A digest may have the digits of a number.
+    assert [word for word in WORDS if re.search(rf"(?<![0-9a-f]){word}(?![0-9a-f])", packet.to_json())] == []
     assert all(word in pack(engine, texts=True).to_json() for word in WORDS)
     assert Auditor(engine).verify(packet).status == "no_texts"
     assert Auditor(engine).verify(packet, Request(RESPONSE, KNOWLEDGE, HISTORY)).status == "verified"
