@@ -46,7 +46,7 @@ SETTLE_SECONDS = 0.05
 """Time in which accepted connections come to their protocol."""
 SWITCH_SECONDS = 0.001
 """Time after which a thread with work gives the event loop its turn, in place of Python's 0.005."""
-LAST_WORDS_SECONDS = 2.0
+LAST_WORDS_SECONDS = 0.8
 """Time for the last event of streams that are not finished when the server stops."""
 SO_ATTACH_FILTER = 26
 """Of Linux: sets a program that decides about each packet to a socket."""
