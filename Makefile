@@ -15,7 +15,7 @@ BASE ?= python:3.12-slim
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
 
-# Before each commit: format, lint, types, import contracts, terms and unit tests, in 104 seconds on two cores.
+# Before each commit: format, lint, types, import contracts, terms and unit tests, in two minutes on two cores.
 check: .venv/ready
 	$(CHECK) check
 

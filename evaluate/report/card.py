@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
-from groundwire.runtime.errors import InvalidRequest
-
 from ..statistics.card import ErrorCard
-from .page import format_time, make_environment
+from .page import format_time, make_environment, write_page
 from .tables import Column, Table
 
 
@@ -18,17 +14,7 @@ def write_card_page(card: ErrorCard, directory: Path) -> Path:
 
     The same card gives the same bytes. InvalidRequest for a directory that cannot be written.
     """
-    page = directory / "card.html"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        page.write_text(render_card(card), encoding="utf-8")
-        raw = msgspec.json.format(msgspec.json.encode(card), indent=1) + b"\n"
-        (directory / "card.json").write_bytes(raw)
-    except OSError as error:
-        raise InvalidRequest(
-            f"The card cannot be written to {directory}: {error.strerror}. Give a directory that can be created."
-        ) from error
-    return page
+    return write_page(directory, "card", render_card(card), card)
 
 
 def render_card(card: ErrorCard) -> str:

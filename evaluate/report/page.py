@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import jinja2
+import msgspec
 from markupsafe import Markup
 
 from groundwire.engine.schema.explanations import REASONS
@@ -51,6 +52,23 @@ def write_report(results: Results, directory: Path) -> Path:
     except OSError as error:
         raise InvalidRequest(
             f"The report cannot be written to {directory}: {error.strerror}. Give a directory that can be created."
+        ) from error
+    return page
+
+
+def write_page(directory: Path, name: str, html: str, record: msgspec.Struct) -> Path:
+    """Write a page and the record that it shows, ``name.html`` and ``name.json``; returns the path of the former.
+
+    InvalidRequest for a directory that cannot be written.
+    """
+    page = directory / f"{name}.html"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        page.write_text(html, encoding="utf-8")
+        (directory / f"{name}.json").write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    except OSError as error:
+        raise InvalidRequest(
+            f"The {name} page cannot be written to {directory}: {error.strerror}. Give a directory that can be created."
         ) from error
     return page
 

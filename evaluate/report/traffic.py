@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-import msgspec
-
 from groundwire.monitor.concentration import SIGNIFICANT
 from groundwire.monitor.records import MIN_RESPONSES, Drift, Factor, Group, SystemDifference, TrafficReport
-from groundwire.runtime.errors import InvalidRequest
 
-from .page import format_time, make_environment
+from .page import format_time, make_environment, write_page
 from .tables import Column, Table, build_shifts_table
 from .traffic_plots import draw_looks, draw_probabilities
 
@@ -48,17 +45,7 @@ def write_traffic_page(report: TrafficReport, directory: Path) -> Path:
 
     The same report gives the same bytes. InvalidRequest for a directory that cannot be written.
     """
-    page = directory / "traffic.html"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        page.write_text(render_traffic(report), encoding="utf-8")
-        raw = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
-        (directory / "traffic.json").write_bytes(raw)
-    except OSError as error:
-        raise InvalidRequest(
-            f"The report cannot be written to {directory}: {error.strerror}. Give a directory that can be created."
-        ) from error
-    return page
+    return write_page(directory, "traffic", render_traffic(report), report)
 
 
 def render_traffic(report: TrafficReport) -> str:
