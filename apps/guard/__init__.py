@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .door import Guard
-from .policies import Correct, Fallback, Policy, Redact, Refine, Regenerate
+from .policies import Correct, Fallback, Policy, Redact, Refine, Regenerate, TurnPolicy
 from .records import Blocked, EarlyVerdict, FinalEvent, Release, SentenceEvent
 from .stream import ResponseStream
 
@@ -21,4 +21,5 @@ __all__ = [
     "Release",
     "ResponseStream",
     "SentenceEvent",
+    "TurnPolicy",
 ]

@@ -1,14 +1,17 @@
 """Chat completions in the form of OpenAI's interface: which parts of an answer may be released, and why.
 
 Nothing here speaks HTTP. ``CheckedChat.check`` takes a completion, or one chunk of a stream, as a dictionary, and gives
-the dictionary that the reader may have. ``run`` and ``arun`` drive it from threads and from asyncio.
+the dictionary that the reader may have. ``steps`` drives it from threads and from asyncio, and ``forms`` has other
+protocols in the form of chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -16,16 +19,16 @@ from groundwire.engine import Engine, InvalidRequest, Score, UnsupportedSpan, Ve
 from groundwire.engine.extend import list_passages
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.chats import read_chat
-from groundwire.engine.schema.results import Citation
+from groundwire.engine.schema.results import Citation, Label
 from groundwire.runtime.arguments import OptionRecord, name_values
 from groundwire.runtime.texts.unread import is_blank
+from groundwire.turns import TurnCheck
 
-from .records import FinalEvent, Release
+from .records import Blocked, FinalEvent, NotChecked, Outcome, Release, SentenceEvent
+from .steps import Steps
 from .stream import ResponseStream
+from .turns import TurnGuard
 
-T = TypeVar("T")
-Steps: TypeAlias = Generator[tuple[ResponseStream, str | None], None, T]
-"""Yields a stream and the text to feed it, None to finish it; returns a result."""
 FIELD = "groundwire"
 """The field of a choice with its ``ChatVerdict``, and of a request with its ``ChatOptions``."""
 KnowledgeSource: TypeAlias = Literal["system", "tool", "metadata"]
@@ -38,6 +41,8 @@ FILTERED = "content_filter"
 Word: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@+-]{0,256}$")]
 """A name: no room for a sentence."""
 Number: TypeAlias = int | float | bool | None
+UNCHECKED: frozenset[Outcome] = frozenset({"unknown", "deadline", "failed", "truncated", "overflow"})
+"""Outcomes without a verdict."""
 _TOP: Mapping[str, Any] = {
     "id": Word | None,
     "object": Word | None,
@@ -86,18 +91,25 @@ class ChatOptions(OptionRecord, frozen=True, kw_only=True):
 class ChatVerdict(Record, frozen=True):
     """What came of checking one choice of a completion."""
 
-    label: str
-    """``consistent``, ``inconsistent``, ``unverifiable`` or ``unknown``, as of ``verdict``."""
+    label: Label
+    """The worst of ``verdict`` and ``turn``: inconsistent, unknown, consistent, unverifiable."""
     probability: float | None
     """Of being consistent, 0–1; None where the verdict has none."""
-    verdict: Verdict
-    """The verdict on the whole text, as the model wrote it."""
+    verdict: Verdict | None
+    """The verdict on the whole text, as the model wrote it; None without a text."""
     unchanged: bool
-    """Whether all of the text has left as the model wrote it."""
+    """Whether all of the text and all calls have left as the model wrote them."""
     unsupported: tuple[UnsupportedSpan, ...] = ()
     """Words without support, by their place in the text as the model wrote it."""
     citations: tuple[Citation, ...] = ()
     """Where in the knowledge the support of its sentences is."""
+    turn: TurnCheck | None = None
+    """What was found in its calls and claims, if that was asked for."""
+    not_checked: tuple[NotChecked, ...] = ()
+    """What was not checked, whether it has left or not."""
+
+
+_WORST: tuple[Label, ...] = ("inconsistent", "unknown", "consistent", "unverifiable")
 
 
 def read_knowledge(request: Mapping[str, Any], sources: Collection[KnowledgeSource] = SOURCES) -> tuple[str, ...]:
@@ -150,25 +162,100 @@ def add_citing(engine: Engine, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*names, *citing)))
 
 
+@dataclass(slots=True)
+class _ChoiceState:
+    """What is known of a choice."""
+
+    stream: ResponseStream | None = None
+    """None before its first text."""
+    held_text: str = ""
+    """What the policy has released, and the check of the turn has not."""
+    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Its tool calls by their index, as far as they have come; they are held back until they are whole."""
+    function_call: dict[str, Any] = field(default_factory=dict)
+    """A call in the older form."""
+    not_checked: dict[tuple[str, str], NotChecked] = field(default_factory=dict)
+    """By part and reason."""
+    is_cut: bool = False
+    """Whether the policy has ended its text."""
+    has_ended: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its text as the model wrote it."""
+        return "" if self.stream is None else self.stream.text
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something of it is held, and may leave."""
+        return not self.has_ended and (self.stream is not None or bool(self.calls or self.function_call))
+
+    def add_calls(self, message: _Message) -> None:
+        """Add the calls of a message, or further parts of them."""
+        for position, part in enumerate(message.tool_calls or ()):
+            index = part.get("index")
+            _join(self.calls.setdefault(index if isinstance(index, int) else position, {}), part)
+        _join(self.function_call, message.function_call or {})
+
+    def list_calls(self) -> list[dict[str, Any]]:
+        """Its calls, as ``TurnChecker`` reads them."""
+        calls = [call.get("custom") or call for call in self.calls.values()]
+        return [*calls, self.function_call] if self.function_call else calls
+
+    def build_calls(self) -> dict[str, Any]:
+        """The fields of a message with its calls."""
+        fields = {"tool_calls": list(self.calls.values()), "function_call": self.function_call}
+        return {name: value for name, value in fields.items() if value}
+
+    def note(self, part: NotChecked) -> None:
+        """Remember what was not checked; the first message of a reason counts."""
+        self.not_checked.setdefault((part.part, part.reason), part)
+
+    def take_released(self) -> str:
+        """The text that the last step of the stream has released."""
+        assert self.stream is not None
+        for event in self.stream.last_events:
+            if isinstance(event, SentenceEvent | Release | Blocked) and event.outcome in UNCHECKED:
+                message = event.verdict.message if isinstance(event, SentenceEvent) else getattr(event, "message", "")
+                self.note(NotChecked("text", event.outcome, message))
+            self.is_cut |= isinstance(event, Blocked) or (isinstance(event, Release) and event.action == "fallback")
+        return "".join(event.text for event in self.stream.last_events if isinstance(event, Release))
+
+
+def _join(call: dict[str, Any], part: Mapping[str, Any]) -> None:
+    """Add a part of a call: texts of arguments continue, other fields are replaced."""
+    for key, value in part.items():
+        if isinstance(value, Mapping):
+            _join(call.setdefault(key, {}), value)
+        elif key in ("arguments", "input") and isinstance(value, str):
+            call[key] = (call.get(key) or "") + value
+        elif value is not None:
+            call[key] = value
+
+
 class CheckedChat:
     """The answer to one request while it is checked: a completion, or the chunks of a stream.
 
     Each choice has a stream of its own. Only fields that are known to be without unchecked text are kept: the text of
-    the choice is replaced by what the policy lets leave, ``refusal`` and tool calls stay, and log probabilities,
-    reasoning, audio and fields of other kinds are left out.
+    the choice is replaced by what the policy lets leave, and log probabilities, reasoning, audio and fields of other
+    kinds are left out. Tool calls leave at the end of the choice, whole, and not after a text that the policy has
+    ended.
     """
 
-    def __init__(self, open_stream: Callable[[], ResponseStream], choices: int = 1) -> None:
+    def __init__(
+        self, open_stream: Callable[[], ResponseStream], choices: int = 1, turns: TurnGuard | None = None
+    ) -> None:
         """Check an answer.
 
         Args:
             open_stream: Opens the stream of a choice, when its first text comes.
             choices: How many choices were asked for (``n`` of the request).
+            turns: Checks the calls and what the text claims to have done; None lets calls leave unchecked.
         """
         self._open_stream = open_stream
-        self._choices = choices
-        self._streams: dict[int, ResponseStream] = {}
-        self._ended: set[int] = set()
+        self._count = choices
+        self._turns = turns
+        self._choices: dict[int, _ChoiceState] = {}
         self._stopped = 0
         self._top: dict[str, Any] = {}
         """The fields of the last chunk that are not of a choice."""
@@ -176,17 +263,24 @@ class CheckedChat:
     @property
     def is_stopped(self) -> bool:
         """Whether the policy has ended every choice before the model did: nothing that is still written can leave."""
-        return self._stopped >= self._choices
+        return self._stopped >= self._count
 
     @property
     def scores(self) -> list[Score]:
         """The scores of the choices that have ended."""
-        return [stream.score for stream in self._streams.values() if stream.score is not None]
+        streams = [choice.stream for choice in self._choices.values() if choice.stream is not None]
+        return [stream.score for stream in streams if stream.score is not None]
+
+    @property
+    def not_checked(self) -> list[NotChecked]:
+        """What was not checked so far, by choice."""
+        return [part for choice in self._choices.values() for part in choice.not_checked.values()]
 
     def close(self) -> None:
         """Cancel the checks."""
-        for stream in self._streams.values():
-            stream.close()
+        for choice in self._choices.values():
+            if choice.stream is not None:
+                choice.stream.close()
 
     def check(self, answer: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
         """Check a completion or a chunk.
@@ -203,8 +297,8 @@ class CheckedChat:
             raise InvalidRequest(f"The answer is not a chat completion: {error}.") from error
         choices = []
         for choice in written:
-            if choice.index >= self._choices:
-                raise InvalidRequest(f"The answer has a choice {choice.index}, and {self._choices} were asked for.")
+            if choice.index >= self._count:
+                raise InvalidRequest(f"The answer has a choice {choice.index}, and {self._count} were asked for.")
             checked = yield from self._check_choice(choice)
             if checked is not None:
                 choices.append(checked)
@@ -216,62 +310,82 @@ class CheckedChat:
     def finish(self) -> Steps[dict[str, Any] | None]:
         """Check what is held of choices that the model has not ended, and return a chunk with it, or None."""
         choices = []
-        for index in tuple(self._streams.keys() - self._ended):
-            choices.append((yield from self._end(index, {"index": index, "delta": {}, "finish_reason": "stop"})))
+        for index, state in self._choices.items():
+            if state.is_waiting:
+                choices.append((yield from self._end(state, {"index": index, "delta": {}, "finish_reason": "stop"})))
         return self._top | {"choices": choices} if choices else None
 
     def _check_choice(self, choice: _Choice) -> Steps[dict[str, Any] | None]:
-        index, part = choice.index, "delta" if choice.message is None else "message"
-        if index in self._ended:
+        state = self._choices.setdefault(choice.index, _ChoiceState())
+        if state.has_ended:
             return None
+        part = "delta" if choice.message is None else "message"
         message = choice.message or choice.delta or _Message()
-        content, reason = message.content, choice.finish_reason
-        allowed: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(message, content=None))
-        checked: dict[str, Any] = {"index": index, part: allowed, "finish_reason": reason}
+        state.add_calls(message)
+        if message.refusal:
+            state.note(NotChecked("refusal", "policy"))
+        kept = msgspec.structs.replace(message, content=None, tool_calls=None, function_call=None)
+        allowed: dict[str, Any] = msgspec.to_builtins(kept)
+        checked: dict[str, Any] = {"index": choice.index, part: allowed, "finish_reason": choice.finish_reason}
         if part == "message":
-            allowed["content"] = content
-        if content:
-            allowed["content"] = yield from self._feed(index, content)
-        stream = self._streams.get(index)
-        is_stopped = stream is not None and stream.is_ended
-        if part == "message" or reason is not None or is_stopped:
-            self._stopped += is_stopped
-            return (yield from self._end(index, checked))
+            allowed["content"] = message.content
+        if message.content:
+            allowed["content"] = yield from self._feed(state, message.content)
+        if part == "message" or choice.finish_reason is not None or state.is_cut:
+            self._stopped += state.is_cut
+            return (yield from self._end(state, checked))
         return checked if allowed.get("content") or allowed.keys() - {"content"} else None
 
-    def _feed(self, index: int, text: str) -> Steps[str]:
-        stream = self._streams.get(index)
-        if stream is None:
-            stream = self._streams[index] = self._open_stream()
-        yield stream, text
-        return _join_released(stream)
+    def _feed(self, state: _ChoiceState, text: str) -> Steps[str]:
+        if state.stream is None:
+            state.stream = self._open_stream()
+        yield partial(state.stream.feed, text), partial(state.stream.afeed, text)
+        released = state.take_released()
+        if self._turns is None or not self._turns.policy.holds_text:
+            return released
+        state.held_text += released
+        return ""
 
-    def _end(self, index: int, choice: dict[str, Any]) -> Steps[dict[str, Any]]:
-        """The choice with the last of its text, and its verdict if it has a text."""
-        self._ended.add(index)
-        stream = self._streams.get(index)
-        if stream is None:
-            return choice
-        part = choice["message" if "message" in choice else "delta"]
-        if is_blank(stream.text):
-            stream.close()
-            return choice
-        yield stream, None
-        text = (part.get("content") or "") + _join_released(stream)
-        (final,) = (event for event in stream.last_events if isinstance(event, FinalEvent))
-        unchanged = final.released == stream.text
-        part.pop("content", None)
-        if text or "message" in choice:
-            part["content"] = text
+    def _end(self, state: _ChoiceState, choice: dict[str, Any]) -> Steps[dict[str, Any]]:
+        """The choice with the last of its text, its calls, and its verdict."""
+        state.has_ended = True
+        part, final, text = choice["message" if "message" in choice else "delta"], None, ""
+        if state.stream is not None and is_blank(state.stream.text):
+            state.stream.close()
+        elif state.stream is not None:
+            yield state.stream.finish, state.stream.afinish
+            text = state.held_text + (part.pop("content", None) or "") + state.take_released()
+            (final,) = (event for event in state.stream.last_events if isinstance(event, FinalEvent))
+        calls = [] if state.is_cut else state.list_calls()
+        turn, blocked = None, frozenset[str]()
+        if self._turns is not None and (calls or final is not None):
+            turn = yield from self._turns.check("" if final is None else final.released, calls)
+            blocked = self._turns.policy.list_blocked(turn)
+            if turn.label == "unknown":
+                reason = turn.status if turn.status in UNCHECKED else "unknown"
+                state.note(NotChecked("calls" if calls else "text", reason, turn.message))  # type: ignore[arg-type]
+        if calls and (self._turns is None or self._turns.policy.argument == "pass"):
+            state.note(NotChecked("calls", "policy"))
+        if final is not None and (text or "message" in choice):
+            part["content"] = "" if "text" in blocked else text
+        if calls and "calls" not in blocked:
+            part |= state.build_calls()
+        is_whole = final is None or final.released == state.text
+        unchanged = is_whole and not (blocked & {"text"} and text) and not (blocked and calls)
         if not unchanged:
             choice["finish_reason"] = FILTERED
+        if final is None and turn is None and not state.not_checked:
+            return choice
+        score = None if final is None else final.score
         chat_verdict = ChatVerdict(
-            final.score.verdict.label,
-            final.score.verdict.probability,
-            final.score.verdict,
+            min((made.label for made in (score and score.verdict, turn) if made), key=_WORST.index, default="unknown"),
+            None if score is None else score.verdict.probability,
+            None if score is None else score.verdict,
             unchanged,
-            final.score.unsupported,
-            final.score.citations,
+            () if score is None else score.unsupported,
+            () if score is None else score.citations,
+            turn,
+            tuple(state.not_checked.values()),
         )
         return choice | {FIELD: msgspec.to_builtins(chat_verdict)}
 
@@ -283,35 +397,3 @@ def _read_top(answer: Mapping[str, Any]) -> dict[str, Any]:
         with suppress(KeyError, msgspec.ValidationError):
             top[name] = msgspec.convert(answer[name], kind)
     return top
-
-
-def _join_released(stream: ResponseStream) -> str:
-    return "".join(event.text for event in stream.last_events if isinstance(event, Release))
-
-
-def run(steps: Steps[T]) -> T:
-    """Take steps, and return their result."""
-    while True:
-        try:
-            stream, text = next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        if text is None:
-            stream.finish()
-        else:
-            stream.feed(text)
-
-
-async def arun(steps: Steps[T]) -> T:
-    """Take steps in asyncio, as ``run``."""
-    while True:
-        try:
-            stream, text = next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        if text is None:
-            await stream.afinish()
-        else:
-            await stream.afeed(text)

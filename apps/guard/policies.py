@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from groundwire.engine import Plan
 from groundwire.engine.schema.base import MAX_DEADLINE_MS
 from groundwire.repair.kg import KnowledgeGraph
 from groundwire.runtime.arguments import OptionRecord, check_integer, check_number
 from groundwire.runtime.errors import InvalidRequest
+from groundwire.turns import TurnCheck
 
 from .records import ActionName, Outcome, SentenceEvent
 
@@ -116,6 +119,56 @@ class Policy(OptionRecord, frozen=True):
     clock is looked at when the stream is called, and by ``guard`` between two parts of the text."""
     deadline_ms: float | None = None
     """Milliseconds for the whole stream, from when it was opened; None: no limit. Later nothing is checked."""
+
+
+TurnAction: TypeAlias = Literal["pass", "annotate", "block"]
+
+
+class TurnPolicy(OptionRecord, frozen=True, kw_only=True):
+    """What happens to the answer of an assistant that calls tools, by what ``TurnChecker`` finds in it.
+
+    ``pass`` looks at no finding of the kind. ``annotate`` lets the answer leave with its findings beside it. ``block``
+    lets no call leave where a finding of the kind is a problem, and for actions and values no text either: the text is
+    held back until the answer is complete.
+    """
+
+    argument: TurnAction = "pass"
+    """An argument of a call is from nowhere, or from another record."""
+    action: TurnAction = "pass"
+    """The text claims an action that no call has done."""
+    value: TurnAction = "pass"
+    """A value of the text is of another record, or miscounted."""
+    unknown: Literal["annotate", "block"] = "block"
+    """Something that is looked at could not be checked."""
+
+    @property
+    def checks(self) -> bool:
+        """Whether anything is looked at."""
+        return any(action != "pass" for action in (self.argument, self.action, self.value))
+
+    @property
+    def holds_text(self) -> bool:
+        """Whether a problem of the text keeps the text back."""
+        return "block" in (self.action, self.value)
+
+    def list_blocked(self, turn: TurnCheck) -> frozenset[Literal["text", "calls"]]:
+        """Return which parts of an answer do not leave."""
+        kinds = {finding.kind for finding in turn.problems if getattr(self, finding.kind) == "block"}
+        is_unknown = turn.status != "scored" or any(finding.status == "unknown" for finding in turn.findings)
+        stops_unknown = is_unknown and self.unknown == "block"
+        if kinds & {"action", "value"} or (stops_unknown and self.holds_text):
+            return frozenset({"text", "calls"})
+        return frozenset({"calls"} if kinds or stops_unknown else ())
+
+
+def check_turn_policy(policy: Any) -> TurnPolicy:
+    """``policy``, or the default one for None; InvalidRequest says which field is not usable."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(TurnPolicy() if policy is None else policy), TurnPolicy)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise InvalidRequest(
+            f"turns is {policy!r:.200}; pass a TurnPolicy, whose fields are 'pass', 'annotate' or 'block'."
+        ) from error
 
 
 def resolve(action: Action) -> Resolved:

@@ -17,6 +17,15 @@ ActionName: TypeAlias = Literal["release", "flag", "block", "redact", "refine", 
 """``release`` is what happens to a consistent sentence, the others are what a policy may say."""
 
 
+class NotChecked(Record, frozen=True):
+    """A part of an answer that was not checked."""
+
+    part: Literal["text", "calls", "refusal"]
+    reason: Outcome | Literal["policy"]
+    """Why: ``policy`` lets it leave unchecked; else what came in the place of a verdict, such as ``deadline``."""
+    message: str = ""
+
+
 class SentenceEvent(Record, frozen=True, tag="sentence"):
     """A sentence was checked: ``text == response[start:end]``. What it says is final."""
 

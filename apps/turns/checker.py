@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, Options, Pending, Request, Score, ToolCall
 from groundwire.engine.extend import Metrics, list_passages, make_request
-from groundwire.engine.schema.chats import ASSISTANT, USER, read_chat, read_tool_call
+from groundwire.engine.schema.chats import ASSISTANT, SYSTEM, USER, read_chat, read_tool_call
 from groundwire.engine.schema.knowledge import read_call
 from groundwire.engine.schema.results import STOPPED, Status
 from groundwire.runtime.arguments import check_sequence
@@ -23,7 +23,7 @@ from .arguments import Argument, check_argument, find_insertion, is_prose, list_
 from .context import DeadlinePassed, Tools, TurnContext, read_tools
 from .figures import check_figures
 from .mentions import stem_words
-from .records import Finding, TurnCheck, TurnLabel
+from .records import Finding, TurnCheck, label_turn
 
 Call: TypeAlias = ToolCall | Mapping[str, Any]
 """A call, in its own form or in the form of OpenAI, Anthropic or LangChain."""
@@ -84,7 +84,8 @@ class TurnChecker:
             calls: The calls that it is about to make.
             log: The calls that were made, oldest first, or the messages of a chat with them.
             history: The dialogue before the turn, oldest first: messages with ``role`` and ``content``, or texts, of
-                which the last is the user's and the others alternate. Calls in messages are added to the log.
+                which the last is the user's and the others alternate. Calls in messages are added to the log; what
+                system messages say counts as said.
             sentences: Whether the text is scored too, by the models, against the log.
 
         Returns:
@@ -139,8 +140,9 @@ class TurnChecker:
             raise InvalidRequest(
                 "calls or log are nested too deeply; pass the parts that the turn rests on."
             ) from error
-        knowledge = list_passages(context.log)
-        spoken = tuple(said for _, said in context.history)
+        instructions = tuple(said for role, said in context.history if role == SYSTEM)
+        knowledge = (*instructions, *list_passages(context.log))
+        spoken = tuple(said for role, said in context.history if role != SYSTEM)
         arguments = list(list_arguments(context))
         prose = [argument for argument in arguments if is_prose(argument)]
         if len(prose) > MAX_PROSE:
@@ -201,12 +203,8 @@ def _fold(turn: _Turn, by_rules: _Found, scores: Sequence[Score]) -> TurnCheck:
                 message = finding.message
         findings.append(finding)
     findings += by_rules.said
-    label: TurnLabel = "consistent" if findings else "unverifiable"
-    if status != "scored" or any(finding.status == "unknown" for finding in findings):
-        label = "unknown"
-    if any(finding.is_problem for finding in findings):
-        label = "inconsistent"
     of_text = scores[-1] if turn.has_score else None
+    label = label_turn(findings, status)
     return TurnCheck(label=label, findings=tuple(findings), status=status, message=message, score=of_text)
 
 
@@ -242,7 +240,8 @@ def _read_context(
         kind = type(said.others[0]).__name__
         raise InvalidRequest(f"history has {kind} that is no message; pass texts, or role and content.")
     others = [read_call(call, f"log[{index}]") for index, call in enumerate(logged.others)]
-    return TurnContext(text, made, (*said.calls, *logged.calls, *others), said.history, tools, end)
+    instructions = [(SYSTEM, told) for told in (*said.instructions, *logged.instructions)]
+    return TurnContext(text, made, (*said.calls, *logged.calls, *others), (*instructions, *said.history), tools, end)
 
 
 def _name_roles(history: Sequence[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from groundwire.engine import Score
@@ -41,6 +42,15 @@ class Finding(Record, frozen=True, kw_only=True):
         return self.status in PROBLEMS
 
 
+def label_turn(findings: Sequence[Finding], status: Status) -> TurnLabel:
+    """Return the label of a turn with these findings, whose check ended with a status."""
+    if any(finding.is_problem for finding in findings):
+        return "inconsistent"
+    if status != "scored" or any(finding.status == "unknown" for finding in findings):
+        return "unknown"
+    return "consistent" if findings else "unverifiable"
+
+
 class TurnCheck(Record, frozen=True, kw_only=True):
     """What came of checking a turn."""
 
@@ -50,8 +60,8 @@ class TurnCheck(Record, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     """Arguments in the order of the calls, then actions and values in the order of the text."""
     status: Status = "scored"
-    """What stopped the check: the status of the models' first score of an argument that was not ``scored``, or
-    ``deadline``, after which findings are not listed."""
+    """What stopped the check: the status of the models' first score of an argument that was not ``scored``;
+    ``deadline``, after which findings are not listed; ``invalid`` for calls of a guarded answer that cannot be read."""
     message: str = ""
     """Why the label is ``unknown``, as a sentence."""
     score: Score | None = None

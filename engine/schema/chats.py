@@ -14,10 +14,10 @@ from groundwire.runtime.texts.unread import is_blank
 
 from .knowledge import UNREADABLE, CallStatus, ToolCall
 
-USER, ASSISTANT = "user", "assistant"
-_ROLES = {"human": USER, "ai": ASSISTANT, "AIMessageChunk": ASSISTANT, "developer": "system", "function": "tool"}
+USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
+_ROLES = {"human": USER, "ai": ASSISTANT, "AIMessageChunk": ASSISTANT, "developer": SYSTEM, "function": "tool"}
 """Other names of roles."""
-_KNOWN = frozenset({USER, ASSISTANT, "system", "tool", *_ROLES})
+_KNOWN = frozenset({USER, ASSISTANT, SYSTEM, "tool", *_ROLES})
 _ITEMS = frozenset({"function_call", "function_call_output"})
 """Types of the items of OpenAI's responses that are no messages."""
 
@@ -78,7 +78,7 @@ def read_chat(messages: Iterable[Any]) -> ChatLog:
             text = "" if role == "tool" else read_text(_get(message, "content"))
             if role in (USER, ASSISTANT) and not is_blank(text):
                 history.append((role, text))
-            elif role == "system" and not is_blank(text):
+            elif role == SYSTEM and not is_blank(text):
                 instructions.append(text)
         else:
             others.append(message)

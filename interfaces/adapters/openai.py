@@ -18,8 +18,11 @@ from typing import Any, TypeAlias
 
 from groundwire.engine import Engine, InvalidRequest, Options, default_engine
 from groundwire.engine.extend import Knowledge
-from groundwire.guard import Guard, Policy
-from groundwire.guard.chat import CheckedChat, add_citing, arun, read_history, read_knowledge, run
+from groundwire.guard import Guard, Policy, TurnPolicy
+from groundwire.guard.chat import CheckedChat, add_citing, read_history, read_knowledge
+from groundwire.guard.policies import check_turn_policy
+from groundwire.guard.steps import arun, run
+from groundwire.guard.turns import TurnGuard
 
 __all__ = ["GuardedClient", "guard"]
 
@@ -33,6 +36,7 @@ def guard(
     engine: Engine | None = None,
     *,
     policy: Policy | None = None,
+    turns: TurnPolicy | None = None,
     metrics: Sequence[str] | str | None = None,
     options: Options | None = None,
 ) -> GuardedClient:
@@ -46,13 +50,15 @@ def guard(
         engine: The engine; None is ``default_engine``.
         policy: The actions by outcome, as for ``Guard.open``; None lets a text leave up to its first
             sentence that is not supported.
+        turns: What happens to tool calls, and to what the text claims to have done, by ``TurnChecker``; None lets both
+            leave unchecked.
         metrics: As for ``Engine.score``; None is the verdict's metrics, and citations.
         options: Options of the checks.
 
     Returns:
         A client with ``chat.completions.create`` alone, as other methods would answer unchecked.
     """
-    return GuardedClient(client, knowledge, engine, policy, metrics, options)
+    return GuardedClient(client, knowledge, engine, policy, turns, metrics, options)
 
 
 class GuardedClient:
@@ -62,8 +68,9 @@ class GuardedClient:
     ``content_filter`` where this is not all; ``groundwire`` is a dictionary with the fields of
     ``groundwire.guard.chat.ChatVerdict``. With ``stream=True`` text comes when its sentence was checked, and the
     verdict in the last chunk of a choice; the result is a generator, which cancels the model's stream when it is
-    closed. Tool calls pass as they are; log probabilities, reasoning and audio are left out. An answer that cannot be
-    checked raises an error of ``groundwire.engine``, and nothing of it leaves.
+    closed. Tool calls come whole, at the end of a choice, and not after a text that the policy has ended; log
+    probabilities, reasoning and audio are left out. An answer that cannot be checked raises an error of
+    ``groundwire.engine``, and nothing of it leaves.
     """
 
     def __init__(
@@ -72,6 +79,7 @@ class GuardedClient:
         knowledge: Knowledge | KnowledgeOf | None,
         engine: Engine | None,
         policy: Policy | None,
+        turns: TurnPolicy | None,
         metrics: Sequence[str] | str | None,
         options: Options | None,
     ) -> None:
@@ -82,11 +90,12 @@ class GuardedClient:
             knowledge: As for ``guard``.
             engine: As for ``guard``.
             policy: As for ``guard``.
+            turns: As for ``guard``.
             metrics: As for ``guard``.
             options: As for ``guard``.
 
         Raises:
-            InvalidRequest: The client has no ``chat.completions.create``.
+            InvalidRequest: The client has no ``chat.completions.create``, or a field of ``turns`` is not usable.
         """
         completions = getattr(getattr(client, "chat", None), "completions", None)
         if not callable(getattr(completions, "create", None)):
@@ -96,6 +105,7 @@ class GuardedClient:
             )
         self._client, self._knowledge, self._engine = client, knowledge, engine
         self._policy, self._metrics, self._options = policy, metrics, options
+        self._turns = check_turn_policy(turns)
 
     @property
     def chat(self) -> GuardedClient:
@@ -150,7 +160,11 @@ class GuardedClient:
             )
 
         open_stream().close()  # unusable knowledge is an error before the model is asked
-        return CheckedChat(open_stream, arguments.get("n") or 1)
+        turns = None
+        if self._turns.checks:
+            request = {"messages": messages, "tools": arguments.get("tools")}
+            turns = TurnGuard(engine, self._turns, request, () if self._knowledge is None else knowledge, self._options)
+        return CheckedChat(open_stream, arguments.get("n") or 1, turns)
 
 
 def _complete(checked: CheckedChat, answer: Any) -> Any:

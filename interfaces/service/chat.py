@@ -18,12 +18,11 @@ from groundwire.guard.chat import (
     FIELD,
     ChatOptions,
     CheckedChat,
-    Steps,
     add_citing,
-    arun,
     read_history,
     read_knowledge,
 )
+from groundwire.guard.steps import Steps, arun
 
 from . import logs
 from .problems import Refusal, describe_error, refuse_error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.adapters.openai import GuardedClient, guard
 from groundwire.engine import Engine, InvalidRequest
-from groundwire.guard import Policy
+from groundwire.guard import Policy, TurnPolicy
 from tests.support.small_talk import ASSERTIONS, SMALL_TALK
 from tests.support.streams import METRICS, world
 
@@ -42,13 +42,15 @@ def completion(*texts: str | None, **message: Any) -> dict[str, Any]:
 class Chunks:
     """The chunks of a text, three characters each; counts those that were read, and knows whether it was closed."""
 
-    def __init__(self, text: str, *, is_ended: bool = True) -> None:
+    def __init__(
+        self, text: str, *, is_ended: bool = True, deltas: Sequence[dict[str, Any]] = (), reason: str = "stop"
+    ) -> None:
         self.read = 0
         self.is_closed = False
-        deltas = [{"role": "assistant"}, *({"content": text[at : at + 3]} for at in range(0, len(text), 3))]
-        self._chunks = [self._make(delta, None) for delta in deltas]
+        texts = ({"content": text[at : at + 3]} for at in range(0, len(text), 3))
+        self._chunks = [self._make(delta, None) for delta in ({"role": "assistant"}, *texts, *deltas)]
         if is_ended:
-            self._chunks.append(self._make({}, "stop"))
+            self._chunks.append(self._make({}, reason))
 
     def _make(self, delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
@@ -121,7 +123,114 @@ def test_tool_calls_and_refusals_pass_and_reasoning_does_not(engine: Engine) -> 
     given = completion(None, tool_calls=calls, refusal="I can't.", reasoning_content="Honey is blue.")
     (choice,) = guarded(engine, given).create(model="m", messages=[])["choices"]
     assert choice["message"] == {"role": "assistant", "tool_calls": calls, "refusal": "I can't.", "content": None}
-    assert "groundwire" not in choice
+    verdict = choice["groundwire"]
+    assert (verdict["label"], verdict["unchanged"]) == ("unknown", True)
+    assert [(part["part"], part["reason"]) for part in verdict["not_checked"]] == [
+        ("refusal", "policy"),
+        ("calls", "policy"),
+    ]
+
+
+BOOK = [{"role": "user", "content": "Book a table for 4 in Leeds."}]
+BLOCK, ANNOTATE = TurnPolicy(argument="block"), TurnPolicy(argument="annotate")
+
+
+def make_call(arguments: str, **fields: Any) -> dict[str, Any]:
+    return {"id": "t", "type": "function", "function": {"name": "book", "arguments": arguments}} | fields
+
+
+def cut(call: dict[str, Any]) -> list[dict[str, Any]]:
+    """The deltas of a streamed call: its name first, then two letters of its arguments at a time."""
+    arguments = call["function"]["arguments"]
+    first = call | {"index": 0, "function": {"name": "book", "arguments": ""}}
+    parts = [arguments[at : at + 2] for at in range(0, len(arguments), 2)]
+    return [first, *({"index": 0, "function": {"arguments": part}} for part in parts)]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize(
+    ("policy", "arguments", "leaves", "label", "status"),
+    [
+        (BLOCK, '{"guests": 4, "city": "Leeds"}', True, "consistent", "scored"),
+        (BLOCK, '{"guests": 7, "city": "Leeds"}', False, "inconsistent", "scored"),
+        (ANNOTATE, '{"guests": 7, "city": "Leeds"}', True, "inconsistent", "scored"),
+        (TurnPolicy(action="block"), '{"guests": 7}', True, "unverifiable", "scored"),
+        (TurnPolicy(argument="block", unknown="annotate"), '{"guests": 7', False, "inconsistent", "scored"),
+    ],
+)
+def test_calls_leave_when_their_arguments_were_checked(
+    engine: Engine, is_stream: bool, policy: TurnPolicy, arguments: str, leaves: bool, label: str, status: str
+) -> None:
+    call = make_call(arguments)
+    if is_stream:
+        chunks = Chunks("", deltas=[{"tool_calls": [part]} for part in cut(call)], reason="tool_calls")
+        given = list(guarded(engine, chunks, None, turns=policy).create(model="m", messages=BOOK, stream=True))
+        choices = [choice for chunk in given for choice in chunk["choices"]]
+        assert all("tool_calls" not in choice["delta"] for choice in choices[:-1])
+        choice, part = choices[-1], "delta"
+    else:
+        answer = completion(None, tool_calls=[call])
+        (choice,) = guarded(engine, answer, None, turns=policy).create(model="m", messages=BOOK)["choices"]
+        part = "message"
+    functions = [given["function"] for given in choice[part].get("tool_calls", ())]
+    assert functions == ([call["function"]] if leaves else [])
+    assert (choice["finish_reason"] == "content_filter") is not leaves
+    turn = choice["groundwire"]["turn"]
+    assert (turn["label"], turn["status"]) == (label, status)
+    assert choice["groundwire"]["unchanged"] is leaves
+
+
+def test_a_turn_that_cannot_be_checked_is_stopped_and_said_to_be(engine: Engine) -> None:
+    calls = [{"id": "t", "type": "odd"}]
+    for policy, leaves in ((BLOCK, False), (TurnPolicy(argument="block", unknown="annotate"), True)):
+        answer = completion(None, tool_calls=calls)
+        (choice,) = guarded(engine, answer, None, turns=policy).create(model="m", messages=BOOK)["choices"]
+        assert ("tool_calls" in choice["message"]) is leaves
+        (part,) = choice["groundwire"]["not_checked"]
+        assert (part["part"], part["reason"]) == ("calls", "unknown")
+        assert "calls[0] has no name" in part["message"]
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize(("action", "left"), [("block", ""), ("annotate", "It's booked."), ("pass", "It's booked.")])
+def test_a_claim_without_a_call_may_be_held_back(engine: Engine, is_stream: bool, action: Any, left: str) -> None:
+    flag = Policy(inconsistent="flag", unknown="flag")
+    checked = guarded(
+        engine, Chunks("It's booked.") if is_stream else completion("It's booked."), None, policy=flag,
+        turns=TurnPolicy(action=action, argument="annotate"),
+    )  # fmt: skip
+    given = checked.create(model="m", messages=BOOK, stream=is_stream)
+    if is_stream:
+        chunks = list(given)
+        text, choice = read(chunks), chunks[-1]["choices"][0]
+    else:
+        (choice,) = given["choices"]
+        text = choice["message"]["content"]
+    assert text == left
+    assert choice["finish_reason"] == ("stop" if left else "content_filter")
+    assert [found["status"] for found in choice["groundwire"]["turn"]["findings"]] == ["absent"] * (action != "pass")
+
+
+def test_calls_do_not_leave_after_a_text_that_was_blocked(engine: Engine) -> None:
+    answer = completion("Honey is blue.", tool_calls=[make_call("{}")])
+    (choice,) = guarded(engine, answer).create(model="m", messages=[])["choices"]
+    assert "tool_calls" not in choice["message"]
+    assert choice["finish_reason"] == "content_filter"
+
+
+def test_what_system_messages_and_knowledge_say_may_be_an_argument(engine: Engine) -> None:
+    call = make_call('{"account": "AC-771", "limit": 250}')
+    told = [{"role": "system", "content": "The account of the user is AC-771."}, *BOOK]
+    log = {"name": "get_limit", "arguments": {}, "result": {"limit": 250}}
+    answer = completion(None, tool_calls=[call])
+    (choice,) = guarded(engine, answer, [log], turns=BLOCK).create(model="m", messages=told)["choices"]
+    assert [found["status"] for found in choice["groundwire"]["turn"]["findings"]] == ["result", "result"]
+
+
+def test_a_policy_for_turns_has_three_words(engine: Engine) -> None:
+    for policy in (TurnPolicy(argument="flag"), "block"):  # type: ignore[arg-type]
+        with pytest.raises(InvalidRequest, match="'pass', 'annotate' or 'block'"):
+            guarded(engine, completion(""), turns=policy)
 
 
 @pytest.mark.parametrize(
