@@ -176,6 +176,8 @@ class _ChoiceState:
     """A call in the older form."""
     not_checked: dict[tuple[str, str], NotChecked] = field(default_factory=dict)
     """By part and reason."""
+    turn: TurnCheck | None = None
+    """The check of its calls and claims."""
     is_cut: bool = False
     """Whether the policy has ended its text."""
     has_ended: bool = False
@@ -272,6 +274,11 @@ class CheckedChat:
         return [stream.score for stream in streams if stream.score is not None]
 
     @property
+    def checked_turns(self) -> list[TurnCheck]:
+        """The checks of calls and claims of the choices that have ended."""
+        return [choice.turn for choice in self._choices.values() if choice.turn is not None]
+
+    @property
     def not_checked(self) -> list[NotChecked]:
         """What was not checked so far, by choice."""
         return [part for choice in self._choices.values() for part in choice.not_checked.values()]
@@ -324,8 +331,8 @@ class CheckedChat:
         state.add_calls(message)
         if message.refusal:
             state.note(NotChecked("refusal", "policy"))
-        kept = msgspec.structs.replace(message, content=None, tool_calls=None, function_call=None)
-        allowed: dict[str, Any] = msgspec.to_builtins(kept)
+        unchecked = msgspec.structs.replace(message, content=None, tool_calls=None, function_call=None)
+        allowed: dict[str, Any] = msgspec.to_builtins(unchecked)
         checked: dict[str, Any] = {"index": choice.index, part: allowed, "finish_reason": choice.finish_reason}
         if part == "message":
             allowed["content"] = message.content
@@ -357,13 +364,13 @@ class CheckedChat:
             text = state.held_text + (part.pop("content", None) or "") + state.take_released()
             (final,) = (event for event in state.stream.last_events if isinstance(event, FinalEvent))
         calls = [] if state.is_cut else state.list_calls()
-        turn, blocked = None, frozenset[str]()
+        blocked = frozenset[str]()
         if self._turns is not None and (calls or final is not None):
-            turn = yield from self._turns.check("" if final is None else final.released, calls)
+            turn = state.turn = yield from self._turns.check("" if final is None else final.released, calls)
             blocked = self._turns.policy.list_blocked(turn)
             if turn.label == "unknown":
                 reason = turn.status if turn.status in UNCHECKED else "unknown"
-                state.note(NotChecked("calls" if calls else "text", reason, turn.message))  # type: ignore[arg-type]
+                state.note(NotChecked("calls" if calls else "text", reason, turn.message))
         if calls and (self._turns is None or self._turns.policy.argument == "pass"):
             state.note(NotChecked("calls", "policy"))
         if final is not None and (text or "message" in choice):
@@ -374,17 +381,21 @@ class CheckedChat:
         unchanged = is_whole and not (blocked & {"text"} and text) and not (blocked and calls)
         if not unchanged:
             choice["finish_reason"] = FILTERED
-        if final is None and turn is None and not state.not_checked:
+        if final is None and state.turn is None and not state.not_checked:
             return choice
         score = None if final is None else final.score
         chat_verdict = ChatVerdict(
-            min((made.label for made in (score and score.verdict, turn) if made), key=_WORST.index, default="unknown"),
+            min(
+                (made.label for made in (score and score.verdict, state.turn) if made),
+                key=_WORST.index,
+                default="unknown",
+            ),
             None if score is None else score.verdict.probability,
             None if score is None else score.verdict,
             unchanged,
             () if score is None else score.unsupported,
             () if score is None else score.citations,
-            turn,
+            state.turn,
             tuple(state.not_checked.values()),
         )
         return choice | {FIELD: msgspec.to_builtins(chat_verdict)}

@@ -48,8 +48,8 @@ class TurnGuard:
             item for item in items if isinstance(item, ToolCall) or (isinstance(item, Mapping) and is_call(item))
         ]
         texts = list_passages([item for item in items if item not in self._log])
-        told = [{"role": SYSTEM, "content": text} for text in texts]
-        self._history = [*told, *filter(is_message, request.get("messages") or ())]
+        instructions = [{"role": SYSTEM, "content": text} for text in texts]
+        self._history = [*instructions, *filter(is_message, request.get("messages") or ())]
 
     def check(self, text: str, calls: Sequence[Mapping[str, Any]]) -> Steps[TurnCheck]:
         """Check an answer.

@@ -240,7 +240,7 @@ def _read_context(
         kind = type(said.others[0]).__name__
         raise InvalidRequest(f"history has {kind} that is no message; pass texts, or role and content.")
     others = [read_call(call, f"log[{index}]") for index, call in enumerate(logged.others)]
-    instructions = [(SYSTEM, told) for told in (*said.instructions, *logged.instructions)]
+    instructions = [(SYSTEM, instruction) for instruction in (*said.instructions, *logged.instructions)]
     return TurnContext(text, made, (*said.calls, *logged.calls, *others), (*instructions, *said.history), tools, end)
 
 

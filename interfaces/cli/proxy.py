@@ -21,12 +21,12 @@ from .serving import (
 
 OPTIONS = ("upstream", "policy", "bundle", "device", "metrics", "host", "port", "workers")
 
-HELP = f"""Check the answers of a server of OpenAI's chat protocol, as a proxy before it.
+HELP = f"""Check the answers of a server of OpenAI's or Anthropic's protocol, as a proxy before it.
 
-Clients send their chats to `/v1/chat/completions` of the proxy. It passes them on, checks the answer sentence by
-sentence, streamed or not, and lets only what the policy allows leave; `groundwire` of each choice has the verdict, the
-words without support and citations. The field `groundwire.knowledge` of a request has the knowledge; without it the
-system messages and tool results have it.
+Clients send their chats to `/v1/chat/completions`, `/v1/responses` or `/v1/messages` of the proxy. It passes them on,
+checks the answer sentence by sentence, streamed or not, and lets only what the policy allows leave; `groundwire` has
+the verdict, the words without support and citations. The field `groundwire.knowledge` of a request has the knowledge;
+without it the system messages and tool results have it.
 
     groundwire proxy --upstream http://localhost:8001/v1
     curl localhost:8000/v1/chat/completions --json '{{"groundwire": {{"knowledge": "Honey is golden."}},

@@ -1,11 +1,11 @@
-"""``/v1/chat/completions`` of the proxy: what the upstream answers, checked before any of it leaves."""
+"""The chats of the proxy, in three protocols: what the upstream answers, checked before any of it leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from starlette.datastructures import Headers
@@ -14,15 +14,11 @@ from starlette.types import Receive, Scope, Send
 
 from groundwire.engine import GroundwireError, InvalidRequest, Options
 from groundwire.guard import Correct, Guard, Policy, ResponseStream
-from groundwire.guard.chat import (
-    FIELD,
-    ChatOptions,
-    CheckedChat,
-    add_citing,
-    read_history,
-    read_knowledge,
-)
+from groundwire.guard.chat import FIELD, ChatOptions, CheckedChat, add_citing, read_history, read_knowledge
+from groundwire.guard.forms import ChatForm, CompletionsForm, MessagesForm, ResponsesForm
+from groundwire.guard.policies import TurnPolicy
 from groundwire.guard.steps import Steps, arun
+from groundwire.guard.turns import TurnGuard
 
 from . import logs
 from .problems import Refusal, describe_error, refuse_error
@@ -51,6 +47,10 @@ UNSURE: Mapping[str, Any] = {
 """``Policy.unsure`` of each value of the settings."""
 
 
+SendEvent: TypeAlias = Callable[[JsonObject | None], Awaitable[None]]
+"""Sends an event of a stream; None is its end."""
+
+
 class ChatBody(msgspec.Struct, frozen=True):
     """What the proxy reads of a request; the upstream reads the rest."""
 
@@ -60,8 +60,34 @@ class ChatBody(msgspec.Struct, frozen=True):
     groundwire: ChatOptions | None = None
 
 
-_PATHS = {"$.knowledge": "$.messages", "$.history": "$.messages"}
-BODY = msgspec.json.Decoder(ChatBody)
+class MessagesBody(msgspec.Struct, frozen=True):
+    """The same in Anthropic's protocol."""
+
+    messages: tuple[JsonObject, ...]
+    system: str | tuple[JsonObject, ...] | None = None
+    stream: bool | None = None
+    groundwire: ChatOptions | None = None
+
+
+class ResponsesBody(msgspec.Struct, frozen=True):
+    """The same in OpenAI's protocol of responses."""
+
+    input: str | tuple[JsonObject, ...]
+    instructions: str | None = None
+    stream: bool | None = None
+    groundwire: ChatOptions | None = None
+    background: Literal[False] | None = None
+    """An answer that is asked for later would not be checked."""
+    previous_response_id: None = None
+    """A dialogue that the upstream keeps is not known here."""
+    conversation: None = None
+    prompt: None = None
+
+
+Body: TypeAlias = ChatBody | MessagesBody | ResponsesBody
+COMPLETIONS = msgspec.json.Decoder(ChatBody)
+MESSAGES = msgspec.json.Decoder(MessagesBody)
+RESPONSES = msgspec.json.Decoder(ResponsesBody)
 
 
 class Chat:
@@ -75,6 +101,12 @@ class Chat:
             unsure=UNSURE[settings.unsure],
             max_held_words=min(Policy().max_held_words, settings.max_held_words),
             deadline_ms=settings.max_stream_ms,
+        )
+        self._turns = TurnPolicy(
+            argument=settings.calls,
+            action=settings.claims,
+            value=settings.claims,
+            unknown="block" if "block" in (settings.calls, settings.claims) else "annotate",
         )
 
     async def list_models(self, request: ServiceRequest) -> Response:
@@ -93,25 +125,37 @@ class Chat:
         and `groundwire` has the verdict; in a stream it is in the last chunk of the choice. An error of the upstream
         is passed back as it is.
         """
+        return await self._answer(request, COMPLETIONS, CompletionsForm())
+
+    async def respond(self, request: ServiceRequest) -> Response:
+        """Answer a request for a response as ``complete`` does; `incomplete_details` says `content_filter`."""
+        return await self._answer(request, RESPONSES, ResponsesForm())
+
+    async def write_message(self, request: ServiceRequest) -> Response:
+        """Answer a request for a message as ``complete`` does; `stop_reason` is `refusal`."""
+        return await self._answer(request, MESSAGES, MessagesForm())
+
+    async def _answer(self, request: ServiceRequest, decoder: msgspec.json.Decoder[Any], form: ChatForm) -> Response:
         content = await request.read_json()
-        body, forwarded = decode(content, BODY), msgspec.json.decode(content)
+        body, forwarded = decode(content, decoder), msgspec.json.decode(content)
         check_streams(request.service)
         is_given = body.groundwire is not None and body.groundwire.knowledge is not None
-        with translate_paths(_PATHS | {"$.knowledge": f"$.{FIELD}.knowledge"} if is_given else _PATHS):
-            checked = self._open(request, forwarded, body.n or 1)
+        knowledge_path = f"$.{FIELD}.knowledge" if is_given else "$.input" if form.path == "responses" else "$.messages"
+        with translate_paths({"$.knowledge": knowledge_path, "$.history": knowledge_path}):
+            checked = self._open(request, form.read_request(forwarded) | {FIELD: forwarded.get(FIELD)}, body)
         forwarded.pop(FIELD, None)
-        asking = self._ask(request, "POST", "chat/completions", forwarded)
-        return CheckedAnswer(request, checked, asking, self._settings.max_stream_ms, is_stream=bool(body.stream))
+        asking = self._ask(request, "POST", form.path, forwarded)
+        return CheckedAnswer(request, checked, asking, form, self._settings.max_stream_ms, is_stream=bool(body.stream))
 
     def _ask(self, request: ServiceRequest, method: str, path: str, body: Any = None) -> Awaitable[UpstreamAnswer]:
         http = request.http
         return self._upstream.ask(method, path, http.headers, http.scope["query_string"], body)
 
-    def _open(self, request: ServiceRequest, body: Mapping[str, Any], choices: int) -> CheckedChat:
-        """The checks of the answer to a body; Refusal or an error of the engine if there can be none."""
+    def _open(self, request: ServiceRequest, chat: Mapping[str, Any], body: Body) -> CheckedChat:
+        """The checks of the answer to a chat; Refusal or an error of the engine if there can be none."""
         service = request.service
-        knowledge = read_knowledge(body, self._settings.knowledge_from)
-        history = read_history(body["messages"])
+        knowledge = read_knowledge(chat, self._settings.knowledge_from)
+        history = read_history(chat["messages"])
         if not knowledge and self._settings.without_knowledge == "refuse":
             raise Refusal(
                 "invalid",
@@ -127,7 +171,11 @@ class Chat:
             return Guard(service.engine).open(knowledge, self._policy, history=history, metrics=names, scoring=options)
 
         open_stream().close()  # unusable texts and a full engine are errors before the model is asked
-        return CheckedChat(open_stream, choices)
+        turns = None
+        if self._turns.checks:
+            knowledge_items = (body.groundwire and body.groundwire.knowledge) or ()
+            turns = TurnGuard(service.engine, self._turns, chat, knowledge_items, options)
+        return CheckedChat(open_stream, getattr(body, "n", None) or 1, turns)
 
 
 class CheckedAnswer(Response):
@@ -138,6 +186,7 @@ class CheckedAnswer(Response):
         request: ServiceRequest,
         checked: CheckedChat,
         asking: Awaitable[UpstreamAnswer],
+        form: ChatForm,
         max_ms: float,
         *,
         is_stream: bool,
@@ -147,6 +196,7 @@ class CheckedAnswer(Response):
         self._request = request
         self._checked = checked
         self._asking = asking
+        self._form = form
         self._max_ms = max_ms
         self._is_stream = is_stream
 
@@ -178,15 +228,19 @@ class CheckedAnswer(Response):
         """The completion that may leave, as JSON."""
         async with limit_time(self._max_ms, "The upstream's answer"):
             with refuse_answer():
-                part = await arun(self._checked.check(decode_answer(await answer.read())))
+                written = self._form.read_answer(decode_answer(await answer.read()))
+                part = await arun(self._checked.check(written))
                 if part is None or not all("message" in choice for choice in part["choices"]):
                     raise InvalidRequest("The answer has a choice without a message.")
-        self._note_scores()
-        return msgspec.json.encode(part)
+                content = msgspec.json.encode(self._form.write_answer(part))
+        self._note_checks()
+        return content
 
     async def _stream(self, answer: UpstreamAnswer, send: Send) -> None:
-        async def send_event(data: bytes) -> None:
-            await send({"type": "http.response.body", "body": b"data: " + data + b"\n\n", "more_body": True})
+        async def send_event(event: JsonObject | None) -> None:
+            name = f"event: {event['type']}\n" if event and self._form.names_events else ""
+            body = f"{name}data: ".encode() + (END if event is None else msgspec.json.encode(event)) + b"\n\n"
+            await send({"type": "http.response.body", "body": body, "more_body": True})
 
         headers = answer.headers | {"cache-control": "no-store", "x-accel-buffering": "no"}
         await send({"type": "http.response.start", "status": 200, "headers": Headers(headers).raw})
@@ -200,44 +254,52 @@ class CheckedAnswer(Response):
             context = self._request.context
             context.refusals.append(refusal.code)
             context.log_fields["stream_error"] = refusal.code
-            await send_event(msgspec.json.encode(describe_error(refusal.describe(context.id))))
+            await send_event(self._form.write_error(describe_error(refusal.describe(context.id))))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _relay_in_time(self, answer: UpstreamAnswer, send: Callable[[bytes], Awaitable[None]]) -> None:
+    async def _relay_in_time(self, answer: UpstreamAnswer, send: SendEvent) -> None:
         async with limit_time(self._max_ms, "The upstream's answer"):
             with refuse_answer():
                 await self._relay(answer, send)
 
-    async def _relay(self, answer: UpstreamAnswer, send: Callable[[bytes], Awaitable[None]]) -> None:
+    async def _relay(self, answer: UpstreamAnswer, send: SendEvent) -> None:
         async with aclosing(answer.read_events()) as events:
             async for data in events:
-                chunk = decode_answer(data)
-                if chunk.get("error"):  # what is held does not leave
-                    await send(msgspec.json.encode({"error": chunk["error"]}))
+                event = decode_answer(data)
+                if (failure := self._form.find_error(event)) is not None:  # what is held does not leave
+                    await send(failure)
                     return
-                await self._send_part(self._checked.check(chunk), send)
-                if self._checked.is_stopped:
+                if (chunk := self._form.read_event(event)) is not None:
+                    await self._send_part(self._checked.check(chunk), send)
+                if self._checked.is_stopped or self._form.is_last(event):
                     break
         await self._send_part(self._checked.finish(), send)
-        self._note_scores()
-        await send(END)
+        self._note_checks()
+        if not self._form.names_events:
+            await send(None)
 
-    async def _send_part(self, steps: Steps[JsonObject | None], send: Callable[[bytes], Awaitable[None]]) -> None:
+    async def _send_part(self, steps: Steps[JsonObject | None], send: SendEvent) -> None:
         try:
             part = await arun(steps)
         except GroundwireError:
             raise
         except Exception as error:
             raise logs.refuse_logged(error, self._request.context.id) from error
-        if part is not None:
-            await send(msgspec.json.encode(part))
+        for event in () if part is None else self._form.write_chunk(part):
+            await send(event)
 
-    def _note_scores(self) -> None:
-        """Count the scores of the choices, and let the log name their verdicts."""
-        scores = self._checked.scores
-        for score in scores:
-            self._request.service.monitoring.add_score(score)
-        self._request.context.log_fields["verdict"] = ",".join(score.verdict.label for score in scores)
+    def _note_checks(self) -> None:
+        """Count the scores of the choices and what was not checked, and let the log name them."""
+        monitoring, fields = self._request.service.monitoring, self._request.context.log_fields
+        for score in self._checked.scores:
+            monitoring.add_score(score)
+        fields["verdict"] = ",".join(score.verdict.label for score in self._checked.scores)
+        for part in self._checked.not_checked:
+            monitoring.not_checked.labels(part.part, part.reason).inc()
+        if self._checked.not_checked:
+            fields["not_checked"] = ",".join(f"{part.part}:{part.reason}" for part in self._checked.not_checked)
+        if self._checked.checked_turns:
+            fields["turn_label"] = ",".join(turn.label for turn in self._checked.checked_turns)
 
 
 def make_response(answer: UpstreamAnswer, content: bytes) -> Response:

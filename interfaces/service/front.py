@@ -69,6 +69,12 @@ class Authorizer:
         return self._tenants.get(token_digest, "")
 
 
+def _find_token(headers: Headers) -> str | None:
+    """The header ``Authorization``; else what Anthropic's clients send in its place."""
+    key = headers.get("x-api-key")
+    return headers.get("authorization") or (None if key is None else f"Bearer {key}")
+
+
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
@@ -166,7 +172,7 @@ class Front:
         refusal: Refusal | None = None
         try:
             if path not in TOKENLESS:
-                context.tenant = self._authorizer.check(headers.get("authorization"))
+                context.tenant = self._authorizer.check(_find_token(headers))
             if path not in COLD:
                 service.readiness.begin()
                 service.readiness.check_computes()
@@ -244,6 +250,6 @@ async def respond_with_problem(refusal: Refusal, request_id: str, scope: Scope, 
     content = msgspec.json.encode(problem)
     if path.startswith("/v2/"):  # the Open Inference Protocol's own form is an object with ``error``
         content = msgspec.json.encode({"error": refusal.detail, **msgspec.to_builtins(problem)})
-    elif path.startswith("/v1/"):  # as in OpenAI's protocol
+    elif path.startswith("/v1/"):  # as in OpenAI's and Anthropic's protocols
         content = msgspec.json.encode(describe_error(problem))
     await Response(content, refusal.status, refusal.headers, MEDIA_TYPE)(scope, receive, send)

@@ -66,6 +66,7 @@ class Monitoring:
         self.verdicts = count("verdicts", "Verdicts, by label and profile.", "label", "profile")
         self._recent = RecentVerdicts(show("recent_verdicts", "The last 1,000 verdicts.", *LABELS))
         self.results = count("metric_results", "Results of metrics, by status.", "metric", "status")
+        self.not_checked = count("not_checked", "Parts of answers that were not checked.", "part", "reason")
         self.refusals = count("refusals", "Requests, and lines of them, without a result.", "route", "code")
         self.open_connections = show("open_connections", "Connections of clients, WebSockets among them.")
         self.loop_lag_seconds = time("loop_lag_seconds", "Delay of the event loop, on which /healthz is answered.")

@@ -111,9 +111,9 @@ class Refusal(Exception):
 
 
 def describe_error(problem: Problem) -> dict[str, Any]:
-    """A problem in the form of OpenAI's protocol, whose clients read ``error``."""
+    """A problem in the form of OpenAI's and Anthropic's protocols, whose clients read ``error``."""
     error = {"message": problem.detail, "type": problem.code, "param": problem.path or None, "code": problem.code}
-    return {"error": error, **msgspec.to_builtins(problem)}
+    return {"type": "error", "error": error, **msgspec.to_builtins(problem)}
 
 
 def make_json(content: Any, status: int = 200, max_bytes: int | None = None, **headers: str) -> Response:

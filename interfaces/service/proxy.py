@@ -1,4 +1,4 @@
-"""The proxy: an ASGI application before a server of OpenAI's chat protocol, which lets only checked answers leave."""
+"""The proxy: an ASGI application before a server of chats, which lets only checked answers leave."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .upstream import Upstream
 
 
 def make_proxy(engine: Engine, settings: ProxySettings, transport: httpx.AsyncBaseTransport | None = None) -> Front:
-    """Make an ASGI application that asks a server of OpenAI's chat protocol, and checks its answers.
+    """Make an ASGI application that asks a server of chats, and checks its answers.
 
-    It has ``/v1/chat/completions`` and ``/v1/models``, and the paths of the service for health and numbers. Other paths
-    are refused: their answers would not be checked.
+    It has OpenAI's ``/v1/chat/completions`` and ``/v1/responses``, Anthropic's ``/v1/messages``, ``/v1/models``, and
+    the paths of the service for health and numbers. Other paths are refused: their answers would not be checked.
 
     Args:
         engine: The engine, which stays the caller's.
@@ -46,6 +46,8 @@ def make_proxy(engine: Engine, settings: ProxySettings, transport: httpx.AsyncBa
     chat = Chat(upstream, settings)
     operations = (
         Operation("POST", "/v1/chat/completions", chat.complete),
+        Operation("POST", "/v1/responses", chat.respond),
+        Operation("POST", "/v1/messages", chat.write_message),
         Operation("GET", "/v1/models", chat.list_models),
         Operation("GET", "/healthz", probes.healthz),
         Operation("GET", "/readyz", probes.readyz),
@@ -59,6 +61,6 @@ async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
     """Say which paths there are."""
     raise Refusal(
         "not_found",
-        f"The proxy has no {scope['path']!r:.100}: it answers /v1/chat/completions and /v1/models, "
-        "and would let answers of other paths leave unchecked.",
+        f"The proxy has no {scope['path']!r:.100}: it answers /v1/chat/completions, /v1/responses, /v1/messages and "
+        "/v1/models, and would let answers of other paths leave unchecked.",
     )

@@ -128,6 +128,12 @@ class ProxySettings(Settings, frozen=True, kw_only=True):
     """What happens to a sentence without support: block ends the answer before it; annotate lets it leave, and the
     verdict says so; redact puts a mark in the place of its words; correct puts words of the knowledge there, and ends
     the answer where it cannot. A sentence that cannot be checked ends the answer."""
+    calls: Literal["pass", "annotate", "block"] = "pass"
+    """What happens to tool calls with an argument from nowhere: annotate lets them leave, and `turn` of the verdict
+    says so; block lets no call of the answer leave. pass lets calls leave unchecked."""
+    claims: Literal["pass", "annotate", "block"] = "pass"
+    """What happens to a text that claims an action which no call has done, or has another record's value: as for
+    `calls`; block holds the text back until the answer is complete, and lets nothing of it leave."""
     profile: ProfileName = "balanced"
     """Operating point of the verdicts: lenient stops the fewest right answers, strict misses the fewest wrong ones."""
     unsure: Literal["label", "block", "annotate", "redact", "correct"] = "label"

@@ -1,4 +1,4 @@
-"""The server that answers: a client of OpenAI's chat protocol, within limits of bytes and time."""
+"""The server that answers: a client of OpenAI's and Anthropic's protocols, within limits of bytes and time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,16 @@ from .settings import ProxySettings
 
 CONNECT_SECONDS = 10.0
 """Time for a connection to the upstream."""
-CREDENTIALS = ("authorization", "api-key")
+CREDENTIALS = ("authorization", "api-key", "x-api-key")
 """Headers of a request that are passed on where the proxy has neither tokens nor a key of its own."""
-PASSED = ("openai-organization", "openai-project", "traceparent", "tracestate")
+PASSED = (
+    "openai-organization",
+    "openai-project",
+    "anthropic-version",
+    "anthropic-beta",
+    "traceparent",
+    "tracestate",
+)
 """Headers of a request that are always passed on."""
 RETURNED = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
 """Headers of an answer that are passed back, with the headers of rate limits."""
@@ -70,16 +77,18 @@ class Upstream:
         """
         content = None if body is None else msgspec.json.encode(body)
         request = self._client.build_request(
-            method, path, params=query or None, content=content, headers=self._choose_headers(headers)
+            method, path, params=query or None, content=content, headers=self._choose_headers(headers, path)
         )
         with self.translate_errors():
             return UpstreamAnswer(self, await self._client.send(request, stream=True), self._limit)
 
-    def _choose_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """What is passed on; the proxy's own tokens are not."""
+    def _choose_headers(self, headers: Mapping[str, str], path: str) -> dict[str, str]:
+        """What is passed on; the proxy's own tokens are not. Anthropic's key has a header of its own."""
         names = PASSED if self._key or self._has_tokens else (*PASSED, *CREDENTIALS)
         chosen = {name: headers[name] for name in names if name in headers}
-        if self._key:
+        if self._key and path == "messages":
+            chosen["x-api-key"] = self._key
+        elif self._key:
             chosen["authorization"] = f"Bearer {self._key}"
         return chosen | {"content-type": "application/json", "accept-encoding": "identity"}
 

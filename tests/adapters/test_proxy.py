@@ -85,4 +85,29 @@ def test_errors_are_the_clients_own(client: Any, address: dict[str, Any]) -> Non
     with pytest.raises(openai.AuthenticationError):
         client.with_options(api_key="other").models.list()
     with pytest.raises(openai.NotFoundError, match="would let answers of other paths leave unchecked"):
-        client.responses.create(model="m", input="Honey?")
+        client.embeddings.create(model="m", input="Honey?")
+
+
+def test_a_response_and_its_stream(client: Any) -> None:
+    asked = {"model": "m", "input": "What is honey like?", "extra_body": ASKED["extra_body"]}
+    answer = client.responses.create(**asked)
+    assert (answer.output_text, answer.status) == (CONSISTENT, "incomplete")
+    assert answer.incomplete_details.reason == "content_filter"
+    assert answer.groundwire["label"] == "inconsistent"
+    with client.responses.stream(**asked) as stream:
+        texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
+    assert "".join(texts) == CONSISTENT
+
+
+def test_a_message_and_its_stream_of_anthropics_client(address: dict[str, Any]) -> None:
+    anthropic = load("anthropic")
+    asked = ASKED | {"max_tokens": 9}
+    with anthropic.Anthropic(**address | {"base_url": address["base_url"].removesuffix("/v1")}) as client:
+        message = client.messages.create(**asked)
+        assert ([block.text for block in message.content], message.stop_reason) == ([CONSISTENT], "refusal")
+        assert message.groundwire["label"] == "inconsistent"
+        with client.messages.stream(**asked) as stream:
+            assert "".join(stream.text_stream) == CONSISTENT
+            assert stream.get_final_message().stop_reason == "refusal"
+        with pytest.raises(anthropic.AuthenticationError, match="not known"):
+            client.with_options(api_key="other").messages.create(**asked)

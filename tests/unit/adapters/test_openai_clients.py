@@ -220,10 +220,10 @@ def test_calls_do_not_leave_after_a_text_that_was_blocked(engine: Engine) -> Non
 
 def test_what_system_messages_and_knowledge_say_may_be_an_argument(engine: Engine) -> None:
     call = make_call('{"account": "AC-771", "limit": 250}')
-    told = [{"role": "system", "content": "The account of the user is AC-771."}, *BOOK]
+    messages = [{"role": "system", "content": "The account of the user is AC-771."}, *BOOK]
     log = {"name": "get_limit", "arguments": {}, "result": {"limit": 250}}
     answer = completion(None, tool_calls=[call])
-    (choice,) = guarded(engine, answer, [log], turns=BLOCK).create(model="m", messages=told)["choices"]
+    (choice,) = guarded(engine, answer, [log], turns=BLOCK).create(model="m", messages=messages)["choices"]
     assert [found["status"] for found in choice["groundwire"]["turn"]["findings"]] == ["result", "result"]
 
 

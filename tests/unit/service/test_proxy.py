@@ -343,7 +343,7 @@ def test_a_request_that_is_not_usable_does_not_reach_the_upstream() -> None:
 
 def test_other_paths_are_refused() -> None:
     async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
-        for path in ("/v1/responses", "/v1/completions", "/score", "/ui"):
+        for path in ("/v1/embeddings", "/v1/completions", "/score", "/ui"):
             refused = await client.post(path, json={})
             assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
         assert "would let answers of other paths leave unchecked" in refused.json()["detail"]
