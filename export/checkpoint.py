@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from groundwire.runtime.errors import ExportError
 
@@ -25,6 +25,22 @@ _RELATIVE_POSITIONS = frozenset({"t5", "mt5"})
 """The sizes in configurations of these families do not limit their positions."""
 _UNSET = 100_000
 """Tokenizers without a limit report a huge model_max_length."""
+
+
+class AutoGenerativeModel:
+    """Loads an encoder-decoder or a causal language model, whichever the checkpoint is."""
+
+    @staticmethod
+    def from_pretrained(*, torch_dtype: Any, attn_implementation: str, output_loading_info: bool, **files: Any) -> Any:
+        """As ``from_pretrained`` of the class that the checkpoint has."""
+        config = AutoConfig.from_pretrained(**files)
+        auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        return auto_class.from_pretrained(
+            torch_dtype=torch_dtype,
+            attn_implementation=attn_implementation,
+            output_loading_info=output_loading_info,
+            **files,
+        )
 
 
 def load_pretrained(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from groundwire.runtime.bundles.manifest import TargetName, Template
+from groundwire.runtime.bundles.manifest import Aggregation, TargetName, Template
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.parity.parity import Gate as Gate
 
 RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8"]
+Message: TypeAlias = tuple[str, str]
+"""The role of a chat's message, and its text."""
 PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")
 """The text pair of classifiers and token classifiers."""
 QUESTION_TEMPLATE = Template("answer: {answer}  context: {context}")
@@ -54,11 +57,36 @@ class ClassifierSettings:
     """Detectors: the labels that mean "consistent"; None recognises the usual names."""
     unit: Literal["response", "sentence"] = "response"
     """Detectors: the text that is classified at once."""
+    aggregation: Aggregation = "min"
+    """Detectors of sentences: what the sentences' values become together."""
     one_separator: bool = False
     """Put one separator between the texts of a pair where the tokenizer puts two: for models that were trained on texts
     joined by their end token (MiniCheck's RoBERTa)."""
     template: Template = PAIR_TEMPLATE
     """How premise and hypothesis become model inputs."""
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """Language models that answer a prompt by one of two words."""
+
+    labels: tuple[str, ...] | None = None
+    """The two words; the logits of the first token of each are compared. The model must have been trained, or asked by
+    the prompt, to begin its answer with one of them."""
+    supported: tuple[str, ...] | None = None
+    """The word that means "consistent"; None recognises the usual ones."""
+    template: Template | None = None
+    """The prompt, a template of one text with ``{premise}`` and ``{hypothesis}``. All special tokens are written out:
+    none is added."""
+    messages: tuple[Message, ...] = ()
+    """In place of ``template``: the messages of a chat with the two fields, which the checkpoint's chat template makes
+    a prompt of."""
+    chat_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the checkpoint's chat template."""
+    unit: Literal["response", "sentence"] = "response"
+    """The text that is asked about at once."""
+    aggregation: Aggregation = "min"
+    """What the values of sentences become together."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +155,7 @@ class SpansSettings:
 
 KindSettings: TypeAlias = (
     ClassifierSettings
+    | JudgeSettings
     | TokenClassifierSettings
     | QuestionGeneratorSettings
     | ResponseGeneratorSettings

@@ -27,6 +27,7 @@ from groundwire.runtime.bundles.manifest import (
     ClassifierRole,
     FileEntry,
     Head,
+    JudgeRole,
     LanguageModelRole,
     Manifest,
     ReferenceRole,
@@ -185,7 +186,7 @@ def _join_heads(
     heads: dict[str, ir.Model] = {}
     named: dict[str, ir.Model] = {}
     for role, record in records.items():
-        if isinstance(record, ClassifierRole | TokenClassifierRole):
+        if isinstance(record, ClassifierRole | TokenClassifierRole) and not isinstance(record, JudgeRole):
             heads[role] = select_output(graphs[role][record.graph], record.output)
             named |= {name: graphs[role][name] for name in record.target_files}
         else:

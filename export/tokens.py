@@ -52,6 +52,14 @@ def _one_separator(tokenizer: Any) -> Any:
     return json.loads(plain.to_str())["post_processor"]
 
 
+def forbid_added_tokens(content: str) -> str:
+    """Return ``tokenizer.json`` with every added token special, so that no text of a user spells one."""
+    tokenizer = json.loads(content)
+    for token in tokenizer["added_tokens"]:
+        token["special"] = True
+    return json.dumps(tokenizer, ensure_ascii=False)
+
+
 class Batcher:
     """Tokenizes and pads texts with the tokenizers library, as the runtime does."""
 

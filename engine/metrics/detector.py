@@ -1,15 +1,19 @@
 """Detectors: classifiers of (knowledge, response) that say consistent or not.
 
 One implementation for all of them: the ALBERT models of VitaminC, FactCC, FaithCritic, BERT on Conv-FEVER, MiniCheck,
-and any other checkpoint whose labels are known. The bundle says what differs: the order of the pair, the labels that
-mean "consistent", and whether the whole response or each sentence is classified.
+any other checkpoint whose labels are known, and the language models that answer a prompt (metric ``judge``). The bundle
+says what differs: the order of the pair, the labels that mean "consistent", whether the whole response or each sentence
+is classified, and what the sentences' values become together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
+from groundwire.runtime.bundles.manifest import Aggregation
 from groundwire.runtime.calls import Classify
 
 from ..schema.explanations import DetectorExplanation
@@ -65,12 +69,16 @@ def detector(request: ReadRequest, options: Options, role_info: RoleInfos, role:
     return MetricResult(
         role,
         "scored",
-        min(span.supported for span in scored),
+        _aggregate([span.supported for span in scored], info.aggregation),
         explanation=DetectorExplanation("consistent" if consistent else "inconsistent", scored, others),
         unsupported=tuple(unsupported_span(request, span, "detected", role) for span in wrong),
         message=evidence.message,
         coverage=evidence.share * least_coverage(list(chain.from_iterable(answers))),
     )
+
+
+def _aggregate(values: Sequence[float], aggregation: Aggregation) -> float:
+    return min(values) if aggregation == "min" else sum(values) / len(values)
 
 
 def is_detector(name: str) -> bool:
@@ -114,3 +122,14 @@ def _details(result: MetricResult) -> Details | None:
     if not isinstance(result.explanation, DetectorExplanation):
         return None
     return describe_spans((*result.explanation.scored, *result.explanation.sentences))
+
+
+METRICS = (
+    replace(
+        detector_metric("judge"),
+        title="Judge",
+        description="the probability that a language model, asked whether the response is supported, answers yes",
+        groups=frozenset(),
+        order=103,
+    ),
+)

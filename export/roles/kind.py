@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
+import msgspec
 import onnx_ir as ir
 import torch
 
-from groundwire.runtime.bundles.manifest import Parity, Precision, Role, Template
+from groundwire.runtime.bundles.manifest import Aggregation, Parity, Precision, Role, Template
 
 from ..checkpoint import Checkpoint
 from ..options import RoleOptions
@@ -29,6 +30,11 @@ class CommonFields(TypedDict):
     max_tokens: int
     pad_id: int
     parity: Parity
+
+
+def set_aggregation(aggregation: Aggregation) -> Aggregation | msgspec.UnsetType:
+    """Return the field of a role's record, which is left out where the least value counts."""
+    return msgspec.UNSET if aggregation == "min" else aggregation
 
 
 def _keep_files(files: RoleFiles) -> RoleFiles:

@@ -15,9 +15,11 @@ from groundwire.runtime.errors import ExportError
 from ..options import (
     ClassifierSettings,
     EmbedderSettings,
+    JudgeSettings,
     KindSettings,
     QuestionGeneratorSettings,
     ReaderSettings,
+    RequestedPrecision,
     ResponseGeneratorSettings,
     RoleOptions,
     SpansSettings,
@@ -32,6 +34,7 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "extractive_qa": ("qa",),
         "question_generator": ("qg",),
         "classifier": ("nli", f"detector.{ANY_NAME}"),
+        "judge": ("judge",),
         "token_classifier": ("token_classifier", "critic"),
         "reader": ("reader",),
         "embedder": ("embedder",),
@@ -46,6 +49,7 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 SETTINGS_OF_KINDS: Mapping[str, type[KindSettings]] = MappingProxyType(
     {
         "classifier": ClassifierSettings,
+        "judge": JudgeSettings,
         "token_classifier": TokenClassifierSettings,
         "question_generator": QuestionGeneratorSettings,
         "response_generator": ResponseGeneratorSettings,
@@ -55,7 +59,7 @@ SETTINGS_OF_KINDS: Mapping[str, type[KindSettings]] = MappingProxyType(
     }
 )
 """By the name of the kind; other kinds have no settings of their own."""
-_ENCODERS = ("extractive_qa", "classifier", "token_classifier")
+_ENCODERS = ("extractive_qa", "classifier", "judge", "token_classifier")
 TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
     {
         "cuda": (*_ENCODERS, "reader", "question_generator"),
@@ -64,6 +68,13 @@ TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
     }
 )
 """By target, the kinds whose roles have graphs for it."""
+
+
+def list_precisions(role: str, target: TargetName) -> tuple[RequestedPrecision, ...]:
+    """Return what the graph of a role for a target may be asked to be."""
+    if target == "cuda" or find_kind_name(role) in ("question_generator", "language_model"):
+        return "fp32", "fp16"
+    return "fp32", "fp16", "fp8", "int8"
 
 
 def find_kind_name(role: str, *, presets: Iterable[str] = ()) -> str:

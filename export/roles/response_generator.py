@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
-
 from groundwire.runtime.bundles.manifest import ResponseGeneratorRole, Template
 from groundwire.runtime.errors import ExportError, InvalidRequest
 from groundwire.runtime.models.prompt import KNOWLEDGE, check_prompt
 
-from ..checkpoint import Checkpoint, count_decoder_positions, load_pretrained
+from ..checkpoint import AutoGenerativeModel, Checkpoint, count_decoder_positions, load_pretrained
 from ..options import ResponseGeneratorSettings, RoleOptions
 from ..texts import EXAMPLES
 from ..verify.examples import batch_texts, fill_template
@@ -21,23 +17,8 @@ from .kind import CommonFields, Conversion, ExportKind
 NAME = "response_generator"
 
 
-class _AutoModel:
-    """Loads an encoder-decoder or a causal language model, whichever the checkpoint is."""
-
-    @staticmethod
-    def from_pretrained(*, torch_dtype: Any, attn_implementation: str, output_loading_info: bool, **files: Any) -> Any:
-        config = AutoConfig.from_pretrained(**files)
-        auto_class = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-        return auto_class.from_pretrained(
-            torch_dtype=torch_dtype,
-            attn_implementation=attn_implementation,
-            output_loading_info=output_loading_info,
-            **files,
-        )
-
-
 def _load(options: RoleOptions) -> Checkpoint:
-    return load_pretrained(NAME, options, _AutoModel, reads_pooler=False)
+    return load_pretrained(NAME, options, AutoGenerativeModel, reads_pooler=False)
 
 
 def _convert(role: str, checkpoint: Checkpoint, options: RoleOptions) -> Conversion:

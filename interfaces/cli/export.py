@@ -18,7 +18,7 @@ from groundwire.cli.groups import Setting, expand_groups
 from groundwire.export import require
 from groundwire.export.options import RoleOptions, check_precision, read_shortlist
 from groundwire.export.presets import PRESETS, override, preset
-from groundwire.export.roles.names import ROLES, SETTINGS_OF_KINDS, TARGET_KINDS, find_kind_name
+from groundwire.export.roles.names import ROLES, SETTINGS_OF_KINDS, TARGET_KINDS, find_kind_name, list_precisions
 from groundwire.export.sources import check_hub
 from groundwire.runtime.bundles.bundle import MANIFEST, Bundle
 from groundwire.runtime.bundles.manifest import Ranges, SpansRole, TargetName, TargetRole, Template
@@ -70,12 +70,23 @@ class RoleGroup:
     ] = None
     revision: Annotated[str | None, Setting(help="Commit, tag or branch of a hub checkpoint.")] = None
     labels: Annotated[
-        str | None, typer.Option(help="Labels of a classifier, comma-separated, in the order of its logits.")
+        str | None,
+        typer.Option(
+            help="Labels of a classifier, comma-separated, in the order of its logits; of a judge the two answers."
+        ),
     ] = None
-    supported: Annotated[str | None, Setting(help="Labels of a detector that mean consistent, comma-separated.")] = None
-    by_sentence: Annotated[bool, Setting(help="For a detector: classify each sentence, not the whole response.")] = (
-        False
-    )
+    supported: Annotated[
+        str | None, Setting(help="Labels of a detector or judge that mean consistent, comma-separated.")
+    ] = None
+    by_sentence: Annotated[
+        bool, Setting(help="For a detector or judge: classify each sentence, not the whole response.")
+    ] = False
+    average: Annotated[
+        bool, Setting(help="With by_sentence: the mean of the sentences counts, not the least supported one.")
+    ] = False
+    chat: Annotated[
+        bool, Setting(help="For a judge: template is a user's message, which the checkpoint's chat template surrounds.")
+    ] = False
     template: Annotated[str | None, Setting(help="Model input, such as 'answer: {answer}  context: {context}'.")] = None
     template_second: Annotated[str | None, Setting(help="Second text, for models that read pairs.")] = None
     prompt: Annotated[
@@ -126,7 +137,9 @@ class RoleGroup:
             "labels": _split_list(self.labels),
             "supported": _split_list(self.supported),
             "unit": "sentence" if self.by_sentence else None,
-            "template": _read_template(self.template, self.template_second),
+            "aggregation": "mean" if self.average else None,
+            "template": None if self.chat else _read_template(self.template, self.template_second),
+            "messages": (("user", self.template or ""),) if self.chat else None,
             "prompt": tuple(self.prompt or ()),
             "strip_prefix": self.strip_prefix,
             "shortlist": () if self.shortlist is None else read_shortlist(self.shortlist),
@@ -136,7 +149,7 @@ class RoleGroup:
 
 def _write_option(name: str) -> str:
     """The option of the command line that sets a field of a role's options."""
-    name = {"unit": "by_sentence"}.get(name, name)
+    name = {"unit": "by_sentence", "aggregation": "average", "messages": "chat"}.get(name, name)
     return f"--{name}" if name in ("source", "labels") else f"--set {name}"
 
 
@@ -180,9 +193,12 @@ def export(
         str | None, typer.Argument(metavar="[BUNDLE]", help="With triton: the bundle, a name or a directory.")
     ] = None,
     precision: Annotated[
-        PrecisionName,
-        typer.Option(help="int8 for CPUs, fp16 for GPUs; a higher one is used where the graphs would differ too much."),
-    ] = PrecisionName.INT8,
+        PrecisionName | None,
+        typer.Option(
+            help="int8 for CPUs, fp16 for GPUs; a higher one is used where the graphs would differ too much. Default: "
+            "int8, or fp16 where the target has no int8."
+        ),
+    ] = None,
     target: Annotated[
         TargetChoice | None,
         typer.Option(
@@ -203,7 +219,9 @@ def export(
     if bundle is not None:
         raise typer.BadParameter(f"{bundle} is one argument too many; only triton takes a bundle.")
     try:
-        roles = _read_roles(what, precision.value, None if target is None else target.value, role, store)
+        roles = _read_roles(
+            what, None if precision is None else precision.value, None if target is None else target.value, role, store
+        )
     except ExportError as error:
         raise typer.BadParameter(str(error)) from error
     try:
@@ -246,7 +264,7 @@ def _export_repository(
 
 def _read_roles(
     what: str,
-    precision: str,
+    precision: str | None,
     target: TargetName | None,
     role: RoleGroup,
     store: StoreGroup,
@@ -278,10 +296,12 @@ def _read_roles(
     }
 
 
-def _choose_target(role: str, precision: str, target: TargetName | None) -> dict[str, Any]:
+def _choose_target(role: str, precision: str | None, target: TargetName | None) -> dict[str, Any]:
     """The precision of a role and its target; roles of other kinds in a preset get fp16 graphs instead."""
     if target is not None and find_kind_name(role) not in TARGET_KINDS[target]:
         return {"precision": "fp16"}
+    if precision is None:
+        precision = "int8" if target is None or "int8" in list_precisions(role, target) else "fp16"
     return {"precision": check_precision(precision), "target": target}
 
 

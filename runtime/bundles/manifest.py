@@ -25,6 +25,8 @@ Rescaling: TypeAlias = Annotated[float, msgspec.Meta(gt=-1, lt=1)]
 """BERTScore of unrelated sentences; 1 would leave nothing to rescale to."""
 INFERENCE = frozenset({"entailment", "contradiction", "neutral"})
 """Labels of a model that infers a hypothesis from a premise."""
+Aggregation: TypeAlias = Literal["min", "mean"]
+"""What the values of sentences become together: the least of them, or their mean."""
 Precision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8", "mixed"]
 TargetName: TypeAlias = Literal["cuda", "tensorrt", "tensorrt-rtx"]
 """The devices for which a role may have another graph than its own."""
@@ -189,6 +191,8 @@ class RoleInfo(msgspec.Struct, frozen=True):
     """Those that mean "consistent"."""
     unit: Literal["response", "sentence"] = "response"
     """What a detector classifies at once."""
+    aggregation: Aggregation = "min"
+    """What the values of a detector's sentences become together."""
     baseline: tuple[float, float, float] | None = None
     """Precision, recall and F1 of an embedder's BERTScore for unrelated sentences; None where not measured."""
     heads: dict[str, ReaderHead] = {}
@@ -284,6 +288,9 @@ class ClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw_only
     """Labels of a detector that mean "consistent"; then the window that supports the hypothesis most decides."""
     unit: Literal["response", "sentence"] = "response"
     """What a detector classifies at once: the whole response, or each sentence; the worst sentence counts."""
+    aggregation: Aggregation | msgspec.UnsetType = msgspec.UNSET
+    """Where the unit is a sentence: what counts in place of the worst one. Unset and not None, so that older manifests
+    keep their digest."""
 
     def __post_init__(self) -> None:
         compares = self.template.second is not None or set(self.labels) == INFERENCE
@@ -293,8 +300,21 @@ class ClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def info(self) -> RoleInfo:
-        """Its labels, which of them support a response, and the unit."""
-        return RoleInfo(self.labels, self.supported, self.unit)
+        """Its labels, which of them support a response, the unit, and what the units become together."""
+        return RoleInfo(self.labels, self.supported, self.unit, self.aggregation or "min")
+
+
+class JudgeRole(ClassifierRole, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="judge"):
+    """A language model that is given a prompt and answers by one of two words; ``labels`` are the words.
+
+    The first text of ``template`` is the prompt. Special tokens that it spells are the model's own; those that a field
+    spells are text.
+    """
+
+    def __post_init__(self) -> None:
+        self.template.check(("premise", "hypothesis"))
+        if self.template.second is not None or len(self.labels) != 2 or len(self.supported) != 1:
+            raise ValueError("a judge has a template of one text, two labels, and one of them supported")
 
 
 class QuestionGeneratorRole(_Model, frozen=True, forbid_unknown_fields=True, kw_only=True, tag="question_generator"):
@@ -503,6 +523,7 @@ class SpansRole(_Role, frozen=True, forbid_unknown_fields=True, kw_only=True, ta
 Role: TypeAlias = (
     ExtractiveQARole
     | ClassifierRole
+    | JudgeRole
     | QuestionGeneratorRole
     | ResponseGeneratorRole
     | LanguageModelRole

@@ -17,6 +17,7 @@ from ..bundles.manifest import (
     ClassifierRole,
     EmbedderRole,
     ExtractiveQARole,
+    JudgeRole,
     LanguageModelRole,
     QuestionGeneratorRole,
     ReaderRole,
@@ -49,6 +50,7 @@ from ..triples import Triple
 from .classifier import Classifier, TokenClassifier
 from .embedder import Embedder
 from .extractive_qa import ExtractiveQA
+from .judge import Judge
 from .language_model import LanguageModel
 from .question_generator import QuestionGenerator, decoding_width
 from .reader import AnswerReader
@@ -101,6 +103,7 @@ def _load_spans(bundle: Bundle, role: SpansRole, profile: DeviceProfile) -> Span
 _KINDS = (
     ModelKind(ExtractiveQARole, ExtractiveQA.load, lambda role: [Answer("when?", (_TEXT,))]),
     ModelKind(ClassifierRole, Classifier.load, lambda role: [Classify(role, (_TEXT,), _TEXT)]),
+    ModelKind(JudgeRole, Judge.load, lambda role: [Classify(role, (_TEXT,), _TEXT)]),
     ModelKind(TokenClassifierRole, TokenClassifier.load, lambda role: [ClassifyTokens(role, (_TEXT,), _TEXT)]),
     ModelKind(ReaderRole, AnswerReader.load, lambda role: [ReadAnswer(role, (_TEXT,), (), _TEXT, ((0, len(_TEXT)),))]),
     ModelKind(EmbedderRole, Embedder.load, lambda role: [Embed(_TEXT)]),

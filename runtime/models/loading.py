@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..bundles.bundle import Bundle
-from ..bundles.manifest import ClassifierRole, Role, TokenClassifierRole
+from ..bundles.manifest import ClassifierRole, JudgeRole, Role, TokenClassifierRole
 from ..errors import BundleError, GroundwireError, describe_shortage
 from ..ort.session import DeviceProfile, Graph
 from .classifier import Classifier, TokenClassifier
@@ -17,7 +17,7 @@ def group_roles(roles: Mapping[str, tuple[Role, Bundle]]) -> list[tuple[str, ...
     """The roles that load together: roles that name one graph do, and every other role loads by itself."""
     groups: dict[object, list[str]] = {}
     for name, (role, bundle) in roles.items():
-        shares = isinstance(role, ClassifierRole | TokenClassifierRole)
+        shares = isinstance(role, ClassifierRole | TokenClassifierRole) and not isinstance(role, JudgeRole)
         groups.setdefault((bundle.directory, role.graph_files) if shares else name, []).append(name)
     return [tuple(group) for group in groups.values()]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 import string
 import threading
 import weakref
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
+from tokenizers import AddedToken, Encoding, Tokenizer
 
 from .. import _native
 from ..bundles.manifest import Template
@@ -208,19 +209,77 @@ class TextEncoder:
                     if room < self.max_tokens // 16
                     else self._refuse_windows(max_windows)
                 )
-        whole = self._read(texts)
-        if len(whole.ids) <= self.max_tokens:
-            windows = [whole]
-        else:
-            begin, end = whole.tokens_of(windowed)
-            length = end - begin + 1
-            room = self.max_tokens - (len(whole.ids) - length)
-            if room < self.max_tokens // 16:
-                raise self._refuse_other(other, room)
-            starts = [*range(0, length - room, _step(room, stride)), length - room]
-            windows = [_cut(whole, begin + start, room, begin, end) for start in starts]
+        windows = self._cut_windows(self._read(texts), windowed, other, stride)
         self.check_windows(before + len(windows), max_windows)
         return windows
+
+    def split_prompt(self, prompt: str) -> tuple[str | int, ...]:
+        """The pieces of a prompt: the ids of the added tokens that it spells, and the texts between them."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        if not added:
+            return (prompt,)
+        ids = sorted(added, key=lambda index: -len(added[index].content))
+        spelled = "|".join(f"({_spell(added[index])})" for index in ids)
+        pieces: list[str | int] = []
+        start = 0
+        for match in re.finditer(spelled, prompt):
+            assert match.lastindex is not None
+            pieces += [prompt[start : match.start()], ids[match.lastindex - 1]]
+            start = match.end()
+        return tuple(piece for piece in (*pieces, prompt[start:]) if piece != "")
+
+    def encode_prompt(
+        self,
+        pieces: Sequence[str | int],
+        fields: dict[str, str],
+        windowed: str,
+        stride: int,
+        max_windows: int | None = None,
+        before: int = 0,
+    ) -> list[Window]:
+        """The ids of a prompt with its fields filled in, in overlapping windows of the field ``windowed``.
+
+        ``pieces`` are of ``split_prompt``: their tokens are the only special ones, for a field that spells one is
+        data. The sequences of a window are the fields, in the order of ``fields``. TooLong as for ``encode_windows``.
+        """
+        names = list(fields)
+        ids: list[int] = []
+        owners: list[int | None] = []
+        offsets: list[tuple[int, int]] = []
+        for piece in pieces:
+            if isinstance(piece, int):
+                ids.append(piece)
+                owners.append(None)
+                offsets.append((0, 0))
+                continue
+            text, ranges = fill_ranges(piece, fields)
+            if max_windows is not None and self._exceeds(text, max_windows * self.max_tokens):
+                raise self._refuse_windows(max_windows)
+            tokens = self._read_text(text)
+            ids += tokens.ids
+            for start, end in tokens.offsets:
+                owner = next((name for name, (first, last) in ranges.items() if start < last and end > first), None)
+                owners.append(None if owner is None else names.index(owner))
+                first = 0 if owner is None else ranges[owner][0]
+                offsets.append((0, 0) if owner is None else (max(0, start - first), end - first))
+        unread = [self._read_text(text).unread for text in fields.values()]
+        whole = Window(ids, [0] * len(ids), owners, offsets, (unread[0], unread[1]))
+        others = max((text for name, text in fields.items() if name != windowed), key=len)
+        windows = self._cut_windows(whole, names.index(windowed), others, stride)
+        self.check_windows(before + len(windows), max_windows)
+        return windows
+
+    def _cut_windows(self, whole: Window, windowed: int, other: str, stride: int) -> list[Window]:
+        """Windows of the sequence ``windowed`` of an input; TooLong when ``other`` leaves too little room for them."""
+        if len(whole.ids) <= self.max_tokens:
+            return [whole]
+        begin, end = whole.tokens_of(windowed)
+        length = end - begin + 1
+        room = self.max_tokens - (len(whole.ids) - length)
+        if room < self.max_tokens // 16:
+            raise self._refuse_other(other, room)
+        starts = [*range(0, length - room, _step(room, stride)), length - room]
+        return [_cut(whole, begin + start, room, begin, end) for start in starts]
 
     def check_windows(self, count: int, max_windows: int | None) -> None:
         """Raise TooLong when the ``count`` windows of a call are more than ``max_windows``; None allows any number."""
@@ -355,7 +414,10 @@ class TextEncoder:
 
     def _exceeds_window(self, text: str) -> bool:
         """Whether a long text has more tokens than the model reads; False for a short one, which costs little."""
-        return len(text) > SLICE and self._long_texts.get(text).exceeds(self.max_tokens)
+        return self._exceeds(text, self.max_tokens)
+
+    def _exceeds(self, text: str, limit: int) -> bool:
+        return len(text) > SLICE and self._long_texts.get(text).exceeds(limit)
 
     def _tokenize_slice(self, text: str) -> Tokens:
         encoding = self._tokenize(text)
@@ -445,14 +507,30 @@ def _cut(window: Window, start: int, room: int, first: int, last: int) -> Window
     return Window(ids, type_ids, sequence_ids, offsets, window.unread)
 
 
+def _spell(token: AddedToken) -> str:
+    """The pattern of an added token in a text, with the space around it that it takes."""
+    before, after = (r"\s*" if strips else "" for strips in (token.lstrip, token.rstrip))
+    return f"{before}{re.escape(token.content)}{after}"
+
+
 def fill(template: str, fields: dict[str, str]) -> str:
     """``template`` with every ``{name}`` replaced by that field; braces inside a field are text."""
-    parts = template.split("{")
-    out = [parts[0]]
-    for part in parts[1:]:
+    return fill_ranges(template, fields)[0]
+
+
+def fill_ranges(template: str, fields: dict[str, str]) -> tuple[str, dict[str, tuple[int, int]]]:
+    """``fill``, and the characters that each field has in the result.
+
+    >>> fill_ranges("{a}: {b}", {"a": "x", "b": "{a}"})
+    ('x: {a}', {'a': (0, 1), 'b': (3, 6)})
+    """
+    text, *parts = template.split("{")
+    ranges = {}
+    for part in parts:
         name, _, rest = part.partition("}")
-        out += [fields[name], rest]
-    return "".join(out)
+        ranges[name] = len(text), len(text) + len(fields[name])
+        text += fields[name] + rest
+    return text, ranges
 
 
 def _blank_out(text: str, starts: Iterable[int]) -> str:

@@ -518,6 +518,40 @@ def _deberta(labels: tuple[str, ...]) -> Checkpoint:
     return DebertaV2ForSequenceClassification(config), tokenizer
 
 
+def _modernbert_classifier(labels: tuple[str, ...]) -> Checkpoint:
+    from transformers import ModernBertForSequenceClassification
+
+    config, tokenizer = _modernbert_settings(labels)
+    return ModernBertForSequenceClassification(config), tokenizer
+
+
+def _qwen3_classifier(labels: tuple[str, ...]) -> Checkpoint:
+    from transformers import Qwen3Config, Qwen3ForSequenceClassification
+
+    tokenizer = byte_pairs_gpt2()
+    tokenizer.pad_token = tokenizer.eos_token
+    config = Qwen3Config(
+        **_named(labels),
+        **SIZES,
+        vocab_size=len(tokenizer),
+        num_key_value_heads=2,
+        head_dim=8,
+        max_position_embeddings=MAX_TOKENS,
+        initializer_range=0.3,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return Qwen3ForSequenceClassification(config), tokenizer
+
+
+def _encoder_decoder_classifier(family: str, labels: tuple[str, ...]) -> Checkpoint:
+    from transformers import BartForSequenceClassification, T5ForSequenceClassification
+
+    model, tokenizer = ENCODER_DECODERS[family]()
+    model.config.update(_named(labels))
+    architecture = T5ForSequenceClassification if family == "t5" else BartForSequenceClassification
+    return architecture(model.config), tokenizer
+
+
 def _bert_token_classifier() -> Checkpoint:
     config, tokenizer = _bert()
     config.update(_named(FLAGS))
@@ -525,13 +559,20 @@ def _bert_token_classifier() -> Checkpoint:
 
 
 def _modernbert() -> Checkpoint:
+    from transformers import ModernBertForTokenClassification
+
+    config, tokenizer = _modernbert_settings(FLAGS)
+    return ModernBertForTokenClassification(config), tokenizer
+
+
+def _modernbert_settings(labels: tuple[str, ...]) -> tuple[Any, PreTrainedTokenizerFast]:
     # Importing it takes seconds, because it compiles.
-    from transformers import ModernBertConfig, ModernBertForTokenClassification
+    from transformers import ModernBertConfig
 
     tokenizer = word_pieces()
     tokenizer.model_input_names = ["input_ids", "attention_mask"]
     config = ModernBertConfig(
-        **_named(FLAGS),
+        **_named(labels),
         vocab_size=len(tokenizer),
         pad_token_id=tokenizer.pad_token_id,
         hidden_size=HIDDEN,
@@ -544,7 +585,7 @@ def _modernbert() -> Checkpoint:
         global_attn_every_n_layers=2,
         reference_compile=False,
     )
-    return ModernBertForTokenClassification(config), tokenizer
+    return config, tokenizer
 
 
 def _named(labels: tuple[str, ...]) -> dict[str, Any]:
@@ -594,7 +635,13 @@ EXTRACTIVE_QA: dict[str, Callable[[], Checkpoint]] = {
 LANGUAGE_MODELS: dict[str, Callable[[], Checkpoint]] = {"gpt2": _gpt2, "bloom": _bloom, "opt": _opt, "llama": _llama}
 CLASSIFIERS: dict[str, Callable[[tuple[str, ...]], Checkpoint]] = {
     name: (lambda labels, name=name: _classifier(name, labels)) for name in ENCODERS
-} | {"deberta": lambda labels: _deberta(labels)}
+} | {
+    "deberta": lambda labels: _deberta(labels),
+    "modernbert": lambda labels: _modernbert_classifier(labels),
+    "qwen3": lambda labels: _qwen3_classifier(labels),
+    "t5": lambda labels: _encoder_decoder_classifier("t5", labels),
+    "bart": lambda labels: _encoder_decoder_classifier("bart", labels),
+}
 TOKEN_CLASSIFIERS: dict[str, Callable[[], Checkpoint]] = {
     "bert": lambda: _bert_token_classifier(),
     "modernbert": lambda: _modernbert(),

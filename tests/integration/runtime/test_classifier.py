@@ -20,7 +20,7 @@ from groundwire.runtime.texts.tokenization import TextEncoder, Window
 from tests.support import models
 from tests.support.zoo import LABELS, PROFILE, Zoo
 
-FAMILIES = list(models.CLASSIFIERS)
+FAMILIES = list(LABELS)
 SENTENCES = list(models.sentences())
 LONG = " ".join(SENTENCES)
 PAIRS = list(zip(SENTENCES, [*SENTENCES[5:], *SENTENCES[:5]], strict=True))
