@@ -40,6 +40,28 @@ def read_labels(role: str, id2label: dict[int, str], chosen: Sequence[str] | Non
     return _rename_nli(labels) if role == "nli" else labels
 
 
+def name_one_logit(
+    role: str, name: str, chosen: Sequence[str] | None, supported: Sequence[str] | None
+) -> tuple[str, str]:
+    """Return the labels of a low and a high logit of a classifier that has one, which the checkpoint calls ``name``.
+
+    ``chosen`` are both, or the high one. ExportError when no one says what a high logit means.
+    """
+    named = tuple(chosen if chosen is not None else supported or ())
+    if len(named) == 2:
+        return named[0], named[1]
+    if len(named) > 2:
+        raise ExportError(f"{len(named)} labels given ({', '.join(named)}); the checkpoint has one logit.")
+    high = named[0] if named else name
+    if re.fullmatch(r"LABEL_\d+", high, re.IGNORECASE):
+        raise ExportError(
+            f"The checkpoint of {role!r} has one logit and does not say what a high one means. Look it up in the "
+            "checkpoint's documentation and give the labels of a low and of a high one, for example "
+            "--labels unsupported,supported."
+        )
+    return f"not {high}", high
+
+
 def find_supported_labels(role: str, labels: tuple[str, ...], chosen: Sequence[str] | None) -> tuple[str, ...]:
     """Return the labels of a detector that mean "consistent": ``chosen``, or the labels with a usual name.
 

@@ -26,22 +26,16 @@ from groundwire.runtime.errors import ExportError
 from groundwire.runtime.parity.parity import Gate
 from groundwire.runtime.parity.reference import ReferenceLogits
 
-from .options import QuestionGeneratorSettings, RequestedPrecision, RoleOptions
+from .options import QuestionGeneratorSettings, RoleOptions
 from .passes.attention import fuse_attention
 from .passes.inputs import fuse_inputs
 from .passes.operators import adapt_operators, find_unsupported
 from .precision import VerifiedGraphs
-from .roles.names import TARGET_KINDS, find_kind_name
+from .roles.names import TARGET_KINDS, find_kind_name, list_precisions
 from .store import RoleFiles
 from .verify.encoder import EncoderReference
 from .verify.outcome import ReferenceOutputs
 
-PRECISIONS: dict[TargetName, tuple[RequestedPrecision, ...]] = {
-    "cuda": ("fp32", "fp16"),
-    "tensorrt": ("fp32", "fp16", "fp8", "int8"),
-    "tensorrt-rtx": ("fp32", "fp16", "fp8", "int8"),
-}
-"""What a target's graph may be asked to be."""
 MAX_TOKENS, MAX_ROWS, USUAL_ROWS = 32768, 512, 16
 """Tokens and rows of a batch: as many as other graphs get on a GPU, and few rows, which kernels are chosen for."""
 _SAME = 1e-3
@@ -67,8 +61,7 @@ def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force
             raise ExportError(f"{role!r} has no target {target}; those of {', '.join(TARGET_KINDS[target])} have.")
         if options.read(QuestionGeneratorSettings).shortlist:
             raise ExportError(f"shortlist: the target {target} of {role!r} chooses among the whole vocabulary.")
-        in_parts = find_kind_name(role) in ("question_generator", "language_model")
-        allowed = PRECISIONS["cuda" if in_parts else target]
+        allowed = list_precisions(role, target)
         if options.precision not in allowed:
             raise ExportError(
                 f"precision={options.precision!r} is not for the target {target} of {role!r}; choose "

@@ -128,3 +128,66 @@ def test_one_preset_has_the_models_of_all_papers() -> None:
     for name in PARTS:
         assert {role: everything[role] for role in preset(name)} == preset(name)
     assert set(everything) - {role for name in PARTS for role in preset(name)} == {"embedder"}
+
+
+ONE_LOGIT = ("bert", "roberta", "albert", "deberta", "modernbert", "qwen3")
+
+
+@pytest.mark.parametrize("family", ONE_LOGIT)
+@torch.no_grad()
+def test_one_logit_is_a_sigmoid(tmp_path: Path, family: str) -> None:
+    source = models.classifier(tmp_path / "checkpoint", family, labels=("LABEL_0",), seed=2)
+    settings = ClassifierSettings(supported=("relevant",))
+    bundle = export_role("detector.rerank", RoleOptions(str(source), settings, precision="fp32"), tmp_path / "bundle")
+    role = bundle.manifest.roles["detector.rerank"]
+    assert isinstance(role, ClassifierRole)
+    assert (role.labels, role.supported) == (("not relevant", "relevant"), ("relevant",))
+    model = AutoModelForSequenceClassification.from_pretrained(source, attn_implementation="eager").eval()
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    values = []
+    with Engine.load(bundle.directory, device="cpu", threads=1) as engine:
+        for document, claim in zip(SENTENCES[:12], SENTENCES[4:16], strict=True):
+            (logit,) = model(**tokenizer(document, claim, return_tensors="pt")).logits[0]
+            values.append(engine.score(claim, document, metrics=["detector.rerank"]).value)
+            assert values[-1] == pytest.approx(logit.double().sigmoid().item(), abs=1e-5)
+    assert np.std(values) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "supported", "expected"),
+    [
+        ("relevant", None, None, ("not relevant", "relevant")),
+        ("LABEL_0", ("relevant",), None, ("not relevant", "relevant")),
+        ("LABEL_0", ("hallucinated", "consistent"), ("consistent",), ("hallucinated", "consistent")),
+        ("LABEL_0", None, ("relevant",), ("not relevant", "relevant")),
+    ],
+)
+def test_one_logit_is_named(
+    name: str, chosen: tuple[str, ...] | None, supported: tuple[str, ...] | None, expected: tuple[str, str]
+) -> None:
+    assert labels.name_one_logit("detector.x", name, chosen, supported) == expected
+
+
+@pytest.mark.parametrize(("chosen", "message"), [(None, "low and of a high one"), (("a", "b", "c"), "one logit")])
+def test_the_meaning_of_one_logit_is_never_guessed(chosen: tuple[str, ...] | None, message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        labels.name_one_logit("detector.x", "LABEL_0", chosen, None)
+
+
+@pytest.mark.parametrize("labels_of", [VITAMINC, ("LABEL_0",)])
+@pytest.mark.parametrize("family", ["t5", "bart"])
+@torch.no_grad()
+def test_an_encoder_decoder_classifies_pairs(tmp_path: Path, family: str, labels_of: tuple[str, ...]) -> None:
+    source = models.classifier(tmp_path / "checkpoint", family, labels=labels_of, seed=2)
+    settings = ClassifierSettings(supported=("SUPPORTS",))
+    bundle = export_role("detector.v", RoleOptions(str(source), settings, precision="fp32"), tmp_path / "bundle")
+    model = AutoModelForSequenceClassification.from_pretrained(source, attn_implementation="eager").eval()
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    values = []
+    with Engine.load(bundle.directory, device="cpu", threads=1) as engine:
+        for document, claim in zip(SENTENCES[:12], SENTENCES[4:16], strict=True):
+            logits = model(**tokenizer(document, claim, return_tensors="pt")).logits[0].double()
+            expected = logits.sigmoid() if len(labels_of) == 1 else logits.softmax(-1)
+            values.append(engine.score(claim, document, metrics=["detector.v"]).value)
+            assert values[-1] == pytest.approx(expected[0].item(), abs=1e-5)
+    assert np.std(values) > 1e-3

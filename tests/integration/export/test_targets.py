@@ -194,6 +194,14 @@ def test_the_command_adds_a_target(checkpoint: Callable[[str, str], Path], tmp_p
     assert "precision='fp8' is not for the target cuda of 'nli'" in str(done.exception)
 
 
+def test_a_target_alone_takes_what_it_computes_with(checkpoint: Callable[[str, str], Path], tmp_path: Path) -> None:
+    out, source = tmp_path / "bundle", str(checkpoint("nli", "bert"))
+    command("nli", "--source", source, "--out", str(out), "--target", "cuda")
+    bundle = Bundle.open(out)
+    assert target_of(bundle, "nli", "cuda").precision == "fp16"
+    assert bundle.manifest.precisions == {"nli": "fp16"}
+
+
 def test_of_a_preset_encoders_get_the_target_and_others_what_the_bundle_lacks(
     checkpoint: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
