@@ -14,6 +14,7 @@ from groundwire.runtime.errors import BundleError, ExportError
 
 from .options import (
     ClassifierSettings,
+    JudgeSettings,
     KindSettings,
     QuestionGeneratorSettings,
     RequestedPrecision,
@@ -168,22 +169,97 @@ def _minicheck() -> dict[str, RoleOptions]:
     }
 
 
-def _lettucedetect() -> dict[str, RoleOptions]:
-    """Return LettuceDetect (Kovács and Recski 2025): a ModernBERT that flags the tokens of an answer; label 1 is a
-    flag.
+def _minicheck_flan_t5() -> dict[str, RoleOptions]:
+    """Return MiniCheck's Flan-T5 (MIT): each sentence alone, the lowest counts; "1" is "supported".
 
-    Each passage is read in the model's prompt for texts without a question. Where several passages or windows are read,
-    a token counts as supported when one of them supports it; the authors' code requires all of them to.
+    The authors' code cuts a document into chunks of 500 words, and the best chunk counts, as it does here of windows of
+    as many tokens as 500 words and a claim have.
     """
-    return {
-        "token_classifier": RoleOptions(
-            "KRLabsOrg/lettucedect-base-modernbert-en-v1",
-            TokenClassifierSettings(
-                labels=("supported", "hallucinated"),
-                template=Template("Summarize the following text:\n{premise}\noutput:", "{hypothesis}"),
-            ),
-        )
-    }
+    settings = JudgeSettings(("0", "1"), ("1",), Template("predict: {premise}</s>{hypothesis}</s>"), unit="sentence")
+    return {"judge": RoleOptions("lytang/MiniCheck-Flan-T5-Large", settings, max_tokens=1024)}
+
+
+def _true_t5() -> dict[str, RoleOptions]:
+    """Return TRUE's T5-XXL of 11 billion parameters (Honovich et al. 2022): the whole response, "1" is entailment."""
+    settings = JudgeSettings(("0", "1"), ("1",), Template("premise: {premise} hypothesis: {hypothesis}</s>"))
+    return {"judge": RoleOptions("google/t5_xxl_true_nli_mixture", settings)}
+
+
+def _hhem() -> dict[str, RoleOptions]:
+    """Return Vectara's HHEM-2.1-open (Apache-2.0), a T5 whose second logit at the first token is "consistent"."""
+    prompt = (
+        "<pad> Determine if the hypothesis is true given the premise?\n\nPremise: {premise}\n\n"
+        "Hypothesis: {hypothesis}</s>"
+    )
+    settings = JudgeSettings(("inconsistent", "consistent"), template=Template(prompt))
+    return {"judge": RoleOptions("vectara/hallucination_evaluation_model", settings)}
+
+
+def _granite_guardian() -> dict[str, RoleOptions]:
+    """Return IBM's Granite Guardian 3.1 2B (Apache-2.0), asked about groundedness: "Yes" is a risk.
+
+    Its chat template writes the prompt. Versions from 3.3 on answer between tags, which no first token shows.
+    """
+    settings = JudgeSettings(
+        ("Yes", "No"),
+        ("No",),
+        messages=(("context", "{premise}"), ("assistant", "{hypothesis}")),
+        chat_options={"guardian_config": {"risk_name": "groundedness"}},
+    )
+    return {"judge": RoleOptions("ibm-granite/granite-guardian-3.1-2b", settings)}
+
+
+def _qwen3_reranker() -> dict[str, RoleOptions]:
+    """Return Qwen3-Reranker-0.6B (Apache-2.0): the response is the query, the knowledge the document."""
+    prompt = (
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+        'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+        "<Instruct>: Given a claim, retrieve documents that support the claim\n<Query>: {hypothesis}\n"
+        "<Document>: {premise}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    )
+    settings = JudgeSettings(("no", "yes"), ("yes",), Template(prompt), unit="sentence")
+    return {"judge": RoleOptions("Qwen/Qwen3-Reranker-0.6B", settings, max_tokens=2048)}
+
+
+def _bge_reranker() -> dict[str, RoleOptions]:
+    """Return BAAI's bge-reranker-v2-m3, a cross-encoder of one logit: the response is the query."""
+    settings = ClassifierSettings(
+        supported=("relevant",), unit="sentence", template=Template("{hypothesis}", "{premise}")
+    )
+    return {"detector.bge-reranker": RoleOptions("BAAI/bge-reranker-v2-m3", settings, max_tokens=1024)}
+
+
+def _lettucedetect() -> dict[str, RoleOptions]:
+    """Return LettuceDetect (Kovács and Recski 2025, MIT): a ModernBERT that flags the tokens of an answer.
+
+    Label 1 is a flag. Each passage is read in the model's prompt for texts without a question. Where several passages
+    or windows are read, a token counts as supported when one of them supports it; the authors' code requires all of
+    them to.
+    """
+    return _flag_tokens("lettucedect-base-modernbert-en-v1", _SUMMARY)
+
+
+def _lettucedetect_large() -> dict[str, RoleOptions]:
+    """Return LettuceDetect's ModernBERT-large (MIT)."""
+    return _flag_tokens("lettucedect-large-modernbert-en-v1", _SUMMARY)
+
+
+def _lettucedetect_v2() -> dict[str, RoleOptions]:
+    """Return LettuceDetect's mmBERT-base for seven languages (Apache-2.0): (context, answer), without a prompt."""
+    return _flag_tokens("lettucedect-v2-mmbert-base", Template("{premise}", "{hypothesis}"))
+
+
+def _tinylettuce() -> dict[str, RoleOptions]:
+    """Return LettuceDetect's Ettin of 68 million parameters (MIT)."""
+    return _flag_tokens("tinylettuce-ettin-68m-en", _SUMMARY)
+
+
+_SUMMARY = Template("Summarize the following text:\n{premise}\noutput:", "{hypothesis}")
+
+
+def _flag_tokens(name: str, template: Template) -> dict[str, RoleOptions]:
+    settings = TokenClassifierSettings(labels=("supported", "hallucinated"), template=template)
+    return {"token_classifier": RoleOptions(f"KRLabsOrg/{name}", settings)}
 
 
 def _nli_deberta() -> dict[str, RoleOptions]:
@@ -231,7 +307,16 @@ PRESETS: Mapping[str, Callable[[], dict[str, RoleOptions]]] = MappingProxyType(
         "paper-detectors": _paper_detectors,
         "paper-all": _paper_all,
         "minicheck": _minicheck,
+        "minicheck-flan-t5": _minicheck_flan_t5,
+        "true-t5": _true_t5,
+        "hhem": _hhem,
+        "granite-guardian": _granite_guardian,
+        "qwen3-reranker": _qwen3_reranker,
+        "bge-reranker": _bge_reranker,
         "lettucedetect": _lettucedetect,
+        "lettucedetect-large": _lettucedetect_large,
+        "lettucedetect-v2": _lettucedetect_v2,
+        "tinylettuce": _tinylettuce,
         "nli-deberta": _nli_deberta,
     }
 )

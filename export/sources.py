@@ -20,13 +20,18 @@ def is_gguf(source: str) -> bool:
     return source.endswith(".gguf")
 
 
+def is_alignscore(source: str) -> bool:
+    """Return whether ``source`` is named as PyTorch Lightning names its checkpoints, and so AlignScore's."""
+    return source.endswith(".ckpt")
+
+
 def is_local(source: str) -> bool:
-    """Return whether ``source`` is a directory or a GGUF file; False for a hub id.
+    """Return whether ``source`` is a directory, a GGUF file or AlignScore's; False for a hub id.
 
     Raises ExportError for a path that does not exist, for another file, and for what is neither a path nor a hub id.
     """
     path = Path(source)
-    if path.is_dir() or (path.is_file() and is_gguf(source)):
+    if path.is_dir() or (path.is_file() and (is_gguf(source) or is_alignscore(source))):
         return True
     if path.exists():
         raise ExportError(f"{source!r} is a file; give the directory that save_pretrained wrote, or a .gguf file.")

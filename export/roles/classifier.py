@@ -11,9 +11,11 @@ from transformers import AutoModelForSequenceClassification
 from groundwire.runtime.bundles.manifest import ClassifierRole, Template
 from groundwire.runtime.errors import ExportError
 
+from ..alignscore import AlignScore, read_tokenizer
 from ..checkpoint import Checkpoint, load_pretrained
 from ..labels import find_supported_labels, name_one_logit, read_labels
 from ..options import ClassifierSettings, RoleOptions
+from ..sources import is_alignscore
 from ..verify.encoder import EncoderReference
 from ..verify.examples import fill_batches
 from .encoder import build_encoder_graph, trace_encoder
@@ -23,8 +25,13 @@ NAME = "classifier"
 
 
 def _load(options: RoleOptions) -> Checkpoint:
-    one_separator = options.read(ClassifierSettings).one_separator
-    checkpoint = load_pretrained(NAME, options, AutoModelForSequenceClassification, one_separator=one_separator)
+    settings = options.read(ClassifierSettings)
+    if is_alignscore(options.source):
+        auto_class = AlignScore(settings.labels)
+        return load_pretrained(NAME, options, auto_class, read_tokenizer=read_tokenizer)
+    checkpoint = load_pretrained(
+        NAME, options, AutoModelForSequenceClassification, one_separator=settings.one_separator
+    )
     if checkpoint.model.config.num_labels == 1:
         widen_head(checkpoint.model)
     return checkpoint

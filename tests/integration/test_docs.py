@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 SKIP = "# doc: skip"
 """First line of a Python block that needs what a fresh machine lacks; the reason is in parentheses after it."""
-NEEDS_CHECKPOINTS = ("groundwire export", "paper-q2")
+NEEDS_CHECKPOINTS = ("groundwire export", "paper-q2", "minicheck")
 NEEDS_GENERATOR = ("groundwire generate ", '"generator"')
 """What only runs in a checkout that has the embedded generator."""
 NEEDS_DATASETS = {DOCS / "reproduce.md"}

@@ -8,13 +8,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipeline
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    RobertaForSequenceClassification,
+    RobertaModel,
+    pipeline,
+)
 
 from groundwire.engine import Engine
 from groundwire.engine.schema.explanations import DetectorExplanation
-from groundwire.export import ClassifierSettings, RoleOptions, TokenClassifierSettings, export_role, labels, preset
+from groundwire.export import (
+    PRESETS,
+    ClassifierSettings,
+    JudgeSettings,
+    RoleOptions,
+    TokenClassifierSettings,
+    export_role,
+    labels,
+    preset,
+)
 from groundwire.export.roles.registry import find_kind
-from groundwire.runtime.bundles.manifest import ClassifierRole, TokenClassifierRole
+from groundwire.runtime.bundles.manifest import ClassifierRole, TokenClassifierRole, fields_of
 from groundwire.runtime.errors import ExportError
 from tests.support import models
 
@@ -112,15 +127,19 @@ def test_token_classifiers_export(tmp_path: Path, family: str, precision: str) -
 PARTS = ("paper-q2", "paper-pmi", "paper-detectors")
 
 
-@pytest.mark.parametrize("name", ["paper-detectors", "minicheck", "lettucedetect", "nli-deberta"])
+@pytest.mark.parametrize("name", sorted(set(PRESETS) - {"paper-q2", "paper-q2-small", "paper-pmi", "paper-all"}))
 def test_presets_name_roles_that_exist(name: str) -> None:
     roles = preset(name)
     assert roles
     for role, options in roles.items():
-        assert find_kind(role).name in ("classifier", "token_classifier")
+        assert find_kind(role).name in ("classifier", "judge", "token_classifier")
         kind = options.kind
-        if isinstance(kind, ClassifierSettings | TokenClassifierSettings) and kind.labels and role != "nli":
+        assert kind is None or isinstance(kind, ClassifierSettings | TokenClassifierSettings | JudgeSettings)
+        if kind is not None and kind.labels and role != "nli":
             assert labels.find_supported_labels(role, kind.labels, kind.supported)
+        if isinstance(kind, JudgeSettings):
+            text = kind.template.first if kind.template else "".join(text for _, text in kind.messages)
+            assert sorted(fields_of(text)) == ["hypothesis", "premise"]
 
 
 def test_one_preset_has_the_models_of_all_papers() -> None:
@@ -191,3 +210,46 @@ def test_an_encoder_decoder_classifies_pairs(tmp_path: Path, family: str, labels
             values.append(engine.score(claim, document, metrics=["detector.v"]).value)
             assert values[-1] == pytest.approx(expected[0].item(), abs=1e-5)
     assert np.std(values) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("names", "head"),
+    [(("aligned", "other", "another"), "tri_layer"), (("not aligned", "aligned"), "bin_layer")],
+)
+@torch.no_grad()
+def test_alignscore_is_read_with_the_head_of_its_labels(tmp_path: Path, names: tuple[str, ...], head: str) -> None:
+    folder = models.classifier(tmp_path / "roberta", "roberta", labels=names, seed=2)
+    encoder = RobertaModel.from_pretrained(folder).eval()
+    classifier = RobertaForSequenceClassification.from_pretrained(folder).classifier
+    encoder.pooler.dense.load_state_dict(classifier.dense.state_dict())
+    layers = {name: torch.nn.Linear(models.HIDDEN, size) for name, size in (("bin_layer", 2), ("tri_layer", 3))}
+    weights = {f"base_model.{name}": value for name, value in encoder.state_dict().items()}
+    for name, layer in layers.items():
+        weights |= {f"{name}.{part}": value for part, value in layer.state_dict().items()}
+    weights["mlm_head.bias"] = torch.zeros(3)
+    file = tmp_path / "AlignScore-base.ckpt"
+    torch.save({"state_dict": weights, "hyper_parameters": {"model": str(folder)}}, file)
+    settings = ClassifierSettings(names, ("aligned",), unit="sentence", aggregation="mean")
+    bundle = export_role("detector.align", RoleOptions(str(file), settings, precision="fp32"), tmp_path / "bundle")
+    role = bundle.manifest.roles["detector.align"]
+    assert isinstance(role, ClassifierRole)
+    assert (role.unit, role.aggregation, role.source) == ("sentence", "mean", "AlignScore-base.ckpt")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    values = []
+    with Engine.load(bundle.directory, device="cpu", threads=1) as engine:
+        for document, claim in zip(SENTENCES[:12], SENTENCES[4:16], strict=True):
+            pooled = encoder(**tokenizer(document, claim, return_tensors="pt")).pooler_output
+            expected = layers[head](pooled)[0].double().softmax(-1)[names.index("aligned")]
+            values.append(engine.score(claim, document, metrics=["detector.align"]).metrics["detector.align"])
+            assert values[-1].explanation.scored[0].supported == pytest.approx(expected.item(), abs=1e-5)  # type: ignore[union-attr]
+
+
+def test_alignscore_asks_for_its_labels(tmp_path: Path) -> None:
+    file = tmp_path / "AlignScore-base.ckpt"
+    torch.save({"state_dict": {}}, file)
+    for settings, message in (
+        (ClassifierSettings(), "Name them"),
+        (ClassifierSettings(("aligned", "other", "another"), ("aligned",)), "names no model"),
+    ):
+        with pytest.raises(ExportError, match=message):
+            export_role("detector.align", RoleOptions(str(file), settings), tmp_path / "bundle")
