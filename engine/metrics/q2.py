@@ -23,6 +23,7 @@ from groundwire.runtime.calls import (
     GeneratedQuestion,
     GenerateQuestions,
     IsPersonal,
+    ReadAnswer,
     TextSpan,
 )
 from groundwire.runtime.errors import TooLong, Unreadable
@@ -38,6 +39,7 @@ from ..text.sentences import Sentence
 from .base import Cell, Details, Metric, MetricNumber, RoleInfos, WordEvidence
 from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
 from .nli import LABEL_VALUE, expected_value, lower
+from .reader import ROLE, consistency, reader
 from .requests import ReadRequest, SelectedKnowledge, open_knowledge
 
 ALL_QUESTIONS = 1_000
@@ -81,7 +83,8 @@ def q2(
         whole = join_claims(request, claims)
         return (yield from classify_response(evidence, whole, settings, name, spans, questions))
     answers = yield [
-        Answer(question.text, select_evidence(request, evidence, question), settings.rule) for question in asked
+        Answer(question.text, select_evidence(request, evidence, question.span, question.text), settings.rule)
+        for question in asked
     ]
     f1s = [
         answer_f1(answer.text, question.span.text, settings.fold_accents)
@@ -92,11 +95,53 @@ def q2(
     return replace(result, message=evidence.message, coverage=evidence.share * (result.coverage or 0.0))
 
 
-def select_evidence(request: ReadRequest, evidence: SelectedKnowledge, question: SpanQuestion) -> tuple[str, ...]:
+def q2_reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
+    """Score a request by Q² with the reader as the judge, 0–1: half the token F1 of each answer, half the support.
+
+    The reader says how far the knowledge supports "question span.", so that a wrong or missing answer of the QA model
+    costs a question half at most. Without a valid question it reads the response as a whole.
+    """
+    name = "q2_reader"
+    without_fallback = replace(options, q2=replace(options.q2, fallback=False))
+    result = yield from q2(request, without_fallback, role_info, name, nli=False)
+    explanation = result.explanation
+    if not isinstance(explanation, Q2Explanation):
+        return result
+    kept = [comparison for comparison in explanation.questions if comparison.kept]
+    if not kept:
+        if not options.q2.fallback:
+            return result
+        whole = yield from reader(request, options, role_info)
+        return replace(whole, name=name, explanation=explanation, unsupported=())
+    evidence = yield from open_knowledge(request)
+    read = yield [
+        ReadAnswer(
+            ROLE, select_evidence(request, evidence, item.span, item.question), (), text, sentences=((0, len(text)),)
+        )
+        for item in kept
+        for text in (f"{item.question} {item.span.text}.",)
+    ]
+    supported = iter([consistency(answer, role_info) for answer in read])
+    comparisons = tuple(
+        _judge(comparison, next(supported)) if comparison.kept else comparison for comparison in explanation.questions
+    )
+    values = [comparison.value for comparison in comparisons if comparison.value is not None]
+    return replace(
+        result,
+        value=sum(values) / len(values),
+        explanation=replace(explanation, questions=comparisons),
+        unsupported=find_unsupported(name, comparisons),
+        coverage=min(result.coverage or 0.0, evidence.share * min(answer.read.share for answer in read)),
+    )
+
+
+def select_evidence(
+    request: ReadRequest, evidence: SelectedKnowledge, span: TextSpan, question: str
+) -> tuple[str, ...]:
     """What a question is answered from: the knowledge, or what of it the question and its span's sentence are about."""
     readings = request.readings
-    sentence = next((item for item in readings if item.start <= question.span.start < item.end), readings[0])
-    return evidence.select_for(f"{sentence.text}\n{question.text}")
+    sentence = next((item for item in readings if item.start <= span.start < item.end), readings[0])
+    return evidence.select_for(f"{sentence.text}\n{question}")
 
 
 def find_spans(
@@ -301,10 +346,14 @@ def _compare(question: SpanQuestion, answer: Answered, f1: float, label: Classif
         f1,
         label.label if label else None,
         label.probabilities if label else None,
-        decided.get(label.label, f1) if label else f1,
-        answer.status,
-        None if answer.start < 0 else PassageRange(answer.passage, answer.start, answer.end),
+        value=decided.get(label.label, f1) if label else f1,
+        answer_status=answer.status,
+        evidence=None if answer.start < 0 else PassageRange(answer.passage, answer.start, answer.end),
     )
+
+
+def _judge(comparison: Comparison, supported: float) -> Comparison:
+    return replace(comparison, supported=supported, value=((comparison.f1 or 0.0) + supported) / 2)
 
 
 def _features(explanation: Q2Explanation) -> dict[str, float]:
@@ -363,6 +412,8 @@ def _details(result: MetricResult) -> Details | None:
 
 
 def _describe_comparison(comparison: Comparison) -> str:
+    if comparison.supported is not None:
+        return f"supported {comparison.supported:.2f}, F1 {comparison.f1 or 0:.2f}"
     if comparison.nli is not None:
         return f"{comparison.nli}, F1 {comparison.f1 or 0:.2f}"
     return "same words" if comparison.f1 == 1 else f"F1 {comparison.f1 or 0:.2f}"
@@ -407,6 +458,20 @@ METRICS = (
         use_spare_time=ask_all_at_once,
         groups=frozenset({"paper"}),
         order=2,
+        words=WordEvidence(1.0, precision=1, family="q2"),
+        features=_features,
+        part=_part,
+        numbers=(MetricNumber("no_answer", is_lower_better=True), MetricNumber("asked", about="amount")),
+        details=_details,
+    ),
+    Metric(
+        name="q2_reader",
+        title="Q² with the reader",
+        description="questions as Q² asks them, judged by the answers' words and by the reader",
+        compute=q2_reader,
+        roles=frozenset({"spans", "qg", "qa", ROLE}),
+        use_spare_time=ask_all_at_once,
+        order=3,
         words=WordEvidence(1.0, precision=1, family="q2"),
         features=_features,
         part=_part,

@@ -174,6 +174,12 @@ def _describe(
     return of_window, spans, locate_tokens(flags)
 
 
+def consistency(answer: AnswerRead, role_info: RoleInfos) -> float:
+    """The probability, 0–1, that an answer that was read is consistent as a whole."""
+    head = role_info(ROLE).heads[CONSISTENCY]
+    return _add_up(dict(zip(head.labels, answer.heads[CONSISTENCY], strict=True)), head.supported)
+
+
 def _add_up(by_label: Mapping[str, float], labels: Sequence[str]) -> float:
     return min(1.0, sum(map(by_label.__getitem__, labels)))
 

@@ -107,6 +107,8 @@ class Comparison(Record, frozen=True):
     nli: str | None = None
     """Label of ("question knowledge answer.", "question span."), when it was asked."""
     nli_probabilities: dict[str, float] | None = None
+    supported: float | None = None
+    """Probability, 0–1, that the knowledge supports "question span.", by the reader (``q2_reader``)."""
     value: float | None = None
     """The question's score, 0–1."""
     answer_status: Literal["answered", "none", "empty"] | None = None
