@@ -203,10 +203,10 @@ def _locate(item: Any, request: ReadRequest) -> Any:
         changes["start"], changes["end"] = request.rendered_response.locate(start, end)
         shown, original = request.response[start:end], request.original.response[changes["start"] : changes["end"]]
         _quote(changes, () if cites else ("text",), shown, original)
-    evidence = getattr(item, "evidence", None)
-    if isinstance(evidence, PassageRange):
+    located = changes.get("evidence")
+    if isinstance(located, PassageRange):
+        evidence = item.evidence
         shown = request.knowledge[evidence.passage][evidence.start : evidence.end]
-        located = changes["evidence"]
         original = request.original.knowledge[located.passage][located.start : located.end]
         _quote(changes, ("text",) if cites else ("knowledge_says", "knowledge_answer"), shown, original)
     return replace(item, **changes)
