@@ -180,11 +180,11 @@ class LoggedServer:
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
     def read_log(self) -> str:
-        """The log; CheckFailed if it has a defect."""
+        """The log."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def check_log(self) -> None:
-        """WrongAnswer if the log has an error that nobody expected; then begin it anew."""
+        """WrongAnswer if the log has a defect; then begin it anew."""
         defects = [line for line in self.read_log().splitlines() if '"defect"' in line or "Traceback" in line]
         check(not defects, f"the log has {defects[:1]}")
         os.truncate(self._log, 0)
@@ -284,11 +284,11 @@ class Client:
         self._used = time.monotonic()
         is_stopping |= self._server.is_stopping
         check(answer.request_id == request_id, f"{request_id} was answered as {answer.request_id}")
-        self._judge(door, answer, allowed, expected, is_stopping=is_stopping)
+        self._check(door, answer, allowed, expected, is_stopping=is_stopping)
         if answer.is_last:
             await self.close()
 
-    def _judge(self, door: Door, answer: Answer, allowed: set[int], expected: Any, *, is_stopping: bool) -> None:
+    def _check(self, door: Door, answer: Answer, allowed: set[int], expected: Any, *, is_stopping: bool) -> None:
         """Compare an answer with what is right, and count it."""
         status, name = answer.status, f"{door.path} {answer.request_id}"
         is_expected = status in allowed or (status == 503 and is_stopping)
