@@ -90,6 +90,8 @@ class Tenant:
     """Jobs that may be admitted before it from then on."""
     active: int = 0
     """Jobs that are admitted and not over."""
+    is_untried: bool = False
+    """Its last job that ended, or was admitted, was dropped unadmitted."""
 
     @property
     def is_idle(self) -> bool:
@@ -150,10 +152,21 @@ class FairQueue:
         self._admitted += 1
         tenant = self._tenants.get(job.tenant)
         if tenant is not None:
+            tenant.is_untried = False
             tenant.active += 1
             tenant.clock += seconds / tenant.weight
             self._clock = max(self._clock, tenant.clock)
             self._take_turn(tenant)
+
+    def drop(self, job: Job[Any]) -> None:
+        """Note that a job is over without having been admitted."""
+        tenant = self._tenants.get(job.tenant)
+        if tenant is not None:
+            tenant.is_untried = True
+
+    def is_untried(self, tenant: str) -> bool:
+        """Whether a tenant's last job was dropped unadmitted."""
+        return tenant in self._tenants and self._tenants[tenant].is_untried
 
     def end(self, job: Job[Any], seconds: float) -> None:
         """Correct what a job was charged with, when it is over; a negative value refunds."""
@@ -164,7 +177,9 @@ class FairQueue:
 
 
 RECENT = 32
-"""Durations kept per kind of job."""
+"""Durations kept per tenant and kind of job."""
+TIMED_TENANTS = 64
+"""Tenants whose durations are kept per kind of job, those that finished a job last."""
 KINDS = 256
 """Kinds and sizes of jobs whose durations are kept, those used last."""
 CHARS_PER_TOKEN = 4
@@ -272,6 +287,35 @@ class Backlog:
         self._bulk -= is_bulk
 
 
+class KindTimes:
+    """How long recent jobs of one kind and size took.
+
+    A tenant's jobs show how long its next one takes. While they are not known, those of others do, each tenant once:
+    one that sends what takes long raises what is expected of others no more than any other tenant.
+    """
+
+    def __init__(self) -> None:
+        self._tenants: OrderedDict[str, deque[float]] = OrderedDict()
+        self._expected: dict[str, float] = {}
+        """By tenant: what three of four of its recent jobs did not exceed."""
+        self._usual = 0.0
+        """What three of four tenants do not exceed."""
+
+    def add(self, tenant: str, seconds: float) -> None:
+        """Note a job that is finished."""
+        durations = self._tenants.setdefault(tenant, deque(maxlen=RECENT))
+        durations.append(seconds)
+        self._tenants.move_to_end(tenant)
+        self._expected[tenant] = sorted(durations)[len(durations) * 3 // 4]
+        if len(self._tenants) > TIMED_TENANTS:
+            del self._expected[self._tenants.popitem(last=False)[0]]
+        self._usual = sorted(self._expected.values())[len(self._expected) * 3 // 4]
+
+    def expect(self, tenant: str, is_untried: bool) -> float:
+        """Return the seconds that a tenant's job is expected to take; 0 for one that is to show how long it takes."""
+        return self._expected.get(tenant, 0.0 if is_untried else self._usual)
+
+
 class Admission:
     """The queue of jobs, the active ones, and how long recent ones took. Not thread-safe."""
 
@@ -280,7 +324,7 @@ class Admission:
         self._max_active = max_active
         self._active: list[Job[Any]] = []
         self._queue = FairQueue(weights)
-        self._durations: OrderedDict[tuple[tuple[str, ...], int], deque[float]] = OrderedDict()
+        self._times: OrderedDict[tuple[tuple[str, ...], int], KindTimes] = OrderedDict()
 
     @property
     def active(self) -> Iterator[Job[Any]]:
@@ -299,16 +343,17 @@ class Admission:
     def remove(self, job: Job[Any], now: float, *, complete: bool) -> None:
         """Forget a job that is over; a ``complete`` one (all tasks have results) shows how long its kind takes."""
         if job.admitted is None:
+            self._queue.drop(job)
             return
         self._active.remove(job)
         seconds = (now - job.admitted) / (job.active_beside + 1)
         self._queue.end(job, seconds - job.charged)
         if complete:
-            durations = self._durations.setdefault((job.kind, job.size_class), deque(maxlen=RECENT))
-            durations.append(seconds)
-            self._durations.move_to_end((job.kind, job.size_class))
-            if len(self._durations) > KINDS:
-                self._durations.popitem(last=False)
+            key = (job.kind, job.size_class)
+            self._times.setdefault(key, KindTimes()).add(job.tenant, seconds)
+            self._times.move_to_end(key)
+            if len(self._times) > KINDS:
+                self._times.popitem(last=False)
 
     @property
     def first(self) -> Job[Any] | None:
@@ -353,7 +398,7 @@ class Admission:
         insort(self._active, job, key=rank)
 
     def expected_seconds(self, job: Job[Any]) -> float:
-        """The time that a job of this kind takes alone, by what three of four recent ones did not exceed.
+        """The time that a job of this kind takes alone, by recent ones of its tenant, or else of others.
 
         Jobs share the machine, so the time of each is divided by the number of jobs that were active when it was
         admitted. 0 when none is known, and while nothing of its urgency or a higher one is active: an engine that has
@@ -365,9 +410,8 @@ class Admission:
         """By jobs with texts of about the same length, or else by the longest known that are shorter: a lower bound."""
         kind = job.kind
         for size_class in range(job.size_class, -1, -1):
-            durations = self._durations.get((kind, size_class))
-            if durations:
-                return sorted(durations)[len(durations) * 3 // 4]
+            if times := self._times.get((kind, size_class)):
+                return times.expect(job.tenant, self._queue.is_untried(job.tenant))
         return 0.0
 
     def latest_start(self, job: Job[Any]) -> float:

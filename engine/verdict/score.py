@@ -196,14 +196,15 @@ def _locate(item: Any, request: ReadRequest) -> Any:
     if isinstance(item, PassageRange):
         first, last = request.rendered_knowledge[item.passage].locate(item.start, item.end)
         return replace(item, start=first, end=last)
-    changes = {name: _locate(getattr(item, name), request) for name in item.__struct_fields__}
+    fields = {name: getattr(item, name) for name in item.__struct_fields__}  # an absent one is searched for, slowly
+    changes = {name: _locate(value, request) for name, value in fields.items()}
     start, end = changes.get("start"), changes.get("end")
     cites = isinstance(item, Citation | CitationCandidate)
     if isinstance(start, int) and isinstance(end, int):
         changes["start"], changes["end"] = request.rendered_response.locate(start, end)
         shown, original = request.response[start:end], request.original.response[changes["start"] : changes["end"]]
         _quote(changes, () if cites else ("text",), shown, original)
-    evidence = getattr(item, "evidence", None)
+    evidence = fields.get("evidence")
     if isinstance(evidence, PassageRange):
         shown = request.knowledge[evidence.passage][evidence.start : evidence.end]
         located = changes["evidence"]

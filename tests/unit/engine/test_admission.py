@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundwire.engine.scheduling.admission import KINDS, Admission, JobHeap
+from groundwire.engine.scheduling.admission import KINDS, TIMED_TENANTS, Admission, JobHeap
 from groundwire.engine.scheduling.calls import count_bytes
 from groundwire.engine.scheduling.jobs import Job, Task, rank
 from groundwire.engine.schema.steps import Steps
 from groundwire.runtime.calls import Classify, TextScored, TextSpan
 
 
-def make_job(number: int, deadline: float | None = None, priority: int = 0, kind: str = "steps") -> Job[Any]:
+def make_job(
+    number: int, deadline: float | None = None, priority: int = 0, kind: str = "steps", tenant: str = ""
+) -> Job[Any]:
     def steps() -> Steps[int]:
         yield []
         return 1
 
     steps.__name__ = kind
-    return Job([Task(steps())], 8, 0.0, deadline, priority, number)
+    return Job([Task(steps())], 8, 0.0, deadline, priority, number, tenant=tenant)
 
 
 def test_a_heap_forgets_stale_jobs_in_time() -> None:
@@ -83,6 +85,52 @@ def test_the_time_of_a_job_counts_by_its_share_of_the_machine() -> None:
         admission.remove(job, 6.0, complete=True)
     admission.admit(make_job(5), 6.0)
     assert admission.expected_seconds(make_job(6)) == 3.0  # of 6, 3, 2, 1.5 and 1.2
+
+
+def finish(admission: Admission, number: int, tenant: str, seconds: float) -> None:
+    job = make_job(number, tenant=tenant)
+    admission.add(job)
+    admission.admit(job, 0.0)
+    admission.remove(job, seconds, complete=True)
+
+
+def test_slow_jobs_of_others_change_nothing_for_a_tenant_whose_times_are_known() -> None:
+    admission = Admission(4)
+    finish(admission, 0, "polite", 1.0)
+    for number in range(1, 100):
+        finish(admission, number, "slow", 50.0)
+    admission.admit(make_job(100, tenant="slow"), 0.0)
+    assert admission.expected_seconds(make_job(101, tenant="polite")) == 1.0
+    assert admission.expected_seconds(make_job(102, tenant="slow")) == 50.0
+
+
+def test_of_a_tenant_whose_times_are_not_known_is_expected_what_three_of_four_tenants_take_at_most() -> None:
+    admission = Admission(4)
+    for number, (tenant, seconds) in enumerate({"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 9.0}.items()):
+        for repeat in range(1 + 10 * number):
+            finish(admission, 100 * number + repeat, tenant, seconds)
+    admission.admit(make_job(1000), 0.0)
+    assert admission.expected_seconds(make_job(1001, tenant="new")) == 4.0
+    for number in range(TIMED_TENANTS):
+        finish(admission, 2000 + number, f"later {number}", 5.0)  # beside another
+    assert admission.expected_seconds(make_job(1002, tenant="a")) == 2.5  # only those that finished last are kept
+
+
+def test_a_tenant_whose_job_was_dropped_shows_with_the_next_how_long_it_takes() -> None:
+    admission = Admission(4)
+    finish(admission, 0, "slow", 50.0)
+    admission.admit(make_job(1, tenant="slow"), 0.0)
+    dropped, tried, later = (make_job(number, deadline=9.0, tenant="polite") for number in (2, 3, 4))
+    admission.add(dropped)
+    assert admission.is_hopeless(dropped, 0.0)
+    admission.remove(dropped, 0.0, complete=False)
+    admission.add(tried)
+    assert not admission.is_hopeless(tried, 0.0)
+    assert admission.has_place(tried, 0.0)
+    admission.admit(tried, 0.0)
+    assert admission.is_hopeless(later, 0.0)  # until the first is over
+    admission.remove(tried, 2.0, complete=True)
+    assert admission.expected_seconds(later) == 1.0
 
 
 def test_the_durations_of_kinds_are_bounded() -> None:
