@@ -96,7 +96,7 @@ def q2(
 
 
 def q2_reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
-    """Score a request by Q² with the reader as the judge, 0–1: half the token F1 of each answer, half the support.
+    """Score a request by Q² with the reader beside the answers, 0–1: half the token F1 of each answer, half the support.
 
     The reader says how far the knowledge supports "question span.", so that a wrong or missing answer of the QA model
     costs a question half at most. Without a valid question it reads the response as a whole.
@@ -107,8 +107,8 @@ def q2_reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> S
     explanation = result.explanation
     if not isinstance(explanation, Q2Explanation):
         return result
-    kept = [comparison for comparison in explanation.questions if comparison.kept]
-    if not kept:
+    asked = [comparison for comparison in explanation.questions if comparison.kept]
+    if not asked:
         if not options.q2.fallback:
             return result
         whole = yield from reader(request, options, role_info)
@@ -118,12 +118,13 @@ def q2_reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> S
         ReadAnswer(
             ROLE, select_evidence(request, evidence, item.span, item.question), (), text, sentences=((0, len(text)),)
         )
-        for item in kept
+        for item in asked
         for text in (f"{item.question} {item.span.text}.",)
     ]
     supported = iter([consistency(answer, role_info) for answer in read])
     comparisons = tuple(
-        _judge(comparison, next(supported)) if comparison.kept else comparison for comparison in explanation.questions
+        _add_support(comparison, next(supported)) if comparison.kept else comparison
+        for comparison in explanation.questions
     )
     values = [comparison.value for comparison in comparisons if comparison.value is not None]
     return replace(
@@ -352,7 +353,7 @@ def _compare(question: SpanQuestion, answer: Answered, f1: float, label: Classif
     )
 
 
-def _judge(comparison: Comparison, supported: float) -> Comparison:
+def _add_support(comparison: Comparison, supported: float) -> Comparison:
     return replace(comparison, supported=supported, value=((comparison.f1 or 0.0) + supported) / 2)
 
 
@@ -467,7 +468,7 @@ METRICS = (
     Metric(
         name="q2_reader",
         title="Q² with the reader",
-        description="questions as Q² asks them, judged by the answers' words and by the reader",
+        description="questions as Q² asks them, with the answers compared by their words and by the reader",
         compute=q2_reader,
         roles=frozenset({"spans", "qg", "qa", ROLE}),
         use_spare_time=ask_all_at_once,

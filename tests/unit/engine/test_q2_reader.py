@@ -1,4 +1,4 @@
-"""Q² with the reader as the judge, on models small enough to compute by hand."""
+"""Q² with the reader, on models small enough to compute by hand."""
 
 from __future__ import annotations
 
