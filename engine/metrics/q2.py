@@ -96,7 +96,7 @@ def q2(
 
 
 def q2_reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
-    """Score a request by Q² with the reader beside the answers, 0–1: half the token F1 of each answer, half the support.
+    """Score a request by Q² with the reader beside the answers, 0–1: each question half its token F1, half its support.
 
     The reader says how far the knowledge supports "question span.", so that a wrong or missing answer of the QA model
     costs a question half at most. Without a valid question it reads the response as a whole.
