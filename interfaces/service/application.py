@@ -25,7 +25,7 @@ from .openapi import EVENTS, WORK, Operation, make_document
 from .records import (
     ClassifyBody,
     CorrectBody,
-    Decision,
+    DecisionAnswers,
     DecisionsBody,
     EvidenceBody,
     GenerateBody,
@@ -105,7 +105,7 @@ OPERATIONS = (
     Operation("POST", "/classify", detector.classify, ClassifyBody, LabelledSpans),
     Operation("POST", guardrail.PATH, guardrail.check_guardrail, GuardrailBody, GuardrailAnswer),
     Operation("POST", "/v1/systemone", decisions.answer_system_one, SystemOneBody, SystemOneAnswer),
-    Operation("POST", "/v1/decisions", decisions.decide, DecisionsBody, Decision),
+    Operation("POST", "/v1/decisions", decisions.decide, DecisionsBody, DecisionAnswers),
     Operation("GET", "/v1/models", decisions.list_models, result=ListedModels, problems=("unauthorized",)),
     Operation("GET", "/v2", inference.server_metadata, result=ServerMetadata, problems=("unauthorized",)),
     Operation("GET", "/v2/health/live", inference.live, result=Live, problems=("closed",)),

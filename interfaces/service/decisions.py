@@ -20,7 +20,7 @@ from .inference import MODEL
 from .problems import Refusal, make_json
 from .records import (
     ChoiceAnswer,
-    Decision,
+    DecisionAnswers,
     DecisionsBody,
     DecisionState,
     DecisionUsage,
@@ -28,13 +28,13 @@ from .records import (
     ListedModels,
     NoulAnswer,
     PredicateAnswer,
-    Question,
     RefusedAnswer,
     ResponseBody,
     SystemOneAnswer,
     SystemOneBody,
     SystemOneChoice,
     TokenUsage,
+    TypedQuestion,
     ValueProbability,
 )
 from .request import ServiceRequest, check_size, decode, translate_paths
@@ -61,10 +61,10 @@ async def answer_system_one(request: ServiceRequest) -> Response:
     """
     body = await request.read(SYSTEM_ONE)
     asked = {f"$.questions.{name}": question for name, question in body.questions.items()}
-    found, tokens = await _answer(request, body.state, "$.state", asked)
+    results, tokens = await _answer(request, body.state, "$.state", asked)
     answers: dict[str, NoulAnswer | SystemOneChoice] = {}
     refusals: dict[str, str] = {}
-    for name, answer in zip(body.questions, found, strict=True):
+    for name, answer in zip(body.questions, results, strict=True):
         if isinstance(answer, str):
             refusals[name] = answer
         elif isinstance(answer, float):
@@ -84,9 +84,9 @@ async def decide(request: ServiceRequest) -> Response:
     """
     body = await request.read(DECISIONS)
     asked = {f"$.questions[{index}]": question for index, question in enumerate(body.questions)}
-    found, tokens = await _answer(request, body.input, "$.input", asked)
+    results, tokens = await _answer(request, body.input, "$.input", asked)
     answers: list[PredicateAnswer | ChoiceAnswer | RefusedAnswer] = []
-    for question, answer in zip(body.questions, found, strict=True):
+    for question, answer in zip(body.questions, results, strict=True):
         if isinstance(answer, str):
             answers.append(RefusedAnswer(question.name, answer))
         elif isinstance(answer, float):
@@ -95,7 +95,7 @@ async def decide(request: ServiceRequest) -> Response:
             choice = max(answer, key=answer.__getitem__)
             listed = tuple(ValueProbability(value, probability) for value, probability in answer.items())
             answers.append(ChoiceAnswer(question.name, choice, listed, answer[choice]))
-    return make_json(Decision(MODEL, tuple(answers), DecisionUsage(tokens, total_tokens=tokens)))
+    return make_json(DecisionAnswers(MODEL, tuple(answers), DecisionUsage(tokens, total_tokens=tokens)))
 
 
 async def list_models(request: ServiceRequest) -> Response:
@@ -105,11 +105,11 @@ async def list_models(request: ServiceRequest) -> Response:
 
 
 async def _answer(
-    request: ServiceRequest, state: Any, path: str, questions: Mapping[str, Question]
+    request: ServiceRequest, state: Any, path: str, questions: Mapping[str, TypedQuestion]
 ) -> tuple[list[Answer], int]:
     """The answers to questions by their paths, and the estimated tokens of the texts."""
     check_size("questions", len(questions), MAX_QUESTIONS, "questions")
-    options = [_list_options(question, place) for place, question in questions.items()]
+    options = [_list_options(question, question_path) for question_path, question in questions.items()]
     with translate_paths({f"$.{name}": f"{path}.{name}" for name in ("response", "knowledge", "history")}):
         read = _read_state(state, path)
         body = ResponseBody(response=read.response, knowledge=read.knowledge, history=read.history)
@@ -117,7 +117,7 @@ async def _answer(
     return [_find_answer(score, labels) for labels in options], count_tokens([texts], plan)
 
 
-def _list_options(question: Question, path: str) -> tuple[str, ...]:
+def _list_options(question: TypedQuestion, path: str) -> tuple[str, ...]:
     """The labels that a question offers, none of a question for support; Refusal for one that is not known."""
     name = question.name or path.removeprefix("$.")
     if question.type in ("noul", "predicate"):

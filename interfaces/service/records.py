@@ -324,7 +324,7 @@ class QuestionChoice(msgspec.Struct, frozen=True):
     value: str
 
 
-class Question(msgspec.Struct, frozen=True):
+class TypedQuestion(msgspec.Struct, frozen=True):
     """A typed question. Those that are known are described at the operations."""
 
     type: Literal["noul", "predicate", "choice", "score"]
@@ -352,7 +352,7 @@ class SystemOneBody(msgspec.Struct, frozen=True):
 
     state: str | JsonObject | tuple[JsonObject, ...]
     """An object with response, knowledge and history, its JSON, or the messages of a chat."""
-    questions: Annotated[dict[str, Question], msgspec.Meta(min_length=1)]
+    questions: Annotated[dict[str, TypedQuestion], msgspec.Meta(min_length=1)]
     model: str = ""
 
 
@@ -393,7 +393,7 @@ class DecisionsBody(msgspec.Struct, frozen=True):
 
     input: str | tuple[JsonObject, ...]
     """The JSON of an object with response, knowledge and history, or the messages of a chat."""
-    questions: Annotated[tuple[Question, ...], msgspec.Meta(min_length=1)]
+    questions: Annotated[tuple[TypedQuestion, ...], msgspec.Meta(min_length=1)]
     model: str = ""
 
 
@@ -451,7 +451,7 @@ class DecisionUsage(msgspec.Struct, frozen=True):
     output_tokens_details: OutputTokens = OutputTokens()
 
 
-class Decision(msgspec.Struct, frozen=True):
+class DecisionAnswers(msgspec.Struct, frozen=True):
     """Answers in the order of their questions."""
 
     model: str
