@@ -92,10 +92,10 @@ class CallValues:
 
     def has_gap(self, number: float) -> bool:
         """Whether two times are so many minutes apart, or two dates so many days; of too many, none."""
-        clocks, dates = (few if len(few) <= MAX_ADDENDS else frozenset() for few in (self.clocks, self.dates))
-        return any(clock + number in clocks for clock in clocks) or (
-            number == int(number) and any(_move(day, int(number)) in dates for day in dates)
-        )
+        if len(self.clocks) <= MAX_ADDENDS and any(clock + number in self.clocks for clock in self.clocks):
+            return True
+        are_days = number == int(number) and len(self.dates) <= MAX_ADDENDS
+        return are_days and any(_move(day, int(number)) in self.dates for day in self.dates)
 
 
 class Argument(NamedTuple):

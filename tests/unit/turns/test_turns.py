@@ -549,7 +549,7 @@ def test_without_a_deadline_the_rules_have_an_end(checker: TurnChecker, monkeypa
 def test_what_system_messages_say_counts_as_said(checker: TurnChecker) -> None:
     system = {"role": "system", "content": "The caller's account is AC-771."}
     call = {"name": "open", "arguments": {"account": "AC-771"}}
-    assert [checker.check(calls=[call], history=[*told, *SAID]).label for told in ([], [system])] == [
+    assert [checker.check(calls=[call], history=[*messages, *SAID]).label for messages in ([], [system])] == [
         "inconsistent",
         "consistent",
     ]
