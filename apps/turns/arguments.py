@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS
@@ -28,6 +29,7 @@ from groundwire.runtime.texts.unread import is_blank
 from .context import TurnContext, flatten
 from .mentions import (
     HALF_DAY,
+    MAX_ADDENDS,
     Mentions,
     has_near,
     list_leaves,
@@ -49,8 +51,6 @@ _EXACT = 1e-6
 _TWO_WEEKS = 13
 _VAGUE = re.compile(r"\b(?:next|coming|last|since|weekend|later|earlier|soon)\b")
 """Words that name a day roughly."""
-_COMPUTE = re.compile(r"\b(?:how many|work out|enough|calculate|as many)\b", re.IGNORECASE)
-_INCLUDED = re.compile(r"\b(?:incl|including|included|of (?:which|whom|them|us)|among)\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"[\w.+-]+@[\w.-]+\w|https?://\S+")
 """What must be in the dialogue or the log letter by letter."""
 _CODE = re.compile(r"[A-Za-z]*\d[\w.:/@-]*|[\w.+-]+@[\w.-]+")
@@ -64,6 +64,40 @@ _CURRENCY = {
 }
 
 
+class CallValues:
+    """The arguments of a call, and the times, dates and lists among them."""
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        """Read nothing yet."""
+        self.arguments = arguments
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [value for value in self.arguments.values() if isinstance(value, str)]
+
+    @cached_property
+    def clocks(self) -> frozenset[int]:
+        """Times of day, in minutes."""
+        return frozenset(clock for text in self._texts if (clock := read_clock(text)) is not None)
+
+    @cached_property
+    def dates(self) -> frozenset[date]:
+        """Dates."""
+        return frozenset(day for text in self._texts if (day := read_date(text)) is not None)
+
+    @cached_property
+    def lengths(self) -> frozenset[int]:
+        """Lengths of lists."""
+        return frozenset(len(value) for value in self.arguments.values() if isinstance(value, list))
+
+    def has_gap(self, number: float) -> bool:
+        """Whether two times are so many minutes apart, or two dates so many days; of too many, none."""
+        if len(self.clocks) <= MAX_ADDENDS and any(clock + number in self.clocks for clock in self.clocks):
+            return True
+        are_days = number == int(number) and len(self.dates) <= MAX_ADDENDS
+        return are_days and any(_move(day, int(number)) in self.dates for day in self.dates)
+
+
 class Argument(NamedTuple):
     """A value of an argument."""
 
@@ -72,7 +106,7 @@ class Argument(NamedTuple):
     value: Any
     is_beside_named: bool
     """Whether the user named a member of its list."""
-    call: Mapping[str, Any]
+    call: CallValues
     """All arguments of its call."""
     tool: str = ""
     """The name of the tool that is called."""
@@ -82,6 +116,7 @@ def list_arguments(context: TurnContext) -> Iterator[Argument]:
     """Yield the values of the arguments of a turn's calls, in order."""
     for index, call in enumerate(context.calls):
         leaves = list(list_leaves(call.arguments, f"calls[{index}].arguments"))
+        values = CallValues(call.arguments)
         named = {
             path.rpartition("[")[0]
             for path, _, value in leaves
@@ -89,7 +124,7 @@ def list_arguments(context: TurnContext) -> Iterator[Argument]:
         }
         for path, key, value in leaves:
             is_beside_named = path[-1] == "]" and path.rpartition("[")[0] in named
-            yield Argument(path, key, value, is_beside_named, call.arguments, call.name)
+            yield Argument(path, key, value, is_beside_named, values, call.name)
 
 
 def is_prose(argument: Argument) -> bool:
@@ -172,41 +207,24 @@ def _find_number(argument: Argument, number: float, context: TurnContext) -> tup
 def _follows(argument: Argument, number: float, context: TurnContext) -> bool:
     """Whether a number is computed from others: a sum, a share, a count, a duration in another unit."""
     user, everything = context.user, context.everything
-    lower = user.lower
-    if number in user.durations or number in {60 * hours for hours in user.numbers} or number in user.spans:
+    if number in user.durations or has_near(user.ordered, number / 60, _EXACT / 60) or number in user.spans:
         return True
-    shares = [
-        share
-        for word, share in (("half", 0.5), ("third", 1 / 3), ("quarter", 0.25), ("double", 2), ("twice", 2))
-        if word in lower
-    ]
     if any(
         abs(number - 100 * share) < _EXACT or has_near(everything.ordered, number / share, 0.01 / share)
-        for share in shares
+        for share in user.shares
     ):
         return True
-    spoken = sorted(user.numbers | {1.0})
-    is_sum = any(has_near(spoken, number - left, _EXACT) for left in spoken)
-    if is_sum and not _INCLUDED.search(user.text):
+    if any(has_near(user.addends, number - left, _EXACT) for left in user.addends):
         return True
-    if any(isinstance(value, list) and len(value) == number for value in argument.call.values()):
+    if number in argument.call.lengths or argument.call.has_gap(number):
         return True
-    clocks = [
-        time for value in argument.call.values() if isinstance(value, str) and (time := read_clock(value)) is not None
-    ]
-    if any(abs(left - right) == number for left in clocks for right in clocks):
-        return True
-    dates = [day for value in argument.call.values() if isinstance(value, str) and (day := read_date(value))]
-    if any(abs((left - right).days) == number for left in dates for right in dates):
-        return True
-    if _COMPUTE.search(context.dialogue.text) and any(
-        _has_pack(user.ordered, everything.ordered, packs) for packs in (number, number - 1)
+    if context.dialogue.asks_to_compute and any(
+        _has_pack(user.addends, everything.ordered, packs) for packs in (number, number - 1)
     ):
         return True
-    counts = [count for count in user.ordered if 1 < count <= 31 and count == int(count)]
     return number > 12 and any(
         has_near(everything.ordered, number / count, 0.01 / count) and abs(count * count - number) >= 0.01
-        for count in counts
+        for count in user.counts
     )
 
 
@@ -243,18 +261,12 @@ def _is_meant(argument: Argument, text: str, context: TurnContext) -> bool:
     assert day is not None
     dialogue = context.dialogue
     lengths = dialogue.spans | {
-        int(number) for number in (argument.call.get("nights"), argument.call.get("days")) if isinstance(number, int)
+        int(number) for name in ("nights", "days") if isinstance(number := argument.call.arguments.get(name), int)
     }
-    for key, value in argument.call.items():
-        other = read_date(value) if isinstance(value, str) else None
-        if (
-            other
-            and value != text
-            and (day - other).days in lengths
-            and _trace(context, lambda m, d=other: (d.month, d.day) in m.dates)
-        ):
-            return True
-        if other and value != text and key and dialogue.spans and (day - other).days in dialogue.spans:
+    for length in lengths:
+        other = _move(day, -length)
+        is_there = other is not None and other != day and other in argument.call.dates
+        if is_there and (length in dialogue.spans or _trace(context, lambda m, d=other: (d.month, d.day) in m.dates)):
             return True
     for word, offset in (("before", -1), ("after", 1)):
         around = _move(day, -offset)
@@ -281,8 +293,7 @@ def _is_meant(argument: Argument, text: str, context: TurnContext) -> bool:
         return day.weekday() in dialogue.weekdays
     if dialogue.relatives:
         return True
-    dates = {read_date(value) for value in argument.call.values() if isinstance(value, str)} | context.log_dates
-    return bool(_VAGUE.search(dialogue.lower)) and not dates - {None, day}
+    return bool(_VAGUE.search(dialogue.lower)) and not (argument.call.dates | context.log_dates) - {day}
 
 
 def _move(day: date, days: int) -> date | None:
@@ -298,8 +309,8 @@ def _find_time(argument: Argument, minutes: int, context: TurnContext) -> tuple[
     if source:
         return source, ""
     dialogue = context.everything
-    starts = {read_clock(value) for value in argument.call.values() if isinstance(value, str)} | context.log_clocks
-    if any(start is not None and abs(minutes - start) in dialogue.durations for start in starts):
+    starts = argument.call.clocks | context.log_clocks
+    if any(abs(minutes - start) in dialogue.durations for start in starts):
         return "user", "It follows from what was said."
     parts = {
         "morning": (0, 720),
@@ -427,7 +438,9 @@ def _find_owner(argument: Argument, context: TurnContext) -> str:
     (owner,) = owners
     key = next((name for name, leaf in owner.record.items() if str(leaf).lower() == value), "")
     recent = [text for role, text in context.history if role == "user"][-1:]
-    own_words = [str(other) for path, _, other in list_leaves(argument.call, "") if str(other).lower() != value]
+    own_words = [
+        str(other) for path, _, other in list_leaves(argument.call.arguments, "") if str(other).lower() != value
+    ]
     counts = _RecordWords(owner.records)
     for mentions in (Mentions((*recent, context.text, *own_words)), context.dialogue):
         score = counts.count_mentions(owner.record, mentions, value)

@@ -27,6 +27,8 @@ from .records import Finding, TurnCheck, label_turn
 
 Call: TypeAlias = ToolCall | Mapping[str, Any]
 """A call, in its own form or in the form of OpenAI, Anthropic or LangChain."""
+MAX_RULES_MS = 10_000.0
+"""Time for the rules where no deadline is given."""
 MAX_PROSE = 64
 """Arguments of a turn that models read, at most."""
 
@@ -57,7 +59,7 @@ class TurnChecker:
             actions: Names of tools that change something although their names begin as those of tools that read, such
                 as ``get_taxi``.
             metrics: As for ``Engine.score``.
-            options: As for ``Engine.score``; ``deadline_ms`` holds for the rules too.
+            options: As for ``Engine.score``; ``deadline_ms`` holds for the rules too, which have ten seconds without.
 
         Raises:
             InvalidRequest: A definition has no name, or the metrics cannot be computed.
@@ -132,7 +134,7 @@ class TurnChecker:
         self, text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], *, sentences: bool
     ) -> _Turn:
         deadline_ms = self._plan.options.deadline_ms
-        end = None if deadline_ms is None else time.monotonic() + deadline_ms / 1000
+        end = time.monotonic() + (MAX_RULES_MS if deadline_ms is None else deadline_ms) / 1000
         try:
             context = _read_context(text, calls, log, history, self._tools, end)
             _ = context.siblings  # read here, as they go into the depth of results

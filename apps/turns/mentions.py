@@ -49,6 +49,10 @@ _RELATIVE = {
     "yesterday": -1,
     "day after tomorrow": 2,
 }
+_SHARES = {"half": 0.5, "third": 1 / 3, "quarter": 0.25, "double": 2, "twice": 2}
+_COMPUTE = re.compile(r"\b(?:how many|work out|enough|calculate|as many)\b", re.IGNORECASE)
+_INCLUDED = re.compile(r"\b(?:incl|including|included|of (?:which|whom|them|us)|among)\b", re.IGNORECASE)
+MAX_ADDENDS, MAX_COUNT = 200, 31
 _HALF = re.compile(r"\bhalf (\d{1,2}|[a-z]+)\b")
 DAY_MINUTES, HALF_DAY = 1440, 720
 _LONGEST = 1e6
@@ -115,6 +119,29 @@ class Mentions:
     def ordered(self) -> list[float]:
         """``numbers``, the smallest first."""
         return sorted(self.numbers)
+
+    @cached_property
+    def addends(self) -> list[float]:
+        """The numbers, and one, whose sums may be meant: none of too many, which add up to anything, nor where a number
+        is said to include another."""
+        if len(self.numbers) > MAX_ADDENDS or _INCLUDED.search(self.text):
+            return []
+        return sorted(self.numbers | {1.0})
+
+    @cached_property
+    def counts(self) -> list[float]:
+        """Whole numbers that may be how many there are of something."""
+        return [number for number in self.ordered if 1 < number <= MAX_COUNT and number == int(number)]
+
+    @cached_property
+    def shares(self) -> list[float]:
+        """Shares that words name: 0.5 for "half"."""
+        return [share for word, share in _SHARES.items() if word in self.lower]
+
+    @cached_property
+    def asks_to_compute(self) -> bool:
+        """Whether someone asks to work something out."""
+        return _COMPUTE.search(self.text) is not None
 
     @cached_property
     def times(self) -> set[int]:

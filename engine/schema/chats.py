@@ -5,6 +5,7 @@ A message is a JSON object, or an object of LangChain with the same fields.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -65,16 +66,17 @@ def read_chat(messages: Iterable[Any]) -> ChatLog:
     history: list[tuple[str, str]] = []
     instructions: list[str] = []
     others: list[Any] = []
-    calls: list[ToolCall] = []
+    log = _CallLog()
     positions: list[tuple[list[Any], int]] = []
     for message in messages:
-        counts = (len(others), len(instructions), len(calls))
+        counts = (len(others), len(instructions), len(log.calls))
         if is_message(message):
             role = _find_role(message)
             role = _ROLES.get(role, role)
-            calls += _list_calls(message)
+            for call in _list_calls(message):
+                log.add(call)
             for id_, name, result, status in _list_results(message, role):
-                _answer(calls, id_, name, result, status)
+                log.answer(id_, name, result, status)
             text = "" if role == "tool" else read_text(_get(message, "content"))
             if role in (USER, ASSISTANT) and not is_blank(text):
                 history.append((role, text))
@@ -82,11 +84,11 @@ def read_chat(messages: Iterable[Any]) -> ChatLog:
                 instructions.append(text)
         else:
             others.append(message)
-        grown: tuple[list[Any], ...] = (others, instructions, calls)
+        grown: tuple[list[Any], ...] = (others, instructions, log.calls)
         for items, count in zip(grown, counts, strict=True):
             positions += [(items, index) for index in range(count, len(items))]
     knowledge = tuple(items[index] for items, index in positions)  # read last: results are written into earlier calls
-    return ChatLog(tuple(history), tuple(instructions), tuple(calls), tuple(others), knowledge)
+    return ChatLog(tuple(history), tuple(instructions), tuple(log.calls), tuple(others), knowledge)
 
 
 def read_text(content: Any) -> str:
@@ -171,14 +173,28 @@ def _read_content(content: Any) -> Any:
     return "" if content is None else content
 
 
-def _answer(calls: list[ToolCall], id_: str, name: str, result: Any, status: CallStatus | None) -> None:
-    """Write a result into its call; a result without a call is a call of its own."""
-    waiting = [
-        index
-        for index, call in enumerate(calls)
-        if call.result is None and (call.id == id_ if id_ else not name or call.name == name)
-    ]
-    if waiting:
-        calls[waiting[0]] = msgspec.structs.replace(calls[waiting[0]], result=result, status=status)
-    else:
-        calls.append(ToolCall(name=name, result=result, status=status, id=id_))
+class _CallLog:
+    """The calls of a chat, and which of them wait for a result."""
+
+    def __init__(self) -> None:
+        self.calls: list[ToolCall] = []
+        self._waiting = defaultdict[tuple[str, str], deque[int]](deque)
+        """Calls without a result, oldest first: by id, by name, and all; those with one are left out when met."""
+
+    def add(self, call: ToolCall) -> None:
+        """Add a call."""
+        if call.result is None:
+            for key in (("id", call.id), ("name", call.name), ("", "")):
+                self._waiting[key].append(len(self.calls))
+        self.calls.append(call)
+
+    def answer(self, id_: str, name: str, result: Any, status: CallStatus | None) -> None:
+        """Write a result into its call; a result without a call is a call of its own."""
+        waiting = self._waiting[("id", id_) if id_ else ("name", name) if name else ("", "")]
+        while waiting and self.calls[waiting[0]].result is not None:
+            waiting.popleft()
+        if waiting:
+            index = waiting[0]
+            self.calls[index] = msgspec.structs.replace(self.calls[index], result=result, status=status)
+        else:
+            self.add(ToolCall(name=name, result=result, status=status, id=id_))

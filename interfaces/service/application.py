@@ -18,13 +18,15 @@ from groundwire.guard.records import Event
 from groundwire.repair import Correction, Refinement
 from groundwire.turns import TurnCheck
 
-from . import detector, guardrail, inference, lines, page, probes, scoring, streams, turns
+from . import decisions, detector, guardrail, inference, lines, page, probes, scoring, streams, turns
 from .context import get_context
 from .front import Front
 from .openapi import EVENTS, WORK, Operation, make_document
 from .records import (
     ClassifyBody,
     CorrectBody,
+    DecisionAnswers,
+    DecisionsBody,
     EvidenceBody,
     GenerateBody,
     GuardrailAnswer,
@@ -33,6 +35,7 @@ from .records import (
     InferBody,
     Inference,
     LabelledSpans,
+    ListedModels,
     Live,
     ModelMetadata,
     RankBody,
@@ -46,6 +49,8 @@ from .records import (
     ServerMetadata,
     StreamBody,
     StreamError,
+    SystemOneAnswer,
+    SystemOneBody,
     TurnBody,
 )
 from .request import ServiceRequest, make_deadline
@@ -99,6 +104,9 @@ OPERATIONS = (
     ),
     Operation("POST", "/classify", detector.classify, ClassifyBody, LabelledSpans),
     Operation("POST", guardrail.PATH, guardrail.check_guardrail, GuardrailBody, GuardrailAnswer),
+    Operation("POST", "/v1/systemone", decisions.answer_system_one, SystemOneBody, SystemOneAnswer),
+    Operation("POST", "/v1/decisions", decisions.decide, DecisionsBody, DecisionAnswers),
+    Operation("GET", "/v1/models", decisions.list_models, result=ListedModels, problems=("unauthorized",)),
     Operation("GET", "/v2", inference.server_metadata, result=ServerMetadata, problems=("unauthorized",)),
     Operation("GET", "/v2/health/live", inference.live, result=Live, problems=("closed",)),
     Operation("GET", "/v2/health/ready", inference.ready, result=Ready, problems=("not_ready", "closed")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -315,6 +316,168 @@ class GuardrailAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     blocked_reason: str | None = None
     texts: tuple[str, ...] | None = None
     """The texts that take the place of those that were sent."""
+
+
+class QuestionChoice(msgspec.Struct, frozen=True):
+    """A value of a question ``choice``."""
+
+    value: str
+
+
+class TypedQuestion(msgspec.Struct, frozen=True):
+    """A typed question. Those that are known are described at the operations."""
+
+    type: Literal["noul", "predicate", "choice", "score"]
+    instructions: str | tuple[JsonObject, ...] = ""
+    name: str | None = None
+    """Names a question of decisions in its answer."""
+    criteria: Any = None
+    """Of a System One choice: its options, with a description each."""
+    choices: tuple[QuestionChoice, ...] = ()
+    """Of a choice of decisions."""
+
+
+class DecisionState(OptionRecord, frozen=True, kw_only=True):
+    """What typed questions are about."""
+
+    response: Text
+    knowledge: Knowledge = ()
+    """A text, a JSON object such as a tool's result, or several of these."""
+    history: tuple[str, ...] = ()
+    """Utterances, oldest first."""
+
+
+class SystemOneBody(msgspec.Struct, frozen=True):
+    """Typed questions in the form of System One; the model is the server's, whatever is named."""
+
+    state: str | JsonObject | tuple[JsonObject, ...]
+    """An object with response, knowledge and history, its JSON, or the messages of a chat."""
+    questions: Annotated[dict[str, TypedQuestion], msgspec.Meta(min_length=1)]
+    model: str = ""
+
+
+class NoulAnswer(msgspec.Struct, frozen=True, tag="noul"):
+    """The probability, 0–1, that the response is supported."""
+
+    noul: float
+
+
+class SystemOneChoice(msgspec.Struct, frozen=True, tag="choice"):
+    """The label of the response."""
+
+    choice: str
+    probabilities: Mapping[str, float]
+    confidence: float
+    """The probability, 0–1, of the choice."""
+
+
+class TokenUsage(msgspec.Struct, frozen=True):
+    """Estimated tokens of the texts."""
+
+    input_tokens: int
+    output_tokens: int = 0
+
+
+class SystemOneAnswer(msgspec.Struct, frozen=True):
+    """Answers by the names of their questions."""
+
+    model: str
+    answers: dict[str, NoulAnswer | SystemOneChoice]
+    usage: TokenUsage
+    refusals: dict[str, str]
+    """Why questions have no answer."""
+
+
+class DecisionsBody(msgspec.Struct, frozen=True):
+    """Typed questions in the form of OpenAI's decisions; the model is the server's, whatever is named."""
+
+    input: str | tuple[JsonObject, ...]
+    """The JSON of an object with response, knowledge and history, or the messages of a chat."""
+    questions: Annotated[tuple[TypedQuestion, ...], msgspec.Meta(min_length=1)]
+    model: str = ""
+
+
+class PredicateAnswer(msgspec.Struct, frozen=True, tag="predicate"):
+    """The probability, 0–1, that the response is supported."""
+
+    name: str | None
+    probability: float
+
+
+class ValueProbability(msgspec.Struct, frozen=True):
+    """A value of a choice, and its probability, 0–1."""
+
+    value: str
+    probability: float
+
+
+class ChoiceAnswer(msgspec.Struct, frozen=True, tag="choice"):
+    """The label of the response."""
+
+    name: str | None
+    choice: str
+    probabilities: tuple[ValueProbability, ...]
+    confidence: float
+    """The probability, 0–1, of the choice."""
+
+
+class RefusedAnswer(msgspec.Struct, frozen=True, tag="refusal"):
+    """A question without an answer."""
+
+    name: str | None
+    reason: str
+
+
+class InputTokens(msgspec.Struct, frozen=True):
+    """None are kept."""
+
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+class OutputTokens(msgspec.Struct, frozen=True):
+    """None are written."""
+
+    reasoning_tokens: int = 0
+
+
+class DecisionUsage(msgspec.Struct, frozen=True):
+    """Estimated tokens of the texts."""
+
+    input_tokens: int
+    output_tokens: int = 0
+    total_tokens: int = 0
+    input_tokens_details: InputTokens = InputTokens()
+    output_tokens_details: OutputTokens = OutputTokens()
+
+
+class DecisionAnswers(msgspec.Struct, frozen=True):
+    """Answers in the order of their questions."""
+
+    model: str
+    answers: tuple[PredicateAnswer | ChoiceAnswer | RefusedAnswer, ...]
+    usage: DecisionUsage
+
+
+class ListedModel(msgspec.Struct, frozen=True):
+    """A model."""
+
+    id: str
+    name: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "groundwire"
+    description: str = "Whether a response is supported by its knowledge."
+
+
+class ListedModels(msgspec.Struct, frozen=True):
+    """The models, in two forms."""
+
+    data: tuple[ListedModel, ...]
+    """As OpenAI's clients read them."""
+    models: tuple[ListedModel, ...]
+    """As clients of System One read them."""
+    object: Literal["list"] = "list"
 
 
 class LabelledSpan(msgspec.Struct, frozen=True):

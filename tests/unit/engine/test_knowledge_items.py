@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,13 @@ from groundwire.engine.schema.knowledge import find_status, format_record, is_re
 from groundwire.evaluate.datasets.plain import ExampleLine, build_examples
 from groundwire.files.columns import rename_fields
 from groundwire.guard.chat import read_knowledge
+from groundwire.guard.forms import CompletionsForm, MessagesForm, ResponsesForm
+from groundwire.service.records import DecisionState, ScoreBody
 from groundwire.testing import FakeRuntime
+from groundwire.turns.checker import _read_context
+from groundwire.turns.context import NO_TOOLS
+
+T = TypeVar("T")
 
 WORDS = st.text("abcdefgh _é", min_size=1, max_size=12).map(str.strip).filter(bool)
 LEAVES = st.none() | st.booleans() | st.integers(-999, 999) | WORDS
@@ -90,6 +97,10 @@ def write_result(call: ToolCall) -> str:
     return call.result if isinstance(call.result, str) else json.dumps(call.result)
 
 
+def decode(body: Any, record: type[T]) -> T:
+    return msgspec.json.decode(json.dumps(body), type=record)
+
+
 @given(CALLS)
 def test_one_log_has_one_meaning_in_all_forms(calls: list[ToolCall]) -> None:
     passages = list_passages(calls)
@@ -105,10 +116,42 @@ def test_one_log_has_one_meaning_in_all_forms(calls: list[ToolCall]) -> None:
         "langchain": list_passages(write_langchain(calls)),
         "guard": read_knowledge({"messages": chat}),
         "request": read_knowledge({"groundwire": {"knowledge": as_objects}}),
+        "proxy, chat completions": read_knowledge(CompletionsForm().read_request({"messages": chat})),
+        "proxy, responses": read_knowledge(ResponsesForm().read_request({"input": write_responses(calls)})),
+        "proxy, messages": read_knowledge(MessagesForm().read_request({"messages": write_anthropic(calls)})),
+        "http": list_passages(decode({"response": "Done.", "knowledge": as_objects}, ScoreBody).knowledge),
+        "decisions": list_passages(decode({"response": "Done.", "knowledge": as_objects}, DecisionState).knowledge),
+        "turn": list_passages(_read_context("", (), as_objects, (), NO_TOOLS, None).log),
+        "turn, messages": list_passages(_read_context("", (), (), chat, NO_TOOLS, None).log),
         "file": tuple(row["knowledge"]),
         "evaluate": example.knowledge,
     }
     assert forms == dict.fromkeys(forms, passages)
+
+
+ANSWERS = st.lists(
+    st.tuples(st.sampled_from(("call", "answer")), st.sampled_from(("", "a", "b")), st.sampled_from(("", "f", "g"))),
+    max_size=12,
+)
+
+
+@given(ANSWERS)
+def test_a_result_is_written_into_the_first_call_that_waits(steps: list[tuple[str, str, str]]) -> None:
+    messages, expected = [], list[list[Any]]()
+    for number, (kind, id_, name) in enumerate(steps):
+        if kind == "call":
+            made = {"id": id_, "function": {"name": name or "f", "arguments": "{}"}}
+            messages.append({"role": "assistant", "tool_calls": [made]})
+            expected.append([id_, name or "f", None])
+            continue
+        messages.append({"role": "tool", "tool_call_id": id_, "name": name, "content": str(number)})
+        waiting = (call for call in expected if call[2] is None and (call[0] == id_ if id_ else name in ("", call[1])))
+        call = next(waiting, None)
+        if call is None:
+            expected.append([id_, name, str(number)])
+        else:
+            call[2] = str(number)
+    assert [[call.id, call.name, call.result] for call in read_chat(messages).calls] == expected
 
 
 def test_the_score_of_a_log_is_that_of_its_text() -> None:

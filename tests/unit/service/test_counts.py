@@ -46,6 +46,11 @@ BODIES: dict[str, Any] = {
         "texts": ["Honey is golden."],
         "additional_provider_specific_params": {"knowledge": "Honey is golden."},
     },
+    "/v1/systemone": {"state": HONEY, "questions": {"q": {"type": "noul", "instructions": "supported"}}},
+    "/v1/decisions": {
+        "input": json.dumps(HONEY),
+        "questions": [{"type": "predicate", "instructions": "supported"}],
+    },
     "/v2/models/{name}/infer": {"inputs": TENSORS},
 }
 """A body that each path accepts."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import msgspec
@@ -13,52 +12,17 @@ import pytest
 
 from groundwire.engine import Engine, InvalidRequest
 from groundwire.runtime.bundles.calibration import Band
-from groundwire.runtime.calls import Classify
-from groundwire.runtime.errors import ModelError
 from groundwire.runtime.fake import FakeRuntime
-from groundwire.runtime.protocol import Outcome
 from groundwire.service.proxy import make_proxy
 from groundwire.service.settings import ProxySettings
 from tests.support.broken_folds import break_folds
 from tests.support.chat_server import ERROR, ChatServer
-from tests.support.service import connect
+from tests.support.proxy import ASKED, GIVEN, RIGHT, TEXT, UPSTREAM, WRONG, fail, run
 from tests.support.small_talk import ASSERTIONS, SMALL_TALK
-from tests.support.streams import CALIBRATION, KNOWLEDGE, METRICS, classify, world
+from tests.support.streams import CALIBRATION, KNOWLEDGE, world
 from tests.support.verdicts import make_profile
 
-T = TypeVar("T")
 PATH = "/v1/chat/completions"
-RIGHT, WRONG = "Honey is sweet.", "Honey is blue."
-TEXT = f"{RIGHT} {WRONG} {RIGHT}"
-ASKED = [{"role": "user", "content": "Honey?"}]
-GIVEN = {"knowledge": [KNOWLEDGE]}
-UPSTREAM = "http://upstream/v1"
-
-
-def run(
-    test: Callable[[httpx.AsyncClient, ChatServer], Awaitable[T]],
-    text: str = TEXT,
-    runtime: FakeRuntime | None = None,
-    transport: httpx.AsyncBaseTransport | None = None,
-    **settings: Any,
-) -> T:
-    """What a test with a warm proxy and its upstream returns."""
-
-    async def main() -> T:
-        upstream = ChatServer(text)
-        chosen = ProxySettings(**{"upstream": UPSTREAM, "metrics": METRICS} | settings)
-        with Engine(runtime or world()) as engine:
-            front = make_proxy(engine, chosen, transport or httpx.ASGITransport(upstream.app))
-            await front.warm()
-            async with connect(front) as client:
-                return await test(client, upstream)
-
-    return asyncio.run(main())
-
-
-def fail(call: Classify) -> Outcome:
-    """A model that fails at the answer, and not at the scores that the server makes of its own accord."""
-    return ModelError("out of memory") if RIGHT in call.hypothesis else classify(call)
 
 
 def ask(body: dict[str, Any] | None = None, headers: dict[str, str] | None = None, **options: Any) -> httpx.Response:

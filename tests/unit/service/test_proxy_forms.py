@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from tests.support.chat_server import ChatServer
+from tests.support.proxy import ASKED, GIVEN, RIGHT, TEXT, WRONG, fail, run
 from tests.support.streams import world
-from tests.unit.service.test_proxy import ASKED, GIVEN, RIGHT, TEXT, WRONG, fail, run
 
 FORMS = ("chat/completions", "responses", "messages")
 BOOK = [{"role": "user", "content": "Book a table for 4 in Leeds."}]

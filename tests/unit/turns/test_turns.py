@@ -538,3 +538,30 @@ def test_figures_are_checked_within_the_deadline() -> None:
         context = TurnContext(text, (), log, (), NO_TOOLS, 0.0)
         with pytest.raises(DeadlinePassed):
             check_figures(context)
+
+
+def test_without_a_deadline_the_rules_have_an_end(checker: TurnChecker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groundwire.turns.checker.MAX_RULES_MS", 0.0)
+    turn = checker.check(calls=[{"name": "book", "arguments": {"guests": 2}}], history=SAID)
+    assert (turn.label, turn.status) == ("unknown", "deadline")
+
+
+def test_what_system_messages_say_counts_as_said(checker: TurnChecker) -> None:
+    system = {"role": "system", "content": "The caller's account is AC-771."}
+    call = {"name": "open", "arguments": {"account": "AC-771"}}
+    assert [checker.check(calls=[call], history=[*messages, *SAID]).label for messages in ([], [system])] == [
+        "inconsistent",
+        "consistent",
+    ]
+
+
+@pytest.mark.parametrize(("count", "status"), [(10, "user"), (300, "absent")])
+def test_sums_of_many_numbers_are_no_support(checker: TurnChecker, count: int, status: str) -> None:
+    said = ", ".join(str(1000 + 7 * number) for number in range(count))
+    assert check_argument(checker, 2007 + 7, said=f"{said}.", key="total") == status
+
+
+def test_an_argument_may_be_the_gap_of_two_others(checker: TurnChecker) -> None:
+    assert check_argument(checker, 95, begin="10:10", end="11:45") == "user"
+    assert check_argument(checker, 5, first="2026-09-01", last="2026-09-06") == "user"
+    assert check_argument(checker, 6, first="2026-09-01", last="2026-09-06") == "absent"
