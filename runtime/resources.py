@@ -21,14 +21,12 @@ MEBIBYTE = 1 << 20
 RESIDENT_MB, ADDRESS_MB = 700, 1_900
 """Mebibytes of memory and of address space beside the files of bundles: libraries, threads and batches. Measured with
 ``compact`` on two cores, for texts of 12,000 characters and all metrics: 850 and 2,110 in all."""
-_GROUPS = (
-    ("memory.max", "memory.current"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-)
-"""Limit and usage of the control group of a container, in version 2 and 1."""
+_GROUP_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+"""Limit and usage of a control group, in version 2 and 1."""
+PROCESS_GROUPS = Path("/proc/self/cgroup")
 
 
-def usable_cores(cgroup: Path = CGROUP, process: Path = Path("/proc/self/cgroup")) -> int:
+def usable_cores(cgroup: Path = CGROUP, process: Path = PROCESS_GROUPS) -> int:
     """Processors that this process may run on, and not more than its container may use in parallel; at least 1.
 
     A container's limit (cgroups' ``cpu.max`` or ``cpu.cfs_quota_us``) of 1.5 processors counts as 2.
@@ -39,26 +37,26 @@ def usable_cores(cgroup: Path = CGROUP, process: Path = Path("/proc/self/cgroup"
 
 def _read_limits(cgroup: Path, process: Path) -> list[int]:
     """The limits of the process's control groups and of those around them."""
-    limits = []
-    for name, directory in _list_groups(process):
-        root = cgroup / name if name else cgroup
-        for group in (directory, *directory.parents):
-            limits += _read_limit(root / str(group).lstrip("/"))
-    return limits + _read_limit(cgroup)
+    return [limit for group in _list_groups(cgroup, process, "cpu") for limit in _read_limit(group)]
 
 
-def _list_groups(process: Path) -> list[tuple[str, Path]]:
-    """The folder of the hierarchy (empty in version 2) and the path in the lines ``number:controllers:path``."""
+def _list_groups(cgroup: Path, process: Path, controller: str) -> list[Path]:
+    """The directories of the control groups that the process is in, and of those around them.
+
+    Version 2 has one hierarchy; version 1 has one of each controller, in a directory of its name. A container may
+    see its own group as the root, whatever the lines ``number:controllers:path`` say.
+    """
     try:
         lines = process.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        return []
-    parts = [line.split(":", 2) for line in lines if line.count(":") >= 2]
-    return [
-        (controllers, Path(path))
-        for _, controllers, path in parts
-        if not controllers or "cpu" in controllers.split(",")
-    ]
+        lines = []
+    found = {cgroup: None, cgroup / controller: None}  # an ordered set
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if not controllers or controller in controllers.split(","):
+            group = Path(path)
+            for around in (group, *group.parents):
+                found[(cgroup / controllers if controllers else cgroup) / str(around).lstrip("/")] = None
+    return list(found)
 
 
 def _read_limit(group: Path) -> list[int]:
@@ -84,11 +82,12 @@ class MemoryLimit(NamedTuple):
     """Who says so, as a sentence names it."""
 
 
-def find_memory_limits(groups: Path = CGROUP) -> Iterator[MemoryLimit]:
+def find_memory_limits(groups: Path = CGROUP, process: Path = PROCESS_GROUPS) -> Iterator[MemoryLimit]:
     """Yield the limits on memory that hold for this process.
 
     Args:
         groups: The directory in which Linux describes control groups.
+        process: The file in which it says in which of them this process is.
     """
     if sys.platform != "win32":
         import resource
@@ -96,20 +95,24 @@ def find_memory_limits(groups: Path = CGROUP) -> Iterator[MemoryLimit]:
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         if limit != resource.RLIM_INFINITY:
             yield MemoryLimit(limit // MEBIBYTE, ADDRESS_MB, "of address space (ulimit -v)")
-    for maximum, usage in _GROUPS:
-        with suppress(OSError, ValueError):
-            left = int((groups / maximum).read_text()) - int((groups / usage).read_text())
-            yield MemoryLimit(left // MEBIBYTE, RESIDENT_MB, "of memory (its control group)")
+    left = []
+    for group in _list_groups(groups, process, "memory"):
+        for maximum, usage in _GROUP_FILES:
+            with suppress(OSError, ValueError):
+                left.append(int((group / maximum).read_text()) - int((group / usage).read_text()))
+    if left:
+        yield MemoryLimit(min(left) // MEBIBYTE, RESIDENT_MB, "of memory (its control group)")
 
 
-def warn_of_limits(file_bytes: int, groups: Path = CGROUP) -> None:
+def warn_of_limits(file_bytes: int, groups: Path = CGROUP, process: Path = PROCESS_GROUPS) -> None:
     """Warn if models may need more memory than this process may take, before a library ends it.
 
     Args:
         file_bytes: Bytes of the bundles' files that are loaded.
         groups: As of ``find_memory_limits``.
+        process: As of ``find_memory_limits``.
     """
-    for limit in find_memory_limits(groups):
+    for limit in find_memory_limits(groups, process):
         needed = limit.needed + file_bytes // MEBIBYTE
         if limit.mebibytes < needed:
             warnings.warn(

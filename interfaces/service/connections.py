@@ -206,7 +206,9 @@ class Connection(HttpToolsProtocol):
         self.flow.throttle(bool(self._unparsed))  # type: ignore[attr-defined]
 
     def on_headers_complete(self) -> None:
-        """Begin with a request."""
+        """Begin with a request, unless its headers, which came at once, are too long."""
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEADER_BYTES:
+            raise ValueError("The headers of the request are too long.")  # the parser stops, and the answer is 400
         self._shared.waiting.pop(self, None)
         self._bytes_between = 0
         super().on_headers_complete()

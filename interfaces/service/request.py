@@ -21,7 +21,7 @@ from groundwire.runtime.texts.characters import is_digits
 from .context import RequestContext
 from .problems import Refusal, find_path
 from .records import Knowledge, Metrics, Triples
-from .settings import Settings
+from .settings import GATEWAY, Settings
 from .state import Service
 
 T = TypeVar("T")
@@ -36,8 +36,6 @@ LOOK_SECONDS = 0.5
 CLIENT_LEFT = "The client has closed the connection."
 DEADLINE_HEADER = "groundwire-deadline-ms"
 GRPC_HEADER = "grpc-timeout"
-GATEWAY = "*"
-"""The tenant whose requests name their own."""
 _GRPC = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS_MS = {"H": 3_600_000.0, "M": 60_000.0, "S": 1000.0, "m": 1.0, "u": 1e-3, "n": 1e-6}
 _PATH = re.compile(r" - at `(?P<path>[^`]*)`$")

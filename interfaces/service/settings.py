@@ -21,6 +21,8 @@ from groundwire.runtime.arguments import OptionRecord, name_values, suggest
 from groundwire.runtime.bundles.calibration import ProfileName
 
 PREFIX = "GROUNDWIRE_"
+GATEWAY = "*"
+"""The tenant whose requests name their own."""
 Delay: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=3_600_000)]
 
 
@@ -271,7 +273,10 @@ def plain_type(hint: Any) -> type:
 
 
 def read_tenants(settings: Settings) -> dict[str, str]:
-    """The tenants of the settings by their tokens; InvalidRequest for an empty token or a token of two tenants."""
+    """The tenants of the settings by their tokens.
+
+    Raises InvalidRequest for an empty token, a token of two tenants, and a weight of a tenant that no request can have.
+    """
     tenants = dict[str, str]()
     for tenant, entry in settings.tenant_tokens.items():
         tokens = [token.strip() for token in ((entry,) if isinstance(entry, str) else entry)]
@@ -284,6 +289,13 @@ def read_tenants(settings: Settings) -> dict[str, str]:
                 raise InvalidRequest(
                     f"tenant_tokens has the same token for {tenants[token]!r} and {tenant!r}; give each its own."
                 )
+    named = settings.tenant_tokens.keys()
+    unknown = [] if GATEWAY in named else [name for name in settings.tenant_weights if name and name not in named]
+    if unknown:
+        raise InvalidRequest(
+            f"tenant_weights names {unknown[0]!r}, and tenant_tokens has no token of such a tenant"
+            f"{suggest(unknown[0], tuple(named))}. Write {FORMS['tenant_tokens']}."
+        )
     return tenants
 
 

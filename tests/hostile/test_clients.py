@@ -246,6 +246,12 @@ def test_headers_without_end_are_refused(server: Server, part: bytes) -> None:
         assert send_until_closed(connection, part, 5.0) < min(HEADERS_S, 1.5)
 
 
+def test_long_headers_that_come_at_once_are_refused(server: Server) -> None:
+    with connect(server) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nb: " + b"c" * 70_000 + b"\r\n\r\n")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 400 ")
+
+
 def test_trailers_without_end_are_refused(server: Server) -> None:
     with connect(server) as connection:
         connection.sendall(b"POST /score HTTP/1.1\r\nAuthorization: Bearer secret\r\n" + CHUNKED + b"0\r\n")

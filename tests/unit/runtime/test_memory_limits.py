@@ -41,6 +41,16 @@ def test_a_group_of_the_first_version_is_read(tmp_path: Path) -> None:
     assert 4 in [limit.mebibytes for limit in find_memory_limits(tmp_path)]
 
 
+@pytest.mark.parametrize("line", ["0::/system.slice/a.service", "4:memory:/system.slice/a.service"])
+def test_the_group_of_a_service_and_those_around_it_count(tmp_path: Path, line: str) -> None:
+    (tmp_path / "process").write_text(f"{line}\n")
+    root = tmp_path / ("memory" if "memory" in line else "") / "system.slice"
+    (root / "a.service").mkdir(parents=True)
+    write_group(root / "a.service", "max", 10)
+    write_group(root, str(MEBIBYTE * 512), 500)
+    assert 12 in [limit.mebibytes for limit in find_memory_limits(tmp_path, tmp_path / "process")]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited by Linux")
 def test_a_process_with_too_little_address_space_says_what_it_needs(tmp_path: Path) -> None:
     program = """

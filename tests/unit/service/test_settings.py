@@ -110,6 +110,15 @@ def test_tokens_of_tenants_that_are_not_usable_are_said_without_them(value: str)
     assert "secret" not in str(error.value)
 
 
+def test_a_weight_of_a_tenant_without_a_token_is_refused() -> None:
+    weights, tokens = {"shopp": 2.0, "": 0.5}, {"shop": "secret"}
+    with pytest.raises(InvalidRequest, match=r"tenant_weights names 'shopp', .* \(did you mean shop\?\)") as error:
+        read_tokens(Settings(tenant_weights=weights, tenant_tokens=tokens))
+    assert "secret" not in str(error.value)
+    assert len(read_tokens(Settings(tenant_weights=weights, tenant_tokens=tokens | {"*": "gateway"}))) == 2
+    assert read_tokens(Settings(tenant_weights={"": 0.5})) == ()
+
+
 @pytest.mark.parametrize(
     ("settings", "environment", "warnings"),
     [
