@@ -273,8 +273,8 @@ def _paper_pmi() -> dict[str, RoleOptions]:
     state.
 
     The models with which the paper decodes, BART-large fine-tuned on each of its data sets, are not published, so no
-    preset names one: role ``generator`` takes any hub id or directory of a BART, T5 or GPT-2 that was trained to
-    write responses, and ``groundwire.recipes`` has the recipe.
+    preset names one: role ``generator`` takes any hub id or directory of a BART, T5, GPT-2, Llama or Qwen that was
+    trained to write responses, and ``groundwire.recipes`` has the recipe.
     """
     return {"lm": RoleOptions("bigscience/bloom-560m", max_tokens=2048)}
 

@@ -471,6 +471,24 @@ def _llama() -> Checkpoint:
     return LlamaForCausalLM(config), tokenizer
 
 
+def _qwen3() -> Checkpoint:
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    tokenizer = byte_pairs_opt()
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        **SIZES,
+        num_key_value_heads=2,
+        head_dim=16,
+        max_position_embeddings=MAX_TOKENS,
+        initializer_range=0.3,
+        bos_token_id=2,
+        eos_token_id=2,
+        pad_token_id=1,
+    )
+    return Qwen3ForCausalLM(config), tokenizer
+
+
 ENCODERS: dict[str, tuple[Callable[[], tuple[Any, PreTrainedTokenizerFast]], Any, Any]] = {
     "albert": (_albert, AlbertForQuestionAnswering, AlbertForSequenceClassification),
     "bert": (_bert, BertForQuestionAnswering, BertForSequenceClassification),
@@ -632,7 +650,13 @@ ENCODER_DECODERS: dict[str, Callable[[], Checkpoint]] = {
 EXTRACTIVE_QA: dict[str, Callable[[], Checkpoint]] = {
     name: (lambda name=name: _extractive_qa(name)) for name in ENCODERS
 }
-LANGUAGE_MODELS: dict[str, Callable[[], Checkpoint]] = {"gpt2": _gpt2, "bloom": _bloom, "opt": _opt, "llama": _llama}
+LANGUAGE_MODELS: dict[str, Callable[[], Checkpoint]] = {
+    "gpt2": _gpt2,
+    "bloom": _bloom,
+    "opt": _opt,
+    "llama": _llama,
+    "qwen3": _qwen3,
+}
 CLASSIFIERS: dict[str, Callable[[tuple[str, ...]], Checkpoint]] = {
     name: (lambda labels, name=name: _classifier(name, labels)) for name in ENCODERS
 } | {

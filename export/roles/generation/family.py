@@ -9,7 +9,9 @@ from torch import nn
 
 from groundwire.runtime.errors import ExportError
 
-from . import bart, bert, gpt2, t5
+from ..language_model import build_decoder
+from . import bart, bert, t5
+from .causal import PromptPass, build_causal_step
 from .step import SourceEncoder, Step
 
 
@@ -43,13 +45,15 @@ def split_model(model: Any) -> Halves:
                         "'absolute' ones can be exported."
                     )
             step = bert.build_bert_step(model)
-        case "gpt2" if not config.add_cross_attention:
-            step = gpt2.build_gpt2_step(model)
-            return Halves(gpt2.PromptPass(step).eval(), step.eval(), token_types=False)
         case other:
+            decoder = None if config.is_encoder_decoder else build_decoder(model)
+            if decoder is not None and decoder.slopes is None:
+                causal = build_causal_step(decoder, model)
+                return Halves(PromptPass(causal).eval(), causal.eval(), token_types=False)
             raise ExportError(
                 f"No decoding step is written for the model type {other!r} ({type(model).__name__}). "
-                "Supported: t5, mt5, bart, gpt2, and encoder-decoder made of two BERT models."
+                "Supported: t5, mt5, bart, encoder-decoder made of two BERT models, gpt2, and llama, mistral, qwen2 "
+                "and qwen3 with fixed frequencies of positions and without sliding windows."
             )
     bridge = getattr(model, "enc_to_dec_proj", None)
     token_types = getattr(getattr(config, "encoder", config), "type_vocab_size", 0) > 1

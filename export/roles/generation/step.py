@@ -1,6 +1,6 @@
 """One decoding step of an encoder-decoder, the same for every family: the hottest graph of the engine.
 
-A family (t5.py, bart.py, bert.py, gpt2.py) only maps a checkpoint's modules to the parts below. Three things differ
+A family (t5.py, bart.py, bert.py, causal.py) only maps a checkpoint's modules to the parts below. Three things differ
 from the checkpoints' own decoders, all to save memory traffic, which dominates the cost of a step:
 
 - beams are query positions: the cross-attention keys of a source are read once for all its beams;
@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ..language_model.decoder import MASKED
+from ..language_model.decoder import MASKED, CausalAttention, rotate
 
 
 class _Reorder(torch.autograd.Function):
@@ -88,30 +88,6 @@ class StepAttention(nn.Module):
         output: Tensor = self.output(_split(mixed.transpose(1, 2), (-1,)))
         return output
 
-    def attend_jointly(
-        self,
-        x: Tensor,
-        past: tuple[Tensor, Tensor],
-        parents: Tensor,
-        memory: tuple[Tensor, Tensor],
-        mask: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """As ``attend_self``, with one softmax that also covers the keys and values [B, H, T, D] of the source.
-
-        They are read once for all beams of the source here too.
-        """
-        shape = (self.heads, 1, -1)
-        key = self._append_states(past[0], parents, _split(self.key(x), shape))
-        value = self._append_states(past[1], parents, _split(self.value(x), shape))
-        query = _split(self.query(x), shape)
-        before = query.squeeze(3).transpose(1, 2) @ memory[0].transpose(-1, -2) + mask
-        within = query @ key.transpose(-1, -2)
-        scores = torch.cat((before.transpose(1, 2).unsqueeze(3), within), dim=-1)
-        before, within = torch.split(scores.softmax(-1), [memory[0].shape[2], key.shape[3]], dim=-1)
-        read = before.squeeze(3).transpose(1, 2) @ memory[1]
-        mixed = within @ value + read.transpose(1, 2).unsqueeze(3)
-        return self.output(_split(mixed, (-1,))), key, value
-
     def states(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Return the keys and values [B, H, T, D] of an encoded source [B, T, d]."""
         shape = (self.heads, -1)
@@ -130,6 +106,76 @@ class StepAttention(nn.Module):
     def _append_states(past: Tensor, parents: Tensor, new: Tensor) -> Tensor:
         ordered = _reorder(past, parents)
         return torch.cat((ordered, new), dim=3)
+
+
+class JointAttention(StepAttention):
+    """The attention of a causal model, over its prompt and its own tokens at once.
+
+    ``turns`` [2, B, T, 1, 1, D] are cosines and sines of positions, or None. Neighbouring heads may share keys: H heads
+    are K key heads with a group of H/K queries each.
+    """
+
+    def __init__(self, causal: CausalAttention) -> None:
+        # The scale is part of the query's projection or norm.
+        super().__init__(causal.query, causal.key, causal.value, causal.output, causal.key_heads, scale=1.0)
+        self.query_norm, self.key_norm = causal.query_norm, causal.key_norm
+        self.group = causal.heads // causal.key_heads
+
+    def attend_jointly(
+        self,
+        x: Tensor,
+        past: tuple[Tensor, Tensor],
+        parents: Tensor,
+        memory: tuple[Tensor, Tensor],
+        mask: Tensor,
+        turns: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As ``attend_self``, with one softmax that also covers the keys and values [B, K, T, D] of the source.
+
+        They are read once for all beams of the source here too.
+        """
+        key = self._append_states(past[0], parents, self._read_keys(x, turns))
+        value = self._append_states(past[1], parents, _split(self.value(x), (self.heads, 1, -1)))
+        query = self._read_queries(x, turns)
+        before = self._gather(query) @ memory[0].transpose(-1, -2) + mask
+        within = query @ key.transpose(-1, -2)
+        scores = torch.cat((self._scatter(before, x), within), dim=-1)
+        before, within = torch.split(scores.softmax(-1), [memory[0].shape[2], key.shape[3]], dim=-1)
+        mixed = within @ value + self._scatter(self._gather(before) @ memory[1], x)
+        return self.output(_split(mixed, (-1,))), key, value
+
+    def read_prompt(self, x: Tensor, turns: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return the keys and values [B, K, T, D] of a prompt [B, T, d]."""
+        key = self._read_keys(x, turns).squeeze(3).transpose(1, 2)
+        return key, _split(self.value(x), (self.heads, -1)).transpose(1, 2)
+
+    def attend_prompt(self, x: Tensor, key: Tensor, value: Tensor, bias: Tensor, turns: Tensor | None) -> Tensor:
+        """Attend from a prompt [B, T, d] to its own keys and values, with ``bias`` [B, 1, T, T] → [B, T, d]."""
+        bias = bias if self.group == 1 else bias.repeat_interleave(self.group, dim=2)
+        mixed = self._mix(self._gather(self._read_queries(x, turns)), key, value, bias)
+        output: Tensor = self.output(_split(self._scatter(mixed, x), (-1,)))
+        return output
+
+    def _read_keys(self, x: Tensor, turns: Tensor | None) -> Tensor:
+        key: Tensor = self.key_norm(_split(self.key(x), (self.heads, 1, -1)))
+        return key if turns is None else rotate(key, *turns)
+
+    def _read_queries(self, x: Tensor, turns: Tensor | None) -> Tensor:
+        """Return [B, T, K, H/K, D]."""
+        query: Tensor = self.query_norm(_split(self.query(x), (self.heads, self.group, -1)))
+        return query if turns is None else rotate(query, *turns)
+
+    def _gather(self, x: Tensor) -> Tensor:
+        """Put the rows of a group after each other: [B, T, K, G, D] to [B, K, T·G, D]."""
+        if self.group == 1:
+            return x.squeeze(3).transpose(1, 2)
+        return x.transpose(1, 2).reshape(x.shape[0], self.heads, -1, x.shape[4])
+
+    def _scatter(self, x: Tensor, of: Tensor) -> Tensor:
+        """Undo ``_gather`` for the T positions of ``of`` [B, T, d]."""
+        if self.group == 1:
+            return x.transpose(1, 2).unsqueeze(3)
+        return x.reshape(x.shape[0], self.heads, of.shape[1], self.group, -1).transpose(1, 2)
 
 
 class NormedHead(nn.Module):
@@ -208,7 +254,7 @@ class JointLayer(nn.Module):
     """A layer of a causal model: attention over the source and its own past at once, and feed-forward."""
 
     def __init__(
-        self, own_attention: StepAttention, feed_forward: nn.Module, norms: tuple[nn.Module, nn.Module]
+        self, own_attention: JointAttention, feed_forward: nn.Module, norms: tuple[nn.Module, nn.Module]
     ) -> None:
         super().__init__()
         self.own, self.feed_forward = own_attention, feed_forward
@@ -223,8 +269,8 @@ class JointLayer(nn.Module):
         source: tuple[Tensor, Tensor],
         mask: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As ``StepLayer``; ``bias`` is unused, because causal models here have no relative positions."""
-        change, key, value = self.own.attend_jointly(self.own_norm(x), past, parents, source, mask)
+        """As ``StepLayer``; ``bias`` are the turns of the new tokens."""
+        change, key, value = self.own.attend_jointly(self.own_norm(x), past, parents, source, mask, bias)
         x = x + change
         return x + self.feed_forward(self.feed_forward_norm(x)), key, value
 
@@ -233,8 +279,8 @@ class Step(nn.Module):
     """A decoder as a function of one new token per beam.
 
     ``embed`` maps (tokens [B, K], position [1]) to [B, K, d], or position [B, 1] with ``continues_source``; ``bias``
-    maps the number of past positions to the position bias of self-attention [H, 1, P+1], or is None; ``head`` maps [B,
-    K, d] to logits [B, K, V].
+    maps the number of past positions to the position bias of self-attention [H, 1, P+1], with ``continues_source`` the
+    position to turns [2, B, 1, 1, 1, D], or is None; ``head`` maps [B, K, d] to logits [B, K, V].
     """
 
     def __init__(
@@ -268,10 +314,10 @@ class Step(nn.Module):
         """
         past = states[0].shape[3]
         mask = (1.0 - cross_mask.to(torch.float32)[:, None, None, :]) * MASKED
-        bias = None if self.bias is None else self.bias(past)
         position = torch.arange(past, past + 1)
         if self.continues_source:
             position = position + cross_mask.sum(1, keepdim=True)
+        bias = None if self.bias is None else self.bias(position if self.continues_source else past)
         x = self.embed(tokens, position)
         grown: list[Tensor] = []
         for index, layer in enumerate(self.blocks()):

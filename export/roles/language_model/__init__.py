@@ -6,6 +6,6 @@ transformers runs it, prefix and text together. ``graph.py`` traces either and g
 docs/reference/graphs.md.
 """
 
-from .graph import ScoringGraph, build_scoring_graph
+from .graph import ScoringGraph, build_decoder, build_scoring_graph
 
-__all__ = ["ScoringGraph", "build_scoring_graph"]
+__all__ = ["ScoringGraph", "build_decoder", "build_scoring_graph"]

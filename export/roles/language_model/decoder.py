@@ -23,7 +23,8 @@ MASKED = -30000.0
 class CausalAttention(nn.Module):
     """The four projections of an attention block; the scale of the scores is part of ``query``.
 
-    ``key_heads`` K is smaller than ``heads`` H where neighbouring heads share keys and values.
+    ``key_heads`` K is smaller than ``heads`` H where neighbouring heads share keys and values. ``norms`` are of the
+    queries and keys of each head; the scale is then part of the first.
     """
 
     def __init__(
@@ -34,9 +35,11 @@ class CausalAttention(nn.Module):
         output: nn.Linear,
         heads: int,
         key_heads: int | None = None,
+        norms: tuple[nn.Module, nn.Module] | None = None,
     ) -> None:
         super().__init__()
         self.query, self.key, self.value, self.output = query, key, value, output
+        self.query_norm, self.key_norm = norms or (nn.Identity(), nn.Identity())
         self.heads, self.key_heads = heads, key_heads or heads
 
     def forward(
@@ -57,9 +60,10 @@ class CausalAttention(nn.Module):
         sources, tokens, _ = x.shape
         past, width = past_key.shape[2], tokens // texts
         query, key, value = (self._split(part(x)) for part in (self.query, self.key, self.value))
+        query, key = self.query_norm(query), self.key_norm(key)
         by_text = (sources, self.heads, texts, width, -1)
         if rotation is not None:
-            query, key = (_rotate(part, texts, rotation) for part in (query, key))
+            query, key = (_rotate_texts(part, texts, rotation) for part in (query, key))
         before = (self._gather(query) @ past_key.transpose(-1, -2)).reshape(by_text)
         within = query.reshape(by_text) @ self._spread(key).reshape(by_text).transpose(-1, -2)
         weights = (torch.cat((before, within), dim=-1) + bias).softmax(-1)
@@ -86,12 +90,15 @@ class CausalAttention(nn.Module):
         return x if self.key_heads == self.heads else x.repeat_interleave(self.heads // self.key_heads, dim=1)
 
 
-def _rotate(x: Tensor, texts: int, rotation: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn each pair of elements, half a head apart, of [S, H, C·T, D] by its position's angle."""
-    cosine, sine = rotation
-    by_text = x.reshape(x.shape[0], x.shape[1], texts, -1, x.shape[3])
-    first, second = by_text.chunk(2, dim=-1)
-    return (by_text * cosine + torch.cat((-second, first), dim=-1) * sine).reshape(x.shape)
+def _rotate_texts(x: Tensor, texts: int, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    """Turn [S, H, C·T, D] by the angles of the positions in each text."""
+    return rotate(x.reshape(x.shape[0], x.shape[1], texts, -1, x.shape[3]), *rotation).reshape(x.shape)
+
+
+def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Turn each pair of elements, half of the last axis apart, by its position's angle."""
+    first, second = x.chunk(2, dim=-1)
+    return x * cosine + torch.cat((-second, first), dim=-1) * sine
 
 
 class CausalLayer(nn.Module):
@@ -160,7 +167,7 @@ class CausalDecoder(nn.Module):
         read = past_mask.sum(1, keepdim=True)
         positions = read + torch.arange(width)
         bias = self._bias(past_mask, positions)
-        rotation = None if self.frequencies is None else _list_turns(positions, self.frequencies)
+        rotation = None if self.frequencies is None else list_turns(positions, self.frequencies)
         x = self.embed(tokens, positions.unsqueeze(1)).reshape(sources, texts * width, -1)
         grown: list[Tensor] = []
         for index, layer in enumerate(cast(list[CausalLayer], list(self.layers))):
@@ -191,7 +198,7 @@ class CausalDecoder(nn.Module):
         return bias.unsqueeze(2)
 
 
-def _list_turns(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
+def list_turns(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
     """Return cosine and sine [S, 1, 1, T, D] of the angles at positions [S, T], the same for both halves of a head."""
     half = positions.unsqueeze(-1).to(torch.float32) * frequencies
     angles = torch.cat((half, half), dim=-1).unsqueeze(1).unsqueeze(1)

@@ -41,21 +41,28 @@ def build_scoring_graph(model: Any, *, streamed: bool) -> ScoringGraph:
             f"{type(model).__name__} has no output embeddings to take the probabilities of tokens from; "
             "give a causal language model, such as bigscience/bloom-560m or gpt2."
         )
-    match model.config.model_type:
-        case "gpt2" if not model.config.add_cross_attention:
-            decoder = gpt2.build_gpt2_decoder(model).eval()
-        case "bloom":
-            decoder = bloom.build_bloom_decoder(model).eval()
-        case "llama" if llama.has_fixed_turns(model):
-            decoder = llama.build_llama_decoder(model).eval()
-        case _:
-            module = wrap_model(model)
-            graph = trace(module, _full_text_inputs(), [("hidden", {0: "scored"})])
-            return ScoringGraph(_attach_head(graph, module, head, streamed))
+    decoder = build_decoder(model)
+    if decoder is None:
+        module = wrap_model(model)
+        graph = trace(module, _full_text_inputs(), [("hidden", {0: "scored"})])
+        return ScoringGraph(_attach_head(graph, module, head, streamed))
     graph = trace(decoder, _decoder_inputs(decoder), _decoder_outputs(decoder))
     return ScoringGraph(
         _attach_head(graph, decoder, head, streamed), len(decoder.layers), decoder.heads, decoder.head_dim
     )
+
+
+def build_decoder(model: Any) -> CausalDecoder | None:
+    """Return the decoder of a causal model whose family is known; None for another."""
+    match model.config.model_type:
+        case "gpt2" if not model.config.add_cross_attention:
+            return gpt2.build_gpt2_decoder(model).eval()
+        case "bloom":
+            return bloom.build_bloom_decoder(model).eval()
+        case "llama" | "mistral" | "qwen2" | "qwen3" if llama.has_fixed_turns(model):
+            return llama.build_llama_decoder(model).eval()
+        case _:
+            return None
 
 
 def _attach_head(graph: ir.Model, module: nn.Module, head: Any, streamed: bool) -> ir.Model:

@@ -1,7 +1,10 @@
-"""Llama: positions as turns of queries and keys, heads that share keys, RMS norms before the blocks."""
+"""Llama, Mistral, Qwen2 and Qwen3: positions as turns of queries and keys, heads that share keys, RMS norms before the
+blocks; Qwen3 has norms of each head's queries and keys too.
+"""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from torch import Tensor, nn
@@ -13,12 +16,17 @@ FIXED_TURNS = frozenset({"default", "linear", "llama3"})
 
 
 def has_fixed_turns(model: Any) -> bool:
-    """Return whether the frequencies of a Llama checkpoint's positions are constants."""
-    return model.model.rotary_emb.rope_type in FIXED_TURNS
+    """Return whether the frequencies of a checkpoint's positions are constants, and every token reads all before it."""
+    config = model.config
+    kinds = getattr(config, "layer_types", None)
+    if kinds is None:
+        window = getattr(config, "sliding_window", None) if getattr(config, "use_sliding_window", True) else None
+        kinds = ["full_attention" if window is None else "sliding_attention"]
+    return model.model.rotary_emb.rope_type in FIXED_TURNS and set(kinds) == {"full_attention"}
 
 
 def build_llama_decoder(model: Any) -> CausalDecoder:
-    """Return the decoder of a Llama checkpoint with fixed turns."""
+    """Return the decoder of a checkpoint with fixed turns."""
     backbone = model.model
     layers = [
         CausalLayer(
@@ -32,9 +40,15 @@ def build_llama_decoder(model: Any) -> CausalDecoder:
 
 
 def _attention(block: Any, config: Any) -> CausalAttention:
-    query = linear(block.q_proj.weight, block.q_proj.bias, float(block.head_dim) ** -0.5)
-    heads = config.num_attention_heads
-    return CausalAttention(query, block.k_proj, block.v_proj, block.o_proj, heads, config.num_key_value_heads)
+    scale = float(block.head_dim) ** -0.5
+    heads, key_heads = config.num_attention_heads, config.num_key_value_heads
+    if hasattr(block, "q_norm"):
+        query_norm = copy.deepcopy(block.q_norm)
+        query_norm.weight.data *= scale
+        norms = query_norm, block.k_norm
+        return CausalAttention(block.q_proj, block.k_proj, block.v_proj, block.o_proj, heads, key_heads, norms)
+    query = linear(block.q_proj.weight, block.q_proj.bias, scale)
+    return CausalAttention(query, block.k_proj, block.v_proj, block.o_proj, heads, key_heads)
 
 
 class _Embed(nn.Module):

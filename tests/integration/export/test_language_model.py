@@ -26,7 +26,7 @@ from tests.support.graphs import Loader
 from tests.support.processor import exact_products
 
 Array = npt.NDArray[Any]
-WITH_PAST = ("gpt2", "bloom", "llama")
+WITH_PAST = ("gpt2", "bloom", "llama", "qwen3")
 FAMILIES = tuple(models.LANGUAGE_MODELS)
 _MADE: dict[tuple[str, bool], language_model.ScoringGraph] = {}
 
@@ -131,7 +131,7 @@ def test_signature(load: Loader, family: str) -> None:
         assert [value.name for value in scoring.graph.graph.outputs] == ["log_probs"]
         return
     config = loaded.model.config
-    width = config.hidden_size // config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     heads = getattr(config, "num_key_value_heads", config.num_attention_heads)
     assert (scoring.layers, scoring.heads, scoring.head_dim) == (models.LAYERS, heads, width)
     states = [f"{part}.{index}" for index in range(models.LAYERS) for part in ("key", "value")]

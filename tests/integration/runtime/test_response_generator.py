@@ -32,7 +32,7 @@ from tests.reference.pmi_decode import PmiDecodeReference, contrast
 from tests.support import models
 from tests.support.zoo import PROFILE, Zoo
 
-FAMILIES = ("bart", "t5", "gpt2")
+FAMILIES = ("bart", "t5", "gpt2", "llama", "qwen3")
 ALPHAS, MASSES = (0.0, 0.25, 0.5, 1.0), (0.6, 0.75, 0.9, 1.0)
 LENGTH = 8
 BEAM = BeamSearch(
@@ -56,8 +56,8 @@ def texts(call: Generate) -> tuple[list[str], list[str]]:
 def ids(zoo: Zoo, family: str, pieces: Sequence[str]) -> list[int]:
     """The ids of a prompt by transformers' tokenizer."""
     _, tokenizer = zoo.torch("generator", family)
-    if family == "gpt2":
-        return [index for piece in pieces for index in tokenizer(piece)["input_ids"]]
+    if family in models.LANGUAGE_MODELS:
+        return [index for piece in pieces for index in tokenizer(piece, add_special_tokens=False)["input_ids"]]
     return list(tokenizer("".join(pieces))["input_ids"])
 
 
@@ -65,7 +65,7 @@ def load_reference(zoo: Zoo, family: str, call: Generate) -> tuple[PmiDecodeRefe
     """The reference implementation, the token before the first, and the end tokens."""
     model, _ = zoo.torch("generator", family)
     given, alone = (ids(zoo, family, pieces) for pieces in texts(call))
-    start = given[-1] if family == "gpt2" else model.generation_config.decoder_start_token_id
+    start = given[-1] if family in models.LANGUAGE_MODELS else model.generation_config.decoder_start_token_id
     return PmiDecodeReference(model, given, alone), start, (model.generation_config.eos_token_id,)
 
 
@@ -142,9 +142,13 @@ def test_alpha_0_is_plain_decoding(zoo: Zoo, family: str) -> None:
                 forced_eos_token_id=None,
                 eos_token_id=config.eos_token_id,
                 pad_token_id=config.pad_token_id or 0,
-                **({} if family == "gpt2" else {"decoder_start_token_id": config.decoder_start_token_id}),
+                **(
+                    {}
+                    if family in models.LANGUAGE_MODELS
+                    else {"decoder_start_token_id": config.decoder_start_token_id}
+                ),
             )
-        prompt_length = source.shape[1] if family == "gpt2" else 1
+        prompt_length = source.shape[1] if family in models.LANGUAGE_MODELS else 1
         rows = [cut_after(row, config.eos_token_id) for row in expected[:, prompt_length:].tolist()]
         assert [token_ids(sequence) for sequence in sequences] == rows
         decoded = tokenizer.decode(rows[0], skip_special_tokens=True, clean_up_tokenization_spaces=False)
@@ -157,7 +161,7 @@ def cut_after(row: list[int], end: int) -> list[int]:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("family", ["bart", "gpt2"])
+@pytest.mark.parametrize("family", ["bart", "gpt2", "qwen3"])
 def test_a_result_does_not_depend_on_its_batch(zoo: Zoo, family: str, precision: str) -> None:
     decodings: list[Decoding] = [
         GREEDY,

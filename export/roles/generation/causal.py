@@ -1,4 +1,4 @@
-"""GPT-2 as two halves: the pass over a prompt, and the step that goes on from it.
+"""Causal models as two halves: the pass over a prompt, and the step that goes on from it.
 
 The keys and values of the prompt take the inputs of an encoder's cross-attention, so that each step reads them once for
 all beams, and all code above the graphs treats both kinds of model alike.
@@ -11,29 +11,37 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ..language_model import gpt2
-from ..language_model.decoder import MASKED, CausalLayer
-from .step import JointLayer, Step, StepAttention
+from ..language_model.decoder import MASKED, CausalDecoder, CausalLayer, list_turns
+from .step import JointAttention, JointLayer, Step
 
 
-def build_gpt2_step(model: Any) -> Step:
-    """Return the decoding step of a GPT-2 checkpoint."""
-    decoder = gpt2.build_gpt2_decoder(model)
-    layers = []
-    for layer in cast(list[CausalLayer], list(decoder.layers)):
-        causal = layer.attention
-        # The scale is part of the query's projection.
-        attention = StepAttention(causal.query, causal.key, causal.value, causal.output, causal.heads, scale=1.0)
-        layers.append(JointLayer(attention, layer.feed_forward, (layer.attention_norm, layer.feed_forward_norm)))
+def build_causal_step(decoder: CausalDecoder, model: Any) -> Step:
+    """Return the decoding step of a causal model, whose ``decoder`` has no slopes."""
+    layers = [
+        JointLayer(JointAttention(layer.attention), layer.feed_forward, (layer.attention_norm, layer.feed_forward_norm))
+        for layer in cast(list[CausalLayer], list(decoder.layers))
+    ]
     return Step(
         decoder.embed,
         layers,
         nn.Sequential(decoder.norm, model.lm_head),
-        bias=None,
+        bias=None if decoder.frequencies is None else Turns(decoder.frequencies),
         vocabulary=model.config.vocab_size,
         head_dim=decoder.head_dim,
         continues_source=True,
     )
+
+
+class Turns(nn.Module):
+    """Cosines and sines of the angles by which positions turn queries and keys."""
+
+    def __init__(self, frequencies: Tensor) -> None:
+        super().__init__()
+        self.frequencies = nn.Parameter(frequencies, requires_grad=False)
+
+    def forward(self, positions: Tensor) -> Tensor:
+        """Return [2, B, T, 1, 1, D] of positions [B, T]."""
+        return torch.stack(list_turns(positions, self.frequencies)).permute(0, 1, 4, 2, 3, 5)
 
 
 class PromptPass(nn.Module):
@@ -41,7 +49,7 @@ class PromptPass(nn.Module):
 
     def __init__(self, step: Step) -> None:
         super().__init__()
-        self.embed = step.embed
+        self.embed, self.turns = step.embed, step.bias
         self.layers = nn.ModuleList(step.blocks())
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
@@ -49,6 +57,7 @@ class PromptPass(nn.Module):
         width = input_ids.shape[1]
         positions = torch.arange(width)
         x = self.embed(input_ids, positions)
+        turns = None if self.turns is None else self.turns(positions.unsqueeze(0))
         later = (positions.unsqueeze(0) > positions.unsqueeze(1)).to(torch.float32)
         padding = 1.0 - attention_mask.to(torch.float32)[:, None, None, :]
         bias = torch.maximum(later[None, None], padding) * MASKED
@@ -56,9 +65,9 @@ class PromptPass(nn.Module):
         layers = cast(list[JointLayer], list(self.layers))
         for index, layer in enumerate(layers):
             normed = layer.own_norm(x)
-            key, value = layer.own.states(normed)
+            key, value = layer.own.read_prompt(normed, turns)
             states += (key, value)
             if index < len(layers) - 1:  # nothing reads the output of the last layer
-                x = x + layer.own.attend_source(normed, key, value, bias)
+                x = x + layer.own.attend_prompt(normed, key, value, bias, turns)
                 x = x + layer.feed_forward(layer.feed_forward_norm(x))
         return tuple(states)
