@@ -24,6 +24,10 @@ class EntityRoles:
         """Return the roles of one entity."""
         return self._roles[self._bounds[entity] : self._bounds[entity + 1]]
 
+    def entities_with(self, role: int) -> Ints:
+        """Return the entities that have a role, in the graph's order."""
+        return np.searchsorted(self._bounds, np.flatnonzero(self._roles == role), side="right") - 1
+
     def similarity(self, a: int, b: int) -> float:
         """Return the cosine of two sets of roles; a role weighs log(1 + entities / entities with the role)."""
         first, second = self.roles_of(a), self.roles_of(b)

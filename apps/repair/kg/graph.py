@@ -49,6 +49,7 @@ class KnowledgeGraph:
         self._names = table.entities
         self.entities: Sequence[str] = tuple(table.entities)
         self.relations: Sequence[str] = tuple(table.relations)
+        self._relation_index = dict(table.relations)
         ends, predicates = table.arrays()
         self._adjacency = Adjacency(ends, len(self.entities))
         self._roles = EntityRoles(ends, predicates, len(self.entities), len(self.relations))
@@ -256,6 +257,22 @@ class KnowledgeGraph:
             InvalidRequest: The graph does not have the entity.
         """
         return frozenset(map(self._format_role, self._roles.roles_of(self._index(entity)).tolist()))
+
+    def entities_with(self, role: str, limit: int) -> tuple[str, ...]:
+        """Return entities that have a role.
+
+        Args:
+            role: ``subject:RELATION`` or ``object:RELATION``, as ``roles`` writes it.
+            limit: Entities of the result, at most, 1 or more.
+
+        Returns:
+            The first entities of the graph with the role; none for a role that the graph does not have.
+        """
+        end, _, relation = role.partition(":")
+        if relation not in self._relation_index or end not in ("subject", "object"):
+            return ()
+        number = self._relation_index[relation] + (len(self.relations) if end == "object" else 0)
+        return tuple(self._entities[self._roles.entities_with(number)[:limit]].tolist())
 
     def role_similarity(self, a: str, b: str) -> float:
         """Return the similarity of the roles of two entities.

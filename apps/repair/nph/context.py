@@ -18,6 +18,7 @@ from groundwire.runtime.texts.characters import is_lower_case
 from groundwire.runtime.triples import Triple, readable
 
 from ..kg import KnowledgeGraph, Linked
+from .support import list_mentioned
 
 MODEL_TRIPLES = 16
 """Triples of a graph that the models read. Triples that the caller passes are all read."""
@@ -38,6 +39,8 @@ class Context(NamedTuple):
     response: str
     topics: tuple[str, ...]
     """The entities of the history, the latest first."""
+    turns: tuple[tuple[str, ...], ...]
+    """The entities of each turn of the history, and whom "the director of Alien" means in it, the latest turn first."""
     links: tuple[Linked, ...]
     """The entities that the response names."""
     triples: tuple[Triple, ...]
@@ -60,19 +63,23 @@ def build_context(
     no entity, all entities of these triples are its topics.
     """
     links = graph.link(response)
-    turns = [list(find_subjects(turn, graph.link(turn))) for turn in reversed(history)]
-    recent = [entity for turn in turns[:TURNS] for entity in turn] or [entity for turn in turns for entity in turn]
+    linked = [(turn, graph.link(turn)) for turn in reversed(history)]
+    turns = tuple(tuple(list_mentioned(graph, turn, turn_links)) for turn, turn_links in linked)
+    subjects = [list(find_subjects(turn, turn_links)) for turn, turn_links in linked]
+    recent = [entity for turn in subjects[:TURNS] for entity in turn] or [
+        entity for turn in subjects for entity in turn
+    ]
     topics = tuple(dict.fromkeys(recent))
     if all_triples and not topics and not links:
         topics = tuple(graph.entities)
     nodes = tuple(dict.fromkeys((*topics, *(link.entity for link in links))))
     if all_triples:
-        return Context(graph, history, response, topics, links, tuple(graph), hops)
+        return Context(graph, history, response, topics, turns, links, tuple(graph), hops)
     # The triple that supports a true statement joins two entities that it names. The neighbourhood of an entity that
     # only the response names is left out: it would make a wrong name look plausible.
     centres = topics or tuple(find_subjects(response, links))[:1]
     triples = tuple(_rank_triples(graph, nodes, centres, response, history[-1:], hops))[:MODEL_TRIPLES]
-    return Context(graph, history, response, topics, links, triples, hops)
+    return Context(graph, history, response, topics, turns, links, triples, hops)
 
 
 def find_subjects(text: str, links: Sequence[Linked]) -> Iterator[str]:

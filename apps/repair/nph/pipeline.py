@@ -104,13 +104,16 @@ class Critic:
         limits = self._core.check_options(scoring)
         context = _make_context(response, history, knowledge, settings.hops, limits)
         identity = signature(self._core.runtime.identity, ("critique",), limits)
-        return self._core.drive(self._critique(context, limits, f"{identity}|critique:hops={settings.hops}"))
+        request_signature = f"{identity}|critique:{_list_settings(settings)}"
+        return self._core.drive(self._critique(context, settings, limits, request_signature))
 
-    def _critique(self, context: Context, options: Options, request_signature: str) -> Procedure[Critique]:
+    def _critique(
+        self, context: Context, settings: CritiqueOptions, options: Options, request_signature: str
+    ) -> Procedure[Critique]:
         if not context.nodes:
             return _make_no_context(request_signature)
         info = self._core.runtime.role_info(CRITIC_ROLE)
-        task = steps.critique_response(context, options, info)
+        task = steps.critique_response(context, options, info, look_up=settings.look_up)
         job_result = yield self._core.run([task], options, size=_count_tokens(context, CRITIQUE_MODELS))
         (outcome,) = job_result.outcomes
         if isinstance(outcome, Failure):
@@ -178,8 +181,9 @@ class Refiner:
         settings = check_options(options, RefineOptions)
         limits = self._core.check_options(scoring)
         context = _make_context(response, history, knowledge, settings.hops, limits)
-        settings_text = ",".join(f"{name}={value}" for name, value in msgspec.to_builtins(settings).items())
-        request_signature = f"{signature(self._core.runtime.identity, ('refine',), limits)}|refine:{settings_text}"
+        request_signature = (
+            f"{signature(self._core.runtime.identity, ('refine',), limits)}|refine:{_list_settings(settings)}"
+        )
         return self._core.drive(self._refine(context, settings, limits, request_signature))
 
     def _refine(
@@ -193,6 +197,11 @@ class Refiner:
         task = steps.repair_response(context, settings, options, info, has_spans=SPANS in runtime.roles)
         job_result = yield self._core.run([task], options, size=_count_tokens(context, REFINE_MODELS))
         return _build(context, job_result.outcomes[0], job_result.timings, request_signature)
+
+
+def _list_settings(settings: CritiqueOptions | RefineOptions) -> str:
+    """The settings for a signature."""
+    return ",".join(f"{name}={value}" for name, value in msgspec.to_builtins(settings).items())
 
 
 def _count_tokens(context: Context, models: int) -> int:

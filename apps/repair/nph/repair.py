@@ -22,7 +22,7 @@ from groundwire.runtime.calls import Candidate, Retrieved
 from groundwire.runtime.texts.characters import is_letters, is_numeric
 
 from .context import Context, find_subjects, sort_by_relevance
-from .relations import SaidRelation, fits, read_relation
+from .support import Path, Support
 
 ANCHOR_TRIPLES = 1024
 """Triples of a context node's neighbourhood that are searched for candidates, nearest first."""
@@ -55,6 +55,8 @@ class Slot(NamedTuple):
     """Whether the critic has already preferred the exchange, so that the retriever's probability does not count."""
     keepable: bool = False
     """Whether the retriever may choose the mention's own entity, and the critic's probability does not count."""
+    paths: Mapping[str, Path] = {}
+    """For each candidate the triples that support it, where the graph chose the candidates."""
 
 
 class Filling(NamedTuple):
@@ -65,10 +67,29 @@ class Filling(NamedTuple):
     """Sum of log-probabilities."""
 
 
+def make_supported_slots(
+    mentions: Sequence[FlaggedMention], supports: Sequence[Support], *, keepable: bool
+) -> tuple[Slot, ...]:
+    """Return the mentions for which the graph has other entities at the stated end of the stated relation, with those.
+
+    ``supports`` are what the graph has for each of ``mentions``.
+    """
+    slots = (
+        Slot(
+            mention,
+            tuple(Candidate(anchor, entity) for entity, (anchor, _) in support.entities.items())[:MAX_CANDIDATES],
+            keepable=keepable,
+            paths={entity: path for entity, (_, path) in support.entities.items()},
+        )
+        for mention, support in zip(mentions, supports, strict=True)
+    )
+    return tuple(slot for slot in slots if slot.candidates)[:MAX_SLOTS]
+
+
 def make_slots(
     context: Context, mentions: Sequence[FlaggedMention], *, type_aware: bool, keepable: bool = False
 ) -> tuple[Slot, ...]:
-    """Return the mentions that have candidates, with their candidates; if ``keepable``, also their own entities.
+    """Return the mentions with all candidates near by, as in the paper; if ``keepable``, also their own entities.
 
     Candidates are the neighbours of the context nodes: what the history is about, what the response names unflagged,
     and, for repairs of several mentions, the other flagged entities.
@@ -81,8 +102,6 @@ def make_slots(
     anchors = tuple(dict.fromkeys((*find_subjects(context.response, unflagged), *context.topics, *others)))
     neighbours = {anchor: _find_neighbours(context, anchor) for anchor in anchors}
     sentence_starts = _sentence_starts(context.response)
-    ranges = [(mention.start, mention.end) for mention in mentions]
-    ranges += [(link.start, link.end) for link in context.links]
     slots = []
     for mention in mentions:
         sentence = _sentence_index(sentence_starts, mention.start)
@@ -93,9 +112,6 @@ def make_slots(
                 context, mention, neighbours, in_sentence, exchangeable, type_aware=type_aware, keepable=keepable
             )
         )
-        said = read_relation(context.response, mention.start, ranges) if type_aware and not keepable else None
-        if said is not None:
-            candidates = _keep_fitting(context, candidates, said)
         if candidates:
             other_type = frozenset(candidate.entity for candidate, same_type in candidates if not same_type)
             listed = tuple(candidate for candidate, _ in candidates)
@@ -238,19 +254,6 @@ def _find_candidates(
     yield from ((candidate, similarity <= -SAME_TYPE) for _, similarity, _, candidate in ranked[:MAX_CANDIDATES])
 
 
-def _keep_fitting(
-    context: Context, candidates: tuple[tuple[Candidate, bool], ...], said: SaidRelation
-) -> tuple[tuple[Candidate, bool], ...]:
-    """The candidates that fit what the response says before the mention; all of them where none does.
-
-    Where it says "also", entities that the history has not named are preferred, if there are any.
-    """
-    fitting = tuple(item for item in candidates if fits(context.graph, item[0], said))
-    if said.is_another and fitting:
-        fitting = tuple(item for item in fitting if item[0].entity not in context.topics) or fitting
-    return fitting or candidates
-
-
 def _is_consistent(
     context: Context,
     slots: Sequence[Slot],
@@ -277,7 +280,10 @@ def _is_consistent(
                 return False
             entities.add(new)
     anchors = entities.union(context.topics, (entity for _, entity in remaining))
-    return all(choice is None or choice.anchor in anchors for choice in choices)
+    return all(
+        choice is None or choice.entity in slot.paths or choice.anchor in anchors
+        for slot, choice in zip(slots, choices, strict=True)
+    )
 
 
 def _sentence_starts(response: str) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from ..records import Alternative, Change
 from ..wording import Replacement, replace_names
 from .context import Context, find_path
 from .entity_types import find_entities, find_other_types
+from .lookup import add_other_ends, find_supports, look_up_names, rate_repair
 from .options import RefineOptions
 from .repair import (
     MAX_CANDIDATES,
@@ -31,18 +32,30 @@ from .repair import (
     make_exchange_slots,
     make_fillings,
     make_slots,
+    make_supported_slots,
     merge_anchors,
 )
+from .support import Support
 from .swaps import Swap, find_swaps
+from .tokens import NameRange
 
 VERIFIED_DRAFTS = 3
 """Repairs of a response that the critic reads."""
+MAX_DRAFTS = 64
+"""Repairs, the most probable first, of which those are chosen."""
 NO_CANDIDATES = (
     "No entity of the flagged name's type is near what the dialogue is about; raise hops, or pass more triples."
 )
+UNREAD = (
+    "What the response states about {} cannot be read: it names no relation of the graph with an entity at its other "
+    "end. Name both, or take the most probable repair with veto=False."
+)
+UNSUPPORTED = (
+    "Within two hops the graph has nothing else for what the response states about {}; pass more triples, or take the "
+    "most probable repair with veto=False."
+)
 TOO_WEAK = "The best candidate has probability {:.2f}, and min_probability is {}."
 NAMES_UNCHANGED = "No other entities are more probable than the names that the response has."
-NOT_BETTER = "The critic doubts every repair as much as the response itself."
 
 
 class CritiqueResult(NamedTuple):
@@ -77,10 +90,27 @@ class _Draft(NamedTuple):
     triples: tuple[Triple, ...]
     """What the critic reads: the paths of the changes, the triples that join new entities to others, and the rest."""
 
+    @property
+    def names(self) -> tuple[NameRange, ...]:
+        """The new names."""
+        return tuple(NameRange(change.new_start, change.new_end, change.chosen.entity) for change in self.changes)
 
-def critique_response(context: Context, options: Options, info: RoleInfo) -> Steps[CritiqueResult]:
-    """Have the critic read the response, and the other order of names that it is unsure about."""
-    result, _, _ = yield from _run_critic(context, options, info)
+    def move(self, mention: FlaggedMention) -> NameRange:
+        """A name of the old response that stays, where it is in this one."""
+        shift = sum(
+            (change.new_end - change.new_start) - (change.end - change.start)
+            for change in self.changes
+            if change.end <= mention.start
+        )
+        return NameRange(mention.start + shift, mention.end + shift, mention.entity)
+
+
+def critique_response(context: Context, options: Options, info: RoleInfo, *, look_up: bool) -> Steps[CritiqueResult]:
+    """Have the critic read the response, and the other order of names that it is unsure about.
+
+    ``look_up``: whether the graph confirms and contradicts names too (``look_up_names``).
+    """
+    result, _, _ = yield from _run_critic(context, options, info, look_up=look_up)
     return result
 
 
@@ -91,52 +121,86 @@ def repair_response(
 
     ``has_spans``: whether there is a role ``spans``, which types the names that the graph does not know.
     """
-    before, swaps, tokens = yield from _run_critic(context, options, info)
+    before, swaps, tokens = yield from _run_critic(context, options, info, look_up=settings.veto)
     mentions = before.mentions
     if settings.mask_all:
         entities = (yield from find_entities(context)) if has_spans else ()
         mentions, swaps = find_all_mentions(context.response, tokens, mentions, context.links, entities), ()
     if not mentions:
         return RepairResult(before, context.response)
-    slots = make_slots(context, mentions, type_aware=settings.type_aware, keepable=settings.mask_all)
-    if settings.type_aware and has_spans:
-        slots = yield from find_other_types(context, slots)
+    reason = NO_CANDIDATES
+    if settings.veto:
+        mentions = mentions if settings.mask_all else add_other_ends(context, mentions)
+        supports = find_supports(context, mentions)
+        slots = make_supported_slots(mentions, supports, keepable=settings.mask_all)
+        reason = _explain(mentions, supports)
+    else:
+        slots = make_slots(context, mentions, type_aware=settings.type_aware, keepable=settings.mask_all)
+        if settings.type_aware and has_spans:
+            slots = yield from find_other_types(context, slots)
     exchanges = (make_exchange_slots(swap.first, swap.second, confirmed=swap.confirmed) for swap in swaps)
     slot_groups = [group for group in (*exchanges, slots) if group]
     if not slot_groups:
-        return RepairResult(before, context.response, message=NO_CANDIDATES)
+        return RepairResult(before, context.response, message=reason)
     answers = yield [_make_retrieve_call(context, group) for group in slot_groups]
-    drafts, best_probability = _make_drafts(context, settings, slot_groups, answers)
+    drafts, best_probability = _make_drafts(context, settings, mentions, slot_groups, answers)
     if not drafts:
-        message = NAMES_UNCHANGED if settings.mask_all else TOO_WEAK.format(best_probability, settings.min_probability)
-        return RepairResult(before, context.response, message=message)
+        if settings.mask_all:
+            reason = NAMES_UNCHANGED
+        elif best_probability < settings.min_probability:
+            reason = TOO_WEAK.format(best_probability, settings.min_probability)
+        return RepairResult(before, context.response, message=reason)
     answers = yield [critic_call(draft.triples, context.history, draft.response) for draft in drafts]
     results = [
-        _make_result(context, draft.response, draft.triples, flag_tokens(answer, info), options)
+        _make_result(context, draft.response, draft.triples, flag_tokens(answer, info), options, look_up=settings.veto)
         for draft, answer in zip(drafts, answers, strict=True)
     ]
     pairs = list(zip(drafts, results, strict=True))
     draft, after = pairs[0] if settings.mask_all else max(pairs, key=lambda pair: _rate_draft(*pair))
-    if settings.veto and after.mentions and after.probability >= before.probability:
-        return RepairResult(before, context.response, message=NOT_BETTER)
     return RepairResult(before, draft.response, draft.changes, after)
 
 
+def _explain(mentions: Sequence[FlaggedMention], supports: Sequence[Support]) -> str:
+    """Say why no entity of the graph may replace the flagged names."""
+    is_read = any(support.is_read for support in supports)
+    names = [mention.text for mention, support in zip(mentions, supports, strict=True) if support.is_read == is_read]
+    return (UNSUPPORTED if is_read else UNREAD).format(" and ".join(f"“{name}”" for name in names))
+
+
 def _make_result(
-    context: Context, response: str, triples: tuple[Triple, ...], tokens: Sequence[FlaggedToken], options: Options
+    context: Context,
+    response: str,
+    triples: tuple[Triple, ...],
+    tokens: Sequence[FlaggedToken],
+    options: Options,
+    *,
+    look_up: bool,
 ) -> CritiqueResult:
     links = context.links if response == context.response else context.graph.link(response)
     mentions = find_mentions(response, tokens, options.critic.threshold, links)
-    highest = max((token.probability for token in tokens if token.start < token.end), default=0.0)
+    supported: tuple[tuple[int, int], ...] = ()
+    if look_up:
+        mentions, supported = look_up_names(context, response, links, mentions)
+    highest = max(
+        (
+            *(mention.probability for mention in mentions),
+            *(
+                token.probability
+                for token in tokens
+                if token.start < token.end and not any(start <= token.start < end for start, end in supported)
+            ),
+        ),
+        default=0.0,
+    )
     return CritiqueResult(mentions, highest, triples)
 
 
 def _run_critic(
-    context: Context, options: Options, info: RoleInfo
+    context: Context, options: Options, info: RoleInfo, *, look_up: bool
 ) -> Steps[tuple[CritiqueResult, tuple[Swap, ...], tuple[FlaggedToken, ...]]]:
     (answer,) = yield [critic_call(context.triples, context.history, context.response)]
     tokens = flag_tokens(answer, info)
-    result = _make_result(context, context.response, context.triples, tokens, options)
+    result = _make_result(context, context.response, context.triples, tokens, options, look_up=look_up)
     swaps = yield from find_swaps(context, tokens, options.critic.threshold, info)
     swapped = {mention.start: mention for swap in swaps if swap.confirmed for mention in (swap.first, swap.second)}
     flagged = {mention.start: mention for mention in result.mentions}
@@ -180,6 +244,7 @@ def _make_retrieve_call(context: Context, slots: Sequence[Slot]) -> Retrieve:
 def _make_drafts(
     context: Context,
     settings: RefineOptions,
+    mentions: Sequence[FlaggedMention],
     slot_groups: Sequence[tuple[Slot, ...]],
     answers: Sequence[Sequence[Sequence[Retrieved]]],
 ) -> tuple[list[_Draft], float]:
@@ -192,14 +257,48 @@ def _make_drafts(
         fillings = make_fillings(context, slots, candidates, settings.min_probability)
         ranked += [(filling, slots, candidates) for filling in fillings]
     ranked.sort(key=lambda item: -item[0].score)
-    drafts: dict[str, _Draft] = {}
-    for filling, slots, candidates in ranked:
+    made: dict[str, _Draft] = {}
+    for filling, slots, candidates in ranked[: MAX_DRAFTS if settings.veto else None]:
         draft = _make_draft(context, settings, slots, filling, candidates)
         if draft is not None and draft.response != context.response:
-            drafts.setdefault(draft.response, draft)
-        if len(drafts) == VERIFIED_DRAFTS:
+            made.setdefault(draft.response, draft)
+        if not settings.veto and len(made) == VERIFIED_DRAFTS:
             break
-    return list(drafts.values()), best_probability
+    drafts = list(made.values())
+    if settings.veto:
+        drafts = _choose_supported(context, drafts, mentions)
+    return drafts[:VERIFIED_DRAFTS], best_probability
+
+
+def _choose_supported(context: Context, drafts: Sequence[_Draft], mentions: Sequence[FlaggedMention]) -> list[_Draft]:
+    """The drafts that the graph supports and that leave least unsupported, with the fewest changes.
+
+    Where these change different names, the drafts that keep what the history names and that are joined to it most; none
+    where that does not decide which of the names is wrong.
+    """
+    rated: list[tuple[tuple[int, ...], _Draft]] = []
+    named_before = {entity for turn in context.turns for entity in turn}
+    for draft in drafts:
+        changed = {change.mention.start for change in draft.changes}
+        remaining = [draft.move(mention) for mention in mentions if mention.start not in changed]
+        rating = rate_repair(context, draft.response, draft.names, remaining)
+        if rating is not None:
+            unsupported, joining = rating
+            unsaid = sum(change.mention.entity in named_before for change in draft.changes)
+            rated.append(((unsupported, len(draft.changes), unsaid, -joining), draft))
+    best = min((rating for rating, _ in rated), default=())
+    chosen = [draft for rating, draft in rated if rating[:3] == best[:3]]
+    if len({_changed_names(draft) for draft in chosen}) > 1:
+        chosen = [draft for rating, draft in rated if rating == best]
+    ways = sorted({_changed_names(draft) for draft in chosen})
+    if len(ways) > 1 and named_before:
+        return []
+    # A dialogue that has named nothing is about what the response names first.
+    return [draft for draft in chosen if _changed_names(draft) == ways[-1]]
+
+
+def _changed_names(draft: _Draft) -> tuple[int, ...]:
+    return tuple(change.mention.start for change in draft.changes)
 
 
 def _make_draft(
@@ -211,17 +310,20 @@ def _make_draft(
 ) -> _Draft | None:
     """The response with a filling; None if the graph has no path to one of its entities."""
     filled = [
-        (slot.mention, choice, slot_candidates)
+        (slot, choice, slot_candidates)
         for slot, choice, slot_candidates in zip(slots, filling.choices, candidates, strict=True)
         if choice is not None
     ]
     response, edits = replace_names(
         context.response,
-        [Replacement(mention.start, mention.end, choice.entity, mention.entity) for mention, choice, _ in filled],
+        [
+            Replacement(slot.mention.start, slot.mention.end, choice.entity, slot.mention.entity)
+            for slot, choice, _ in filled
+        ],
     )
     changes = []
-    for (mention, choice, slot_candidates), edit in zip(filled, edits, strict=True):
-        chosen = _make_alternative(context, choice)
+    for (slot, choice, slot_candidates), edit in zip(filled, edits, strict=True):
+        mention, chosen = slot.mention, _make_alternative(context, slot, choice)
         if not chosen.path:
             return None
         others = [candidate for candidate in slot_candidates if candidate.entity not in (choice.entity, mention.entity)]
@@ -235,7 +337,9 @@ def _make_draft(
                 new_end=edit.new_end,
                 mention=mention,
                 chosen=chosen,
-                runners_up=tuple(_make_alternative(context, candidate) for candidate in others[: settings.top - 1]),
+                runners_up=tuple(
+                    _make_alternative(context, slot, candidate) for candidate in others[: settings.top - 1]
+                ),
             )
         )
     paths = (triple for change in changes for triple in change.chosen.path)
@@ -250,6 +354,8 @@ def _make_draft(
     return _Draft(filling.score, response, tuple(changes), tuple(dict.fromkeys((*paths, *joining, *context.triples))))
 
 
-def _make_alternative(context: Context, candidate: Retrieved) -> Alternative:
-    path = find_path(context.graph, candidate.anchor, candidate.entity, context.response, context.hops)
+def _make_alternative(context: Context, slot: Slot, candidate: Retrieved) -> Alternative:
+    path = slot.paths.get(candidate.entity) or find_path(
+        context.graph, candidate.anchor, candidate.entity, context.response, context.hops
+    )
     return Alternative(candidate.entity, candidate.anchor, candidate.score, candidate.probability, path)
