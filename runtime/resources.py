@@ -50,13 +50,13 @@ def _list_groups(cgroup: Path, process: Path, controller: str) -> list[Path]:
         lines = process.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         lines = []
-    found = {cgroup: None, cgroup / controller: None}  # an ordered set
+    groups = {cgroup: None, cgroup / controller: None}  # an ordered set
     for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
         if not controllers or controller in controllers.split(","):
             group = Path(path)
             for around in (group, *group.parents):
-                found[(cgroup / controllers if controllers else cgroup) / str(around).lstrip("/")] = None
-    return list(found)
+                groups[(cgroup / controllers if controllers else cgroup) / str(around).lstrip("/")] = None
+    return list(groups)
 
 
 def _read_limit(group: Path) -> list[int]:
