@@ -12,6 +12,7 @@ import json
 import random
 import sys
 import time
+from typing import Any
 
 from bench.model_work import counting
 from groundwire.engine import Engine, LoadOptions
@@ -82,7 +83,7 @@ def write_answer(words: int, rng: random.Random) -> str:
 
 def write_tool_answer(rng: random.Random) -> tuple[str, str]:
     """A response about the first hotels that a tool found, and the tool's result as indented JSON."""
-    hotels = [
+    hotels: list[dict[str, Any]] = [
         {
             "id": f"H-{index}",
             "name": f"{rng.choice(('Lido', 'Villa', 'Casa'))} {rng.choice(('Blu', 'Aurora', 'Sole'))} {index}",
