@@ -45,6 +45,8 @@ class Work(msgspec.Struct):
     runs: int = 0
     tokens: int = 0
     """Size of its token input, with padding; a decoder reads a token for each beam and step."""
+    rows: int = 0
+    """Rows of its token input: windows of an encoder."""
 
 
 def main(
@@ -123,7 +125,9 @@ def counting() -> Iterator[dict[str, Work]]:
             with lock:
                 work = works.setdefault(session._name, Work())
                 work.runs += 1
-                work.tokens += 0 if read is None else math.prod(_find_shape(read))
+                shape = (0,) if read is None else _find_shape(read)
+                work.rows += shape[0]
+                work.tokens += math.prod(shape)
             return method(session, feeds, *rest, **named)
 
         return counted

@@ -21,8 +21,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from groundwire.engine.metrics.reader import CONTEXT
-from groundwire.engine.text.reading import WINDOW_SIZE, count_pieces
+from groundwire.engine.metrics.reader import ANSWER_SIZE, CONTEXT
+from groundwire.engine.text.reading import count_pieces
 from groundwire.engine.text.retrieval import NEAR, KnowledgeIndex
 from groundwire.engine.text.sentences import read_sentences, sentences
 from groundwire.recipes.common.corpus import read_rows
@@ -127,7 +127,7 @@ def list_tools(data: Path, size: int, rng: random.Random) -> Iterator[tuple[str,
 def cut_window(texts: Sequence[str], index: int) -> str:
     """The text that the reader reads with a sentence: the response, or the sentence and those before it."""
     whole = " ".join(texts)
-    return whole if count_pieces(whole) <= WINDOW_SIZE else " ".join(texts[max(0, index - CONTEXT) : index + 1])
+    return whole if count_pieces(whole) <= ANSWER_SIZE else " ".join(texts[max(0, index - CONTEXT) : index + 1])
 
 
 def _surround(own: Sequence[str], others: Sequence[str], size: int, rng: random.Random) -> tuple[str, ...]:

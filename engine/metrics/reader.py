@@ -19,7 +19,7 @@ from ..schema.explanations import ClassifiedSpan, FlaggedToken, ReaderExplanatio
 from ..schema.options import Options
 from ..schema.results import MetricResult
 from ..schema.steps import Steps
-from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading, group_texts
+from ..text.reading import LEAST_SIZE, ReadText, count_pieces, cut_reading, group_texts
 from ..text.retrieval import NEAR
 from ..text.words import within
 from .base import Details, Metric, MetricNumber, RoleInfos, WordEvidence
@@ -30,7 +30,10 @@ from .token_classifier import join_ranges, locate_tokens
 ROLE = "reader"
 CONSISTENCY, INFERENCE, VERIFIABILITY = "consistency", "nli", "verifiability"
 """The heads of whole answers."""
-CONTEXT = 3
+ANSWER_SIZE = 192
+"""Size of a window of the response in units (``count_pieces``): about 140 words. The embedded reader reads as many
+tokens of knowledge beside it in one pass."""
+CONTEXT = 1
 """Sentences before a window that are read with it."""
 DOUBTED = 0.5
 """Probability of support below which a sentence or a word is doubted."""
@@ -99,7 +102,7 @@ def _ask(
     request: ReadRequest, readings: Sequence[ReadText], evidence: SelectedKnowledge
 ) -> Steps[tuple[list[AnswerWindow], list[AnswerRead]]]:
     """Ask about all windows, and about smaller ones where the model cannot read one."""
-    size = WINDOW_SIZE
+    size = ANSWER_SIZE
     while True:
         windows = cut_windows(readings, size)
         try:
@@ -115,7 +118,7 @@ def _ask(
             return windows, answers
 
 
-def cut_windows(readings: Sequence[ReadText], size: int = WINDOW_SIZE) -> list[AnswerWindow]:
+def cut_windows(readings: Sequence[ReadText], size: int = ANSWER_SIZE) -> list[AnswerWindow]:
     """Windows that label each sentence once, in order; a sentence longer than a window is cut at the ends of clauses.
 
     Args:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from groundwire.engine.metrics.reader import BETWEEN, CONTEXT
-from groundwire.engine.text.reading import WINDOW_SIZE, group_texts
+from groundwire.engine.metrics.reader import ANSWER_SIZE, BETWEEN, CONTEXT
+from groundwire.engine.text.reading import group_texts
 from groundwire.engine.text.retrieval import NEAR, Excerpt, KnowledgeIndex
 from groundwire.evaluate.twins.edits import EditedSpan
 from groundwire.metrics import Sentence, sentences
@@ -71,7 +71,7 @@ def cut_responses(group: Group, rng: random.Random) -> Group:
     changed = [index for index, (first, second) in enumerate(zip(*pairs, strict=True)) if first.text != second.text]
     if len(changed) != 1:
         return group
-    size = rng.choice((STREAM_SIZE, WINDOW_SIZE))
+    size = rng.choice((STREAM_SIZE, ANSWER_SIZE))
     windows = group_texts([part.text for part in pairs[0]], size, CONTEXT)
     window = next(window for window in windows if window.end > changed[0])
     first, second = (

@@ -279,7 +279,7 @@ class ClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw_only
 
     labels: Labels
     template: Template = Template("{premise}", "{hypothesis}")
-    stride: Count = 64
+    stride: Count = 32
     """Tokens that neighbouring windows of a long premise share."""
     window_order: tuple[str, ...] = ()
     """When windows of a long premise disagree, the first of these labels that any window has is the answer. Empty:
@@ -445,7 +445,7 @@ class TokenClassifierRole(_HeadRole, frozen=True, forbid_unknown_fields=True, kw
 
     labels: Labels
     template: Template = Template("{premise}", "{hypothesis}")
-    stride: Count = 64
+    stride: Count = 32
     """Tokens that neighbouring windows of a long premise share."""
     supported: str
     """The label of supported tokens; where windows disagree, the window that supports a token most decides."""

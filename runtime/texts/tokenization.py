@@ -41,6 +41,9 @@ _loading = threading.Lock()
 
 RECENT_TOKENS = 20_000
 """Tokens of short texts that are kept for the next call about the same text: 3 MB."""
+LEAST_ROOM = 4
+"""A text is read in windows beside another text that leaves it 1 / 4 of the model's window; with less room, they would
+read little but the other text, again and again. The caller cuts that one."""
 _PROBES = tuple(string.ascii_lowercase + string.digits + string.punctuation)
 """Texts; every tokenizer reads one of them."""
 
@@ -193,8 +196,8 @@ class TextEncoder:
     ) -> list[Window]:
         """The ids of a pair, with text ``windowed`` (0 or 1) in overlapping windows of the room that the other leaves.
 
-        Neighbouring windows share up to ``stride`` tokens. TooLong when the other text leaves room for less than a
-        sixteenth of the model's window, and when these windows and the ``before`` that a call already has are more than
+        Neighbouring windows share up to ``stride`` tokens. TooLong when the other text leaves too little room
+        (``LEAST_ROOM``), and when these windows and the ``before`` that a call already has are more than
         ``max_windows``; of a long text no more is read than this needs.
         """
         texts, other = (first, second), (first, second)[1 - windowed]
@@ -202,11 +205,11 @@ class TextEncoder:
             raise self._refuse_other(other, 0)
         if len(texts[windowed]) > SLICE and max_windows is not None:
             room = self.max_tokens - self._find_layout(2).fixed - len(self._read_text(other).ids)
-            most = max(1, max_windows - before) if room >= self.max_tokens // 16 else 1
+            most = max(1, max_windows - before) if room >= self.max_tokens // LEAST_ROOM else 1
             if self._long_texts.get(texts[windowed]).exceeds(max(0, room + (most - 1) * _step(room, stride))):
                 raise (
                     self._refuse_other(other, room)
-                    if room < self.max_tokens // 16
+                    if room < self.max_tokens // LEAST_ROOM
                     else self._refuse_windows(max_windows)
                 )
         windows = self._cut_windows(self._read(texts), windowed, other, stride)
@@ -276,7 +279,7 @@ class TextEncoder:
         begin, end = whole.tokens_of(windowed)
         length = end - begin + 1
         room = self.max_tokens - (len(whole.ids) - length)
-        if room < self.max_tokens // 16:
+        if room < self.max_tokens // LEAST_ROOM:
             raise self._refuse_other(other, room)
         starts = [*range(0, length - room, _step(room, stride)), length - room]
         return [_cut(whole, begin + start, room, begin, end) for start in starts]

@@ -206,10 +206,11 @@ def test_a_pair_that_fits_is_one_window(name: str) -> None:
 def test_a_text_that_leaves_no_room_for_the_other_is_refused() -> None:
     question = "who moved to Memphis? " * 8
     room = len(encoder("word pieces").encode_pair(question, "").ids)
-    enough = encoder("word pieces", room + 8)
+    enough = encoder("word pieces", room * 4 // 3 + 1)
     assert len(enough.encode_windows(question, LONG, 1, 8)) > 1
-    with pytest.raises(TooLong, match=rf"{len(question)} characters leaves 1 of the model's {room + 1} tokens"):
-        encoder("word pieces", room + 1).encode_windows(question, LONG, 1, 8)
+    most = room * 4 // 3 - 1
+    with pytest.raises(TooLong, match=rf"{len(question)} characters leaves {most - room} of the model's {most} tokens"):
+        encoder("word pieces", most).encode_windows(question, LONG, 1, 8)
     with pytest.raises(TooLong, match="leaves 0 of"):
         encoder("word pieces", 16).encode_windows(question, LONG, 1, 8)
 

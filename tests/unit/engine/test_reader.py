@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from groundwire.engine import Engine, LoadOptions, Options, Score
-from groundwire.engine.metrics.reader import ROLE, cut_windows
+from groundwire.engine.metrics.reader import ANSWER_SIZE, ROLE, cut_windows
 from groundwire.engine.schema.explanations import ReaderExplanation
 from groundwire.engine.schema.options import NliOptions
-from groundwire.engine.text.reading import WINDOW_SIZE, count_pieces, read_response
+from groundwire.engine.text.reading import count_pieces, read_response
 from groundwire.engine.text.retrieval import NEAR
 from groundwire.engine.verdict.fusion import choose_fusion, features, features_of_part
 from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Scale, join_calibrations
@@ -139,15 +139,15 @@ def test_long_responses_are_read_in_windows_with_context() -> None:
         assert [window.text[start:end] for start, end in window.ranges] == (
             [reading.text for reading in window.readings[window.first :]]
         )
-        assert count_pieces(window.text) <= WINDOW_SIZE
+        assert count_pieces(window.text) <= ANSWER_SIZE
 
 
 def test_a_long_sentence_is_cut() -> None:
-    response = "It opens at nine, " * 60 + "it closes at five."
+    response = "It opens at nine, " * 90 + "it closes at five."
     windows = cut_windows(read_response(response))
     parts = [reading.text for window in windows for reading in window.readings[window.first :]]
     assert len(parts) > 2
-    assert max(map(count_pieces, parts)) <= WINDOW_SIZE
+    assert max(map(count_pieces, parts)) <= ANSWER_SIZE
     explanation = score(response).metrics["reader"].explanation
     assert isinstance(explanation, ReaderExplanation)
     spans = explanation.sentences
