@@ -152,7 +152,14 @@ class TurnPolicy(OptionRecord, frozen=True, kw_only=True):
         return "block" in (self.action, self.value)
 
     def list_blocked(self, turn: TurnCheck) -> frozenset[Literal["text", "calls"]]:
-        """Return which parts of an answer do not leave."""
+        """Return which parts of an answer do not leave.
+
+        Args:
+            turn: What was found in it.
+
+        Returns:
+            ``text`` and ``calls``, ``calls`` alone, or nothing.
+        """
         kinds = {finding.kind for finding in turn.problems if getattr(self, finding.kind) == "block"}
         is_unknown = turn.status != "scored" or any(finding.status == "unknown" for finding in turn.findings)
         stops_unknown = is_unknown and self.unknown == "block"

@@ -276,7 +276,7 @@ class SentenceReader:
             self._settled += len(line)
             self._bounds.end = self._settled
         if kind.carries:
-            self._bounds.after_stop = False
+            self._bounds.go_on()
         else:
             self._end_sentence(self._bounds.begin, self._bounds.end, complete)
             self._bounds = _Bounds(self._settled)
@@ -289,8 +289,9 @@ class SentenceReader:
             self._read(line[:settled], complete)
             # A token that begins with a letter or digit is not punctuation, however long it becomes.
             # After an abbreviation the whole token decides.
-            if self._bounds.after_stop and self._bounds.abbreviation is None and is_alphanumeric(line[settled]):
-                self._end_sentence(*self._bounds.split(self._settled), complete)
+            is_decided = self._bounds.abbreviation is None and not self._bounds.is_citing
+            if self._bounds.after_stop and is_decided and is_alphanumeric(line[settled]):
+                self._end_sentence(*self._bounds.split(self._settled, self._bounds.end), complete)
         left = line[settled:]
         self._seen = len(left) if is_space(left[-1:]) else len(left) - len(left.rsplit(None, 1)[-1])
 
@@ -324,7 +325,7 @@ def _find_bounds(text: str) -> Iterator[tuple[int, int]]:
             bounds.end = offset + len(line)
         offset += len(line)
         if kind.carries:
-            bounds.after_stop = False
+            bounds.go_on()
         else:
             yield bounds.begin, bounds.end
             bounds = _Bounds(offset)
@@ -333,7 +334,9 @@ def _find_bounds(text: str) -> Iterator[tuple[int, int]]:
 
 class _Bounds:
     """The rule of spaCy's sentencizer: a sentence begins with the first token that is not punctuation after a full
-    stop. None begins if the full stop is an abbreviation's and that token goes on, or if a comma follows at once.
+    stop. None begins if the full stop is an abbreviation's and that token goes on, or if a comma follows at once. The
+    numbers of a citation count as punctuation in "It closed. [2] The bar is open.", and begin the next sentence in "It
+    closed. [2] says so."
 
     Between two tokens: where the sentence begins, where its last token ends, and whether it has had its full stop.
     """
@@ -343,6 +346,12 @@ class _Bounds:
         self.after_stop = False
         self.abbreviation: Abbreviation | None = None
         """Whose full stop it was, and nothing else's."""
+        self._bracket: tuple[int, int] | None = None
+        """Where a bracket begins that is open after the full stop, and where what is before it ends."""
+        self._cited: tuple[int, int] | None = None
+        """The same of the numbers in it."""
+        self._citation: tuple[int, int] | None = None
+        """The same of the first citation after the full stop."""
         self._word = self._before = ""
         """The last two tokens of the sentence."""
 
@@ -352,23 +361,43 @@ class _Bounds:
         A full stop before ``marker`` belongs to a list item's number.
         """
         ended = None
+        if self._cited is not None and not _IN_MARK.fullmatch(mark.text):
+            ended = self.split(*self._cited)  # it was no citation
         if mark.stop:
             if mark.end > marker:
                 self._stop(mark)
         elif not self.after_stop:
             pass
+        elif self._bracket is not None and _IN_MARK.fullmatch(mark.text):
+            self._read_mark(mark)
         elif not mark.silent:
             if self.abbreviation is None or not goes_on(self.abbreviation, mark.text):
-                ended = self.split(mark.start)
-            self.after_stop, self.abbreviation = False, None
+                citation = self._citation if starts_lower(mark.text) else None
+                ended = self.split(*(citation or (mark.start, self.end)))
+            self.go_on()
+        elif mark.text == "[" and self.abbreviation is None:
+            self._bracket = mark.start, self.end
         elif self._goes_on(mark):
-            self.after_stop, self.abbreviation = False, None
+            self.go_on()
         if not mark.stop and mark.text[-1] == "." and (closing := find_closing(mark.text)) is not None:
             self.after_stop, self.abbreviation = True, closing
         if mark.end > marker:
             self._before, self._word = self._word, mark.text
         self.end = mark.end
         return ended
+
+    @property
+    def is_citing(self) -> bool:
+        """Whether a citation, or the beginning of one, is the last of the sentence."""
+        return self._bracket is not None or self._citation is not None
+
+    def _read_mark(self, mark: _Mark) -> None:
+        """Take a part of a citation, or its end."""
+        if mark.text == "]":
+            self._citation = self._citation or (self._cited and self._bracket)
+            self._bracket = self._cited = None
+        elif self._cited is None and not mark.silent:
+            self._cited = mark.start, self.end
 
     def _goes_on(self, mark: _Mark) -> bool:
         """Whether punctuation after a full stop says that it ended nothing: "Inc., a", "GmbH. & Co.", "a.m. (CET)"."""
@@ -381,13 +410,24 @@ class _Bounds:
         alone = mark.text == "." and mark.start == self.end and not self.after_stop
         self.abbreviation = find_abbreviation(self._word, self._before) if alone and self._word else None
         self.after_stop = True
+        self._bracket = self._citation = None
 
-    def split(self, begin: int) -> tuple[int, int]:
-        """Begin another sentence; returns the one before."""
-        ended = self.begin, self.end
-        self.begin, self.after_stop, self.abbreviation = begin, False, None
+    def split(self, begin: int, end: int) -> tuple[int, int]:
+        """Begin another sentence; returns the one before, up to its end."""
+        ended = self.begin, end
+        self.begin = begin
+        self.go_on()
         self._word = self._before = ""
         return ended
+
+    def go_on(self) -> None:
+        """Forget the full stop: it has ended a sentence, or none."""
+        self.after_stop, self.abbreviation = False, None
+        self._bracket = self._cited = self._citation = None
+
+
+_IN_MARK = re.compile(r"\]|[,;–-]|\d{1,3}(?:(?:\]\[|[,;–-])\d{1,3})*", re.ASCII)
+"""A token of a citation after its bracket, as spaCy cuts them: "2", "2][3", "1-3"."""
 
 
 class _Mark(NamedTuple):

@@ -37,9 +37,19 @@ def test_sentences_of_any_text_are_complete_only_when_nothing_can_change_them(te
     assert tuple(complete) == sentences(text)[: len(complete)]
 
 
+@given(st.text(st.sampled_from("aA 12.[]-,"), max_size=40))
+def test_sentences_with_citations_are_complete_only_when_nothing_can_change_them(text: str) -> None:
+    complete = read(list(text))
+    assert tuple(complete) == sentences(text)[: len(complete)]
+
+
 @pytest.mark.parametrize(
     ("text", "complete"),
     [
+        ("It is so. [2", []),
+        ("It is so. [2] Th", []),  # the whole word decides
+        ("It is so. [2] Then i", ["It is so. [2]"]),
+        ("It is so. [2] says s", ["It is so."]),
         ("It is so. I", ["It is so."]),  # the next sentence begins
         ("It is so. ", []),
         ("It is so.", []),

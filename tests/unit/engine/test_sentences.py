@@ -89,6 +89,11 @@ def test_the_full_stop_of_an_abbreviation_is_no_end(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("It moved that year. [2] The bar is new.", ["It moved that year. [2]", "The bar is new."]),
+        ("It closed! [1][2] It reopened.", ["It closed! [1][2]", "It reopened."]),
+        ("It closed. [1, 3–5] It reopened. [4]", ["It closed. [1, 3–5]", "It reopened. [4]"]),
+        ("It lends works. [1] says so.", ["It lends works.", "[1] says so."]),
+        ("Is it so? [2 of them] It is.", ["Is it so? [", "2 of them] It is."]),
         ("It takes 45 min. Then open the lid.", ["It takes 45 min.", "Then open the lid."]),
         ("1. Spin for 1 min. 2. Wash it.", ["1. Spin for 1 min.", "2.", "Wash it."]),
         ("It lasts 700 km. €139 is the price.", ["It lasts 700 km.", "€139 is the price."]),
