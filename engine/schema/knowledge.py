@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from groundwire.runtime.arguments import name_values
 from groundwire.runtime.errors import InvalidRequest
 
 from .base import Record
@@ -90,7 +91,7 @@ def read_call(value: Any, name: str = "call") -> ToolCall:
     try:
         return msgspec.convert(dict(value), ToolCall)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"{name} cannot be used: {error}.") from error
+        raise InvalidRequest(f"{name} cannot be used: {error}{name_values(ToolCall, str(error))}.") from error
 
 
 def find_status(call: ToolCall) -> CallStatus:

@@ -47,4 +47,4 @@ class RememberedChats:
 
     def get(self, tenant: str, call_id: str | None) -> RememberedChat:
         """Return a request, which may be asked for again: a stream is checked several times; empty if not known."""
-        return self._chats.get(tenant, {}).get(call_id or "", RememberedChat((), ()))
+        return self._chats.get(tenant, {}).get(call_id, RememberedChat((), ())) if call_id else RememberedChat((), ())

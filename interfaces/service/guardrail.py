@@ -45,7 +45,7 @@ async def check_guardrail(request: ServiceRequest) -> Response:
 
 
 def _remember(request: ServiceRequest, body: GuardrailBody) -> None:
-    if body.litellm_call_id is None:
+    if not body.litellm_call_id:
         return
     messages = body.structured_messages or ()
     knowledge = _read_parameters(body) or read_knowledge({"messages": messages})

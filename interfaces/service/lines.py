@@ -55,10 +55,12 @@ async def score_many(request: ServiceRequest) -> Response:
     settings, headers = request.service.settings, request.http.headers
     longest = settings.max_deadline_ms
     request.deadline = make_deadline(headers, longest, longest, request.context.arrived, request.service.now)
-    check_media_type(headers.get("content-type"), MEDIA_TYPE)
+    check_media_type(headers, MEDIA_TYPE)
     query = request.http.query_params
     if unknown := sorted(set(query) - {"metrics", "options"}):
         raise Refusal("invalid", f"The query has {', '.join(unknown)}; it may have metrics and options.")
+    if repeated := sorted(name for name in set(query) if len(query.getlist(name)) > 1):
+        raise Refusal("invalid", f"The query has {', '.join(repeated)} more than once; keep one of them.")
     options = Options()
     if "options" in query:
         try:

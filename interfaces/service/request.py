@@ -65,7 +65,7 @@ class ServiceRequest:
 
     async def read_json(self) -> bytes:
         """The body of a request that says it is JSON."""
-        check_media_type(self.http.headers.get("content-type"), "application/json")
+        check_media_type(self.http.headers, "application/json")
         body = await self.read_bytes()
         if self.service.settings.log_texts:
             self.context.log_fields["body"] = body.decode("utf-8", "replace")
@@ -162,13 +162,16 @@ async def wait_until_gone(request: Request) -> None:
         pass
 
 
-def check_media_type(media_type: str | None, allowed: str) -> None:
-    """Raise Refusal ``unsupported_media_type`` unless a body says that it is of the allowed type, or says nothing."""
-    kind = (media_type or allowed).partition(";")[0].strip().lower()
+def check_media_type(headers: Mapping[str, str], allowed: str) -> None:
+    """Raise Refusal ``unsupported_media_type`` for a body that says that it is of another type, or is compressed."""
+    kind = (headers.get("content-type") or allowed).partition(";")[0].strip().lower()
     if kind != allowed and not (allowed == "application/json" and kind.endswith("+json")):
         raise Refusal(
             "unsupported_media_type", f"The body is {kind!r:.100}; send {allowed}, and say so in Content-Type."
         )
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise Refusal("unsupported_media_type", f"The body's encoding is {encoding!r:.100}; send it as it is.")
 
 
 def _make_too_large(limit: int) -> Refusal:

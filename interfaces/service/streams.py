@@ -47,7 +47,7 @@ async def stream(request: ServiceRequest) -> Response:
     (`sentence`, `release`, `early_verdict`, `blocked`, `final`, `error`), whose data are the records of that type. Only
     the text of `release` may leave. The same path takes a WebSocket: one message per line, and one per event.
     """
-    check_media_type(request.http.headers.get("content-type"), LINES)
+    check_media_type(request.http.headers, LINES)
     settings = request.service.settings
     lines = split_lines(request.http, settings.max_body_bytes, settings.max_idle_ms)
     try:

@@ -17,13 +17,14 @@ from groundwire.engine import Engine, Score, ToolCall
 from groundwire.engine.schema.explanations import CitationCandidate, PassageRange, StatedValue
 from groundwire.engine.schema.results import Citation
 from groundwire.guard import Guard, Policy, SentenceEvent
-from groundwire.repair import Corrector
+from groundwire.repair import CorrectOptions, Corrector
 from groundwire.turns import TurnChecker
 
 PLAIN = (
-    "Honey is sweet", "The warranty lasts 24 months", "it opens at 9 a.m. on Mondays", "£4.95",
+    "Honey is sweet", "Honey is blue", "That is wrong", "five of them",
+    "The warranty lasts 24 months", "it opens at 9 a.m. on Mondays", "£4.95",
     "Dr. Dre", "no, 36", "Yes", "No problem!", "by Ann Lee in 1999", "10–12 km", "20% off", "(see [2])",
-    "five of them", "and", "sorry", "?", "www.a.example/b?c=1&d=2", "a@b.example", "v1.2.3",
+    "and", "sorry", "?", "www.a.example/b?c=1&d=2", "a@b.example", "v1.2.3",
     "ISBN 978-3", "12:30", "5'10\"", "it's", "U.S.", "e.g.", "...",
 )  # fmt: skip
 SIGNS = (
@@ -126,12 +127,19 @@ def check_stream(engine: Engine, response: str, knowledge: str, size: int) -> No
 
 
 def check_correction(engine: Engine, response: str, knowledge: str) -> None:
-    """Check that a text is corrected or left, by edits of what it says."""
-    correction = Corrector(engine).correct(response, knowledge)
+    """Check that a text is corrected or left, by edits of what it says, and that something of it is left."""
+    options = CorrectOptions(remove_sentences=True)
+    correction = Corrector(engine).correct(response, knowledge, options=options)
     assert correction.original == response
     assert correction.status != "failed"
+    text, position = "", 0
     for edit in correction.edits:
+        assert position <= edit.start
         assert response[edit.start : edit.end] == edit.old
+        text += response[position : edit.start] + edit.new
+        position = edit.end
+    assert correction.response == text + response[position:]
+    assert correction.response.strip()
 
 
 def check_turn(engine: Engine, response: str, result: str, question: str) -> None:

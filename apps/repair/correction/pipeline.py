@@ -19,6 +19,7 @@ from groundwire.engine.schema.results import STOPPED, Timings
 from groundwire.engine.verdict import find_feature
 from groundwire.metrics import ReadRequest, Sentence
 from groundwire.runtime.bundles.calibration import Fusion
+from groundwire.runtime.texts.characters import is_alphanumeric
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
 from .choosing import ScoredDraft, choose_drafts, is_better
@@ -278,18 +279,25 @@ def explain_refusal(score: Score, objections: Sequence[str] = ()) -> str:
 
 
 def join_drafts(response: str, drafts: Sequence[Draft]) -> Draft:
-    """The edits of drafts for several sentences, in one response."""
+    """The edits of drafts for several sentences, in one response; the last sentence stays where none would be left."""
     text, position = "", 0
     edits = []
     for draft in drafts:
         for edit in draft.edits:
-            text += response[position : edit.start]
+            start, end = max(edit.start, position), edit.end  # two removals may both have the space between them
+            text += response[position:start]
+            if edit.action == "remove_sentence" and not text:
+                end += len(response[end:]) - len(response[end:].lstrip())
             new = draft.response[edit.new_start : edit.new_end]
-            edits.append(edit._replace(new_start=len(text), new_end=len(text) + len(new)))
+            edits.append(
+                DraftEdit(start, end, len(text), len(text) + len(new), edit.action, edit.source, edit.evidence)
+            )
             text += new
-            position = edit.end
-    trust = min(draft.trust for draft in drafts)
-    return Draft(text + response[position:], tuple(edits), drafts[0].sentence, trust)
+            position = end
+    text += response[position:]
+    if not any(map(is_alphanumeric, text)):
+        return join_drafts(response, drafts[:-1])
+    return Draft(text, tuple(edits), drafts[0].sentence, min(draft.trust for draft in drafts))
 
 
 def _describe(original: str, draft: Draft, edit: DraftEdit, doubts: Sequence[UnsupportedSpan]) -> CorrectionEdit:

@@ -131,6 +131,15 @@ def test_a_sentence_is_left_out_only_if_the_caller_allows_it_and_another_remains
     check_edits(last, VIOLIN)
 
 
+def test_of_sentences_that_could_all_be_left_out_the_last_stays() -> None:
+    response = "Bob sings loudly. Bob sings badly. Bob sings late."
+    with make_engine() as engine:
+        correction = Corrector(engine).correct(response, VIOLIN, options=CorrectOptions(remove_sentences=True))
+    assert correction.response == "Bob sings late."
+    assert correction.status == "partial"
+    check_edits(correction, VIOLIN)
+
+
 def test_what_is_consistent_is_clean() -> None:
     with make_engine() as engine:
         correction = Corrector(engine).correct("It has four strings.", VIOLIN)

@@ -96,6 +96,9 @@ def test_what_was_not_checked_is_blocked_unless_the_configuration_says_otherwise
         (*_, answered) = post(*bodies)
         assert answered.json()["action"] == "BLOCKED"
         assert answered.json()["blocked_reason"].startswith("Not checked")
+    for call_id in (None, ""):  # which are the calls of many
+        request = REQUEST | {"litellm_call_id": "", "structured_messages": [SYSTEM, USER]}
+        assert post(request, answer(RIGHT) | {"litellm_call_id": call_id})[1].json()["action"] == "BLOCKED"
     (passed,) = post(answer(RIGHT, on_unknown="pass"))
     assert passed.json() == {"action": "NONE"}
     (failed,) = post(answer(RIGHT, knowledge=SYSTEM["content"]), runtime=world(nli=fail))

@@ -94,6 +94,7 @@ async def test_the_query_has_metrics_and_options() -> None:
             ("?options={", "$.options"),
             ("?metrics=nil", ""),
             ("?metric=nli", ""),
+            ("?metrics=nli&metrics=overlap", ""),
         ):
             answer, _ = await post(client, [HONEY], query)
             assert answer.status_code == 422, query

@@ -157,6 +157,8 @@ async def test_a_body_without_a_length_is_bounded_too() -> None:
 
 def test_only_json_is_read() -> None:
     assert post(HONEY, {"Content-Type": "application/x-www-form-urlencoded"}).status_code == 415
+    assert post(HONEY, {"Content-Encoding": "gzip"}).status_code == 415
+    assert post(HONEY, {"Content-Encoding": "identity"}).status_code == 200
     assert post(HONEY, {"Content-Type": "application/json; charset=utf-8"}).status_code == 200
 
 
