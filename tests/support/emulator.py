@@ -15,10 +15,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support import debian
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("GROUNDWIRE_EMULATORS") or ROOT / "build" / "emulators")
 PACKAGE = "qemu-user-static"
-X86_64 = "qemu-x86_64-static"
+X86_64, AARCH64 = "qemu-x86_64-static", "qemu-aarch64-static"
 AVX2 = ("-cpu", "Haswell-v4")
 """A processor with AVX2, and without AVX-512 and VNNI."""
 
@@ -33,11 +35,7 @@ def find_emulator(name: str = X86_64) -> Path | None:
 def prepare() -> None:
     """Download and unpack the emulators, unless they are there."""
     if find_emulator() is None:
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["apt-get", "download", PACKAGE], cwd=FOLDER, check=True)
-        for path in FOLDER.glob(f"{PACKAGE}_*.deb"):
-            subprocess.run(["dpkg", "-x", str(path), str(FOLDER)], check=True)
-            path.unlink()
+        debian.unpack([PACKAGE], FOLDER)
 
 
 def can_emulate_avx2() -> bool:
