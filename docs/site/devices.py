@@ -67,9 +67,10 @@ def describe_agreement(agreement: Report) -> str:
     """
     if agreement["differences"]:
         raise ValueError("bench/results/arm64.json has differences; run make test-arm64 and repair what it finds.")
+    rows, other_marks = agreement["rows"], agreement["other_marks"]
     return (
-        f"{agreement['rows']} responses have the labels and marks that they have on x86-64, and probabilities within "
-        f"{agreement['max_difference']:.4f}."
+        f"All {rows} labels are those of x86-64, and so are the marks of {rows - other_marks}; probabilities are "
+        f"within {agreement['max_difference']:.3f}, {agreement['mean_difference']:.3f} on average."
     )
 
 

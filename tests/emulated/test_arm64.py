@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -35,6 +36,13 @@ def test_labels_and_marks_are_those_of_this_machine(tmp_path: Path) -> None:
     assert not agreement.differences
     assert there.int8_kernel == DOT_PRODUCT.int8_kernel
     AGREEMENT.write_bytes(msgspec.json.format(msgspec.json.encode(agreement)) + b"\n")
+
+
+@pytest.mark.parametrize("name", ["reader", "compact"])
+def test_the_embedded_models_pass_their_gates(name: str) -> None:
+    failures = json.loads(run_on_arm64(["-m", "tests.support.gates", name]))
+    assert failures
+    assert not any(failures.values()), failures
 
 
 def test_the_native_module_passes_its_tests() -> None:

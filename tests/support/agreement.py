@@ -1,10 +1,11 @@
-"""Compares what two machines make of the same texts: labels and marks are equal, probabilities nearly so.
+"""Compares what two machines make of the same texts: labels are equal, marks and probabilities nearly so.
 
     python -m tests.support.agreement score --out here.json          # on each machine, with Groundwire installed
     python -m tests.support.agreement compare here.json there.json   # exits with 1 where they differ
 
-Processors sum the products of int8 graphs and round floats in other orders; ``tests/unit/native/test_bits.py`` compares
-what is the same everywhere.
+Kernels of other instructions round the last bit of floats otherwise. So one activation in 100,000 becomes another
+integer in the first layer of an int8 graph, and one in 300 in the second, each by one step of 255.
+``tests/unit/native/test_bits.py`` compares what is the same everywhere.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ DEMO = ROOT / "examples" / "dialogues.jsonl"
 LABELLED = tuple(ROOT / "bench" / "quality" / "production" / name for name in ("development.jsonl", "visitors.jsonl"))
 LABELLED_ROWS = 100
 """The shortest rows of ``LABELLED``."""
-MAX_DIFFERENCE = 0.01
-"""Of two probabilities of the same response."""
+MAX_DIFFERENCE, MAX_MEAN_DIFFERENCE = 0.05, 0.01
+"""Of two probabilities of the same response, and its mean over all responses."""
+MAX_OTHER_MARKS = 0.02
+"""Share of responses whose marks may differ."""
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -69,12 +72,14 @@ class Agreement(msgspec.Struct, frozen=True):
     max_difference: float
     """Of the probabilities of a response."""
     mean_difference: float
+    other_marks: int
+    """Responses with other marks."""
     differences: list[str]
     """What is larger than it may be, in words; empty where they agree."""
 
     def __str__(self) -> str:
         return (
-            f"{self.machines[0]} and {self.machines[1]}: {self.rows} rows, {len(self.differences)} differences, "
+            f"{self.machines[0]} and {self.machines[1]}: {self.rows} rows, {self.other_marks} with other marks, "
             f"probabilities apart by {self.max_difference:.4f} at most, {self.mean_difference:.4f} on average"
         )
 
@@ -112,21 +117,35 @@ def score_rows(rows: list[Row], *, emulated: bool = False) -> Outcomes:
 
 def compare(here: Outcomes, there: Outcomes) -> Agreement:
     """Compare the outcomes of two machines, row by row."""
-    apart, differences = [0.0], []
+    apart: list[float] = []
+    differences: list[str] = []
+    other_marks: list[str] = []
     for name in sorted(here.rows.keys() | there.rows.keys()):
         a, b = here.rows.get(name), there.rows.get(name)
         if a is None or b is None:
             differences.append(f"{name}: scored on one machine alone")
             continue
         apart.append(abs((a.probability or 0) - (b.probability or 0)))
-        if (a.label, a.marks) != (b.label, b.marks):
-            differences.append(f"{name}: {a.label} {a.marks}, there {b.label} {b.marks}")
-        elif apart[-1] > MAX_DIFFERENCE:
+        if a.label != b.label:
+            differences.append(f"{name}: {a.label}, there {b.label}")
+        if apart[-1] > MAX_DIFFERENCE:
             differences.append(f"{name}: probability {a.probability}, there {b.probability}")
-    rows = len(apart) - 1
-    mean = sum(apart) / max(1, rows)
-    emulated = here.emulated or there.emulated
-    return Agreement((here.machine, there.machine), emulated, rows, round(max(apart), 5), round(mean, 5), differences)
+        if a.marks != b.marks:
+            other_marks.append(f"{name}: marks {a.marks}, there {b.marks}")
+    if len(other_marks) > MAX_OTHER_MARKS * len(apart):
+        differences += other_marks
+    mean = sum(apart) / max(1, len(apart))
+    if mean > MAX_MEAN_DIFFERENCE:
+        differences.append(f"probabilities are {mean:.4f} apart on average")
+    return Agreement(
+        (here.machine, there.machine),
+        here.emulated or there.emulated,
+        len(apart),
+        round(max(apart, default=0.0), 5),
+        round(mean, 5),
+        len(other_marks),
+        differences,
+    )
 
 
 def main(arguments: list[str]) -> int:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import debian
-from tests.support.emulator import AARCH64, ROOT, find_emulator
+from tests.support.emulator import AARCH64, ROOT, find_emulator, write_cpuinfo
 from tests.support.emulator import prepare as prepare_emulators
 
 FOLDER = Path(os.environ.get("GROUNDWIRE_ARM64_FOLDER") or ROOT / "build" / "arm64").resolve()
@@ -74,9 +74,7 @@ def run_on_arm64(
     arguments: Sequence[str], processor: Processor = DOT_PRODUCT, timeout: float | None = None, cwd: Path = ROOT
 ) -> str:
     """Run Python on an emulated Arm processor with what ``--prepare`` has installed, and return what it prints."""
-    cpuinfo = SYSTEM / "proc" / "cpuinfo"
-    cpuinfo.parent.mkdir(exist_ok=True)
-    cpuinfo.write_text(processor.describe(), encoding="utf-8")
+    write_cpuinfo(SYSTEM, processor.describe())
     command = [str(PYTHON), *arguments]
     environment = _environment(SITE) | {"QEMU_CPU": processor.name}
     return subprocess.run(
