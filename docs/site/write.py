@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from devices import HEADER, describe_agreement, list_devices, read_reports
 from field_docs import write_field_docs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,10 +263,22 @@ def write_card() -> str:
     return f"{table}\n\nNot covered:\n\n{not_covered}"
 
 
+def write_agreement() -> str:
+    """Return how far Arm and x86-64 agree."""
+    return describe_agreement(load_results("arm64"))
+
+
+def write_devices() -> str:
+    """Return what was done with Groundwire on each device."""
+    return format_table(HEADER, list_devices(read_reports(), load_results("arm64")))
+
+
 PARTS: dict[str, Callable[..., str]] = {
+    "agreement": write_agreement,
     "balanced_accuracy": write_balanced_accuracy,
     "card": write_card,
     "code": write_code,
+    "devices": write_devices,
     "domains": write_domains,
     "median": write_median,
     "ms": write_ms,
