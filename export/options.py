@@ -11,7 +11,7 @@ from groundwire.runtime.bundles.manifest import Aggregation, TargetName, Templat
 from groundwire.runtime.errors import ExportError
 from groundwire.runtime.parity.parity import Gate as Gate
 
-RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8"]
+RequestedPrecision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8", "int4"]
 Message: TypeAlias = tuple[str, str]
 """The role of a chat's message, and its text."""
 PAIR_TEMPLATE = Template("{premise}", "{hypothesis}")
@@ -178,7 +178,8 @@ class RoleOptions:
     """Commit, tag or branch of a hub checkpoint; None takes the newest."""
     precision: RequestedPrecision = "int8"
     """int8 for CPUs, fp16 for GPUs, fp8 for the targets ``tensorrt`` and ``tensorrt-rtx`` alone. int8 that fails its
-    gate becomes mixed, then fp32."""
+    gate becomes mixed, then fp32. int4, for classifiers and judges of billions of weights, becomes int8 where it fails;
+    it is not for targets."""
     target: TargetName | None = None
     """Add a graph of this ``precision`` for one kind of device, beside the role's own, which a bundle keeps when it has
     the role. A new role gets fp16 graphs of its own. Extractive QA, classifiers and token classifiers have targets,
@@ -205,9 +206,9 @@ class RoleOptions:
 def check_precision(precision: str) -> RequestedPrecision:
     """Check a precision's name; ExportError if it cannot be requested (``mixed`` is a result, not a choice)."""
     match precision:
-        case "fp32" | "fp16" | "fp8" | "int8":
+        case "fp32" | "fp16" | "fp8" | "int8" | "int4":
             return precision
-    raise ExportError(f"Unknown precision {precision!r}; choose fp32, fp16, fp8 or int8.")
+    raise ExportError(f"Unknown precision {precision!r}; choose fp32, fp16, fp8, int8 or int4.")
 
 
 def read_shortlist(path: Path) -> tuple[str, ...]:

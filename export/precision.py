@@ -12,7 +12,7 @@ from groundwire.runtime.bundles.manifest import Parity, Precision, Ranges
 from groundwire.runtime.errors import ParityError
 
 from .options import Gate, RoleOptions
-from .passes import add_quantization, quantize, round_to_half, to_half
+from .passes import add_quantization, quantize, quantize_blocks, round_to_half, to_half
 from .verify import ReferenceOutputs
 from .verify.ranges import HALF_LIMIT, STATES, Magnitudes, measure_magnitudes
 from .verify.sensitivity import rank_by_sensitivity
@@ -40,8 +40,9 @@ def reduce_precision(
 ) -> VerifiedGraphs:
     """Reduce float32 ``graphs`` to the precision that ``options`` ask for, if they pass the gate there.
 
-    int8 that fails is tried with its most sensitive weights in float (``mixed``), then fp32 is taken; fp16 that fails,
-    or whose states do not fit float16, becomes fp32. fp16 graphs are compared with each result rounded to float16.
+    int4 that fails is tried as int8. int8 that fails is tried with its most sensitive weights in float (``mixed``),
+    then fp32 is taken; fp16 that fails, or whose states do not fit float16, becomes fp32. fp16 graphs are compared with
+    each result rounded to float16.
     Graphs for a target are quantized as it takes them, and int8 or fp8 that fails becomes fp16. With
     ``allow_unverified`` only the first precision is tried and the parity report says ``waived``. ``keep_in_half`` names
     modules of each graph that stay float32 in fp16; ``on_verify`` is called when each verification begins. ParityError
@@ -98,7 +99,9 @@ def reduce_precision(
     verified: VerifiedGraphs | None = None
     if options.precision == "fp16" or (options.target is not None and options.precision != "fp32"):
         verified = attempt_half()
-    elif options.precision == "int8":
+    elif options.precision == "int4":
+        verified = attempt("int4", tuple(_change_copy(graph, quantize_blocks) for graph in graphs), options.gate)
+    if verified is None and options.precision in ("int8", "int4") and options.target is None:
         verified = attempt("int8", tuple(_change_copy(graph, quantize) for graph in graphs), options.gate)
         verified = verified or _search_mixed(
             graphs, reference, lambda candidate, float_names: attempt("mixed", candidate, options.gate, float_names)

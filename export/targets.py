@@ -31,7 +31,7 @@ from .passes.attention import fuse_attention
 from .passes.inputs import fuse_inputs
 from .passes.operators import adapt_operators, find_unsupported
 from .precision import VerifiedGraphs
-from .roles.names import TARGET_KINDS, find_kind_name, list_precisions
+from .roles.names import BLOCK_KINDS, TARGET_KINDS, find_kind_name, list_precisions
 from .store import RoleFiles
 from .verify.encoder import EncoderReference
 from .verify.outcome import ReferenceOutputs
@@ -51,6 +51,11 @@ def check_targets(roles: Mapping[str, RoleOptions], old: Bundle | None, *, force
     """Raise ExportError unless each role may get the target that is asked for, in the bundle as it is."""
     for role, options in roles.items():
         target = options.target
+        if options.precision == "int4" and (target is not None or find_kind_name(role) not in BLOCK_KINDS):
+            raise ExportError(
+                f"precision='int4' is for the own graphs of {', '.join(BLOCK_KINDS)}; choose int8 or fp16 for "
+                f"{role!r}{f' on {target}' if target else ''}."
+            )
         if target is None:
             if options.precision == "fp8":
                 raise ExportError(

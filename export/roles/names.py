@@ -60,6 +60,8 @@ SETTINGS_OF_KINDS: Mapping[str, type[KindSettings]] = MappingProxyType(
 )
 """By the name of the kind; other kinds have no settings of their own."""
 _ENCODERS = ("extractive_qa", "classifier", "judge", "token_classifier")
+BLOCK_KINDS = ("classifier", "judge", "token_classifier")
+"""The kinds whose graphs may have 4-bit weights."""
 TARGET_KINDS: Mapping[TargetName, tuple[str, ...]] = MappingProxyType(
     {
         "cuda": (*_ENCODERS, "reader", "question_generator"),

@@ -51,6 +51,7 @@ class PrecisionName(StrEnum):
     FP16 = "fp16"
     FP8 = "fp8"
     INT8 = "int8"
+    INT4 = "int4"
 
 
 class TargetChoice(StrEnum):
@@ -195,8 +196,8 @@ def export(
     precision: Annotated[
         PrecisionName | None,
         typer.Option(
-            help="int8 for CPUs, fp16 for GPUs; a higher one is used where the graphs would differ too much. Default: "
-            "int8, or fp16 where the target has no int8."
+            help="int8 for CPUs, fp16 for GPUs, int4 for the weights of large judges; a higher one is used where the "
+            "graphs would differ too much. Default: int8, or fp16 where the target has no int8."
         ),
     ] = None,
     target: Annotated[

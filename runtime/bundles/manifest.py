@@ -27,7 +27,7 @@ INFERENCE = frozenset({"entailment", "contradiction", "neutral"})
 """Labels of a model that infers a hypothesis from a premise."""
 Aggregation: TypeAlias = Literal["min", "mean"]
 """What the values of sentences become together: the least of them, or their mean."""
-Precision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8", "mixed"]
+Precision: TypeAlias = Literal["fp32", "fp16", "fp8", "int8", "int4", "mixed"]
 TargetName: TypeAlias = Literal["cuda", "tensorrt", "tensorrt-rtx"]
 """The devices for which a role may have another graph than its own."""
 

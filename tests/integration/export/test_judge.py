@@ -51,7 +51,11 @@ def bundle(tmp_path_factory: pytest.TempPathFactory, checkpoint: Callable[[str],
     def get(family: str, precision: Any = "fp32", max_tokens: int = judges.MAX_TOKENS) -> Bundle:
         max_tokens = min(max_tokens, models.MAX_TOKENS) if family == "bart" else max_tokens
         options = RoleOptions(
-            str(checkpoint(family)), judges.settings(family), precision=precision, max_tokens=max_tokens
+            str(checkpoint(family)),
+            judges.settings(family),
+            precision=precision,
+            max_tokens=max_tokens,
+            allow_unverified=precision == "int4",
         )
         return Bundle.open(
             make_once(root / f"{family}-{precision}-{max_tokens}", lambda folder: export_role("judge", options, folder))
@@ -131,9 +135,11 @@ def test_a_long_premise_is_read_in_chunks_and_the_best_one_counts(bundle: Callab
     assert result.window == int(np.argmax(support))
 
 
-@pytest.mark.parametrize("family", ["t5", "llama"])
-def test_a_result_does_not_depend_on_its_batch(family: str, bundle: Callable[..., Bundle]) -> None:
-    judge = load(bundle(family))
+@pytest.mark.parametrize(
+    ("family", "precision"), [("t5", "fp32"), ("llama", "fp32"), ("llama", "int4"), ("t5", "int4")]
+)
+def test_a_result_does_not_depend_on_its_batch(family: str, precision: str, bundle: Callable[..., Bundle]) -> None:
+    judge = load(bundle(family, precision))
     together = ask(judge, *PAIRS, (LONG, SENTENCES[3]))
     for pair, result in zip((*PAIRS, (LONG, SENTENCES[3])), together, strict=True):
         assert ask(judge, pair) == [result]
