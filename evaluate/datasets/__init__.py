@@ -7,14 +7,17 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
-from .plain import CSV, JSONL
+from .plain import CSV, JSONL, make_examples
 from .source import ALLOWED, Broken, Format, Source
 
 OWN = {"jsonl": JSONL, "csv": CSV}
+Rows: TypeAlias = str | Path | Sequence[Example | Mapping[str, Any]]
+"""A file of labelled responses; or examples, or mappings with the fields of a line of JSON."""
 MAX_SHOWN = 20
 """Broken examples that an error message spells out; it counts the others."""
 
@@ -24,6 +27,11 @@ def list_formats() -> Mapping[str, Format]:
     if find_spec("groundwire.recipes") is None:
         return OWN
     return {**import_module("groundwire.recipes.formats").FORMATS, **OWN}
+
+
+def read_rows(rows: Rows) -> list[Example]:
+    """The examples of a file, as ``read_dataset`` reads it, or of rows in memory, as ``make_examples``."""
+    return read_dataset(rows) if isinstance(rows, str | Path) else make_examples(rows)
 
 
 def read_dataset(
@@ -104,4 +112,4 @@ def _describe_source(source: Source) -> str:
     return f"its first line names the columns {', '.join(source.header())}"[:400]
 
 
-__all__ = ["Format", "list_formats", "read_dataset"]
+__all__ = ["Format", "Rows", "list_formats", "read_dataset", "read_rows"]
