@@ -118,7 +118,8 @@ def calibrate_trusted(
     """Draw a threshold from responses that are known to be consistent.
 
     Args:
-        rows: At least 20: a file of JSON Lines or CSV, examples, or mappings with ``response``, ``knowledge`` and perhaps ``history``.
+        rows: A file of JSON Lines or CSV, examples, or mappings with ``response``, ``knowledge`` and perhaps
+            ``history``; at least 20.
         engine: The engine whose fusion is kept; None takes ``default_engine``.
         max_false_positive_rate: The share, between 0 and 1, of right responses that may be called inconsistent.
         name: Name of the rows in the calibration.
