@@ -41,7 +41,7 @@ def test_a_table_shows_before_after_and_why(tmp_path: Path) -> None:
         "⟦six⟧",
         "⟦four⟧",
         "“six” (number): the",  # a row has its id in the second line
-        "says “four”",
+        "“four”",
         "unchanged",
         "consistent",
         "refused",
