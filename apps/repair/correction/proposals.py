@@ -269,10 +269,10 @@ def _find_rival(response: str, ours: Value, sources: Sources, source: SourceSent
 
 
 def _fits_better(doubted: _Doubted, proposal: Proposal, sources: Sources) -> bool:
-    """Whether the clause of another value says what the response says, and no clause with the response's own value.
+    """Whether the sentence of another value says what the response says, and none with the response's own value.
 
     The response's value is in the knowledge, but about something else: most wrong values of models that have read it
-    are so. Two words or more of the clause, two of three of them, have to be in the other clause.
+    are so. Two words or more of the response's clause, two of three of them, have to be in the sentence.
     """
     ours = _choose_part(doubted.parts, proposal.start, proposal.end)
     source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
@@ -283,8 +283,7 @@ def _fits_better(doubted: _Doubted, proposal: Proposal, sources: Sources) -> boo
         return False
     clause = find_clause(doubted.response, ours.start, ours.end)
     heads = list_heads(doubted.response[clause.start : ours.start], doubted.response[ours.end : clause.end])
-    shared = heads & list_heads(find_clause(source.text, theirs.start, theirs.end).text)
-    if len(shared) < max(2, MOSTLY * len(heads)):
+    if len(heads & list_heads(source.text)) < max(2, MOSTLY * len(heads)):
         return False
     own = (
         _count_shared(heads, ours, sentence, part)
@@ -452,6 +451,7 @@ def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence], un
                 and not _is_mentioned(ours, source)
                 and (ours.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
             ]
+            others = [theirs for theirs in others if theirs.kind == ours.kind] or others
             if len(others) > 1 and not isinstance(ours.content, Name):
                 others = [theirs for theirs in others if untouched.is_plain(ours, source, theirs, contradicted=False)]
             if len(others) == 1:
