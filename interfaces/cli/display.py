@@ -88,8 +88,8 @@ def show_progress(source: Path, label: str, *, hidden: bool = False) -> Iterator
 
 def name_line(line: Line) -> str:
     """The number of an input line, and its ``id`` where it has one."""
-    given = (line.row or {}).get("id")
-    return str(line.number) if given is None else f"{line.number}\n[dim]{escape_markup(given)}[/]"
+    identifier = (line.row or {}).get("id")
+    return str(line.number) if identifier is None else f"{line.number}\n[dim]{escape_markup(identifier)}[/]"
 
 
 def print_line_error(console: Console, number: int, message: str) -> None:

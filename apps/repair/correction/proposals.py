@@ -285,13 +285,13 @@ def _fits_better(doubted: _Doubted, proposal: Proposal, sources: Sources) -> boo
     heads = list_heads(doubted.response[clause.start : ours.start], doubted.response[ours.end : clause.end])
     if len(heads & list_heads(source.text)) < max(2, MOSTLY * len(heads)):
         return False
-    own = (
+    scores = (
         _count_shared(heads, ours, sentence, part)
         for sentence in sources.list_sentences()
         for part in sentence.parts
         if are_alike(ours, part) and compare(ours.content, part.content) == "supports"
     )
-    return _count_shared(heads, ours, source, theirs) >= max(own, default=0.0) + 1
+    return _count_shared(heads, ours, source, theirs) >= max(scores, default=0.0) + 1
 
 
 def _count_shared(heads: set[str], ours: Value, source: SourceSentence, theirs: Value) -> float:
