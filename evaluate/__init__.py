@@ -15,6 +15,8 @@ if __name__ != "groundwire.evaluate":  # a second copy of every class
 
 import importlib
 import importlib.util
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -68,3 +70,14 @@ def require() -> None:
     missing = [module for module in _REQUIRED if importlib.util.find_spec(module) is None]
     if missing:
         raise ImportError(f"groundwire.evaluate needs {', '.join(missing)}; run: pip install 'groundwire[evaluate]'")
+
+
+class _Package(ModuleType):
+    """This package, which ``groundwire.evaluate(rows, engine)`` calls: the function and the package have one name."""
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Run:
+        run: Run = self.evaluate(*arguments, **settings)
+        return run
+
+
+sys.modules[__name__].__class__ = _Package

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-from groundwire.engine import Engine, Options, Score
+from groundwire.engine import Engine, Options, Score, default_engine
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
+from .datasets import Rows, read_rows
 from .datasets.examples import Example
-from .datasets.plain import make_examples
 from .report.page import write_report
 from .scores.metric_values import VALUES, ExampleValues, build_example_values, load_values, save_values
 from .statistics.analysis import Development, analyse, select_unfitted
@@ -92,8 +92,8 @@ class Run(NamedTuple):
 
 
 def evaluate(
-    rows: Sequence[Example | Mapping[str, Any]],
-    engine: Engine,
+    rows: Rows,
+    engine: Engine | None = None,
     metrics: str | Sequence[str] | None = None,
     options: Options | None = None,
     *,
@@ -105,9 +105,9 @@ def evaluate(
     """Measure how well the verdict and the metrics agree with human labels.
 
     Args:
-        rows: Examples, or mappings with ``response``, ``knowledge``, ``label`` (1 or 0, or its words) or ``grade``, and
-            perhaps ``history`` and ``id``.
-        engine: The engine that scores them.
+        rows: A file of JSON Lines or CSV, examples, or mappings with ``response``, ``knowledge``, ``label`` (1 or 0, or
+            its words) or ``grade``, and perhaps ``history`` and ``id``.
+        engine: The engine that scores them; None takes ``default_engine``.
         metrics: What is computed, as for ``Engine.score``; None takes the metrics of the verdict.
         options: As for ``Engine.score``; every profile of the calibration is measured, whichever they name.
         name: Name of the rows in the run; two runs are compared by it.
@@ -122,7 +122,8 @@ def evaluate(
     Raises:
         InvalidRequest: A row is unusable, none has a label, or the engine's calibration was fitted to all of them.
     """
-    examples = make_examples(rows)
+    examples = read_rows(rows)
+    engine = engine or default_engine()
     if not any(example.is_labelled for example in examples):
         raise InvalidRequest(
             f'None of the {len(examples)} rows has a label, so nothing can be measured. Add "label": 1 (consistent) or '

@@ -8,13 +8,13 @@ the rate of missed ones is estimated on made errors (``evaluate.twins``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, get_args
 
 import numpy as np
 from msgspec.structs import replace
 
-from groundwire.engine import Engine, Score, Verdict
+from groundwire.engine import Engine, Score, Verdict, default_engine
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.results import Label
 from groundwire.engine.verdict import decide_again, find_threshold
@@ -30,8 +30,8 @@ from groundwire.runtime.bundles.calibration import (
 )
 from groundwire.runtime.errors import InvalidRequest
 
+from ..datasets import Rows, read_rows
 from ..datasets.examples import Example
-from ..datasets.plain import make_examples
 from ..statistics.agreement import HALF
 from ..statistics.estimates import Floats
 from ..twins.twins import TwinKind, make_twins
@@ -108,8 +108,8 @@ def decide_rows(examples: Iterable[Example], scores: Iterable[Score], calibratio
 
 
 def calibrate_trusted(
-    rows: Sequence[Example | Mapping[str, Any]],
-    engine: Engine,
+    rows: Rows,
+    engine: Engine | None = None,
     max_false_positive_rate: float = 0.05,
     *,
     name: str = "trusted",
@@ -118,8 +118,9 @@ def calibrate_trusted(
     """Draw a threshold from responses that are known to be consistent.
 
     Args:
-        rows: At least 20 examples, or mappings with ``response``, ``knowledge`` and perhaps ``history``.
-        engine: The engine whose fusion is kept.
+        rows: A file of JSON Lines or CSV, examples, or mappings with ``response``, ``knowledge`` and perhaps
+            ``history``; at least 20.
+        engine: The engine whose fusion is kept; None takes ``default_engine``.
         max_false_positive_rate: The share, between 0 and 1, of right responses that may be called inconsistent.
         name: Name of the rows in the calibration.
         seed: Seed of the made errors.
@@ -130,9 +131,10 @@ def calibrate_trusted(
     Raises:
         InvalidRequest: The engine has no calibration, or rows are labelled inconsistent, unusable, or too few.
     """
+    engine = engine or default_engine()
     if engine.core.calibration is None:
         raise InvalidRequest("The engine has no calibration, whose fusion trusted rows need; load a bundle with one.")
-    trusted = make_examples(rows)
+    trusted = read_rows(rows)
     check_trusted(trusted, max_false_positive_rate)
     twins = make_twin_examples(trusted, seed)
     rights, wrongs = (_score(engine, examples, engine.core.calibration) for examples in (trusted, twins))

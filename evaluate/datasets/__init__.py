@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
-from .plain import CSV, JSONL
+from .plain import CSV, JSONL, make_examples
 from .source import ALLOWED, Broken, Format, Source
 
 OWN = {"jsonl": JSONL, "csv": CSV}
+Rows: TypeAlias = str | Path | Sequence[Example | Mapping[str, Any]]
+"""A file of labelled responses; or examples, or mappings with the fields of a line of JSON."""
 MAX_SHOWN = 20
 """Broken examples that an error message spells out; it counts the others."""
 
@@ -26,22 +29,28 @@ def list_formats() -> Mapping[str, Format]:
     return {**import_module("groundwire.recipes.formats").FORMATS, **OWN}
 
 
+def read_rows(rows: Rows) -> list[Example]:
+    """The examples of a file, as ``read_dataset`` reads it, or of rows in memory, as ``make_examples``."""
+    return read_dataset(rows) if isinstance(rows, str | Path) else make_examples(rows)
+
+
 def read_dataset(
     path: str | Path,
     format: str | None = None,
     columns: Mapping[str, str] = MappingProxyType({}),
     score_columns: Sequence[str] = (),
+    leave_out: Callable[[str], None] | None = None,
 ) -> list[Example]:
     """The examples of a labelled set, in the order of the file.
 
     ``format`` is a name of ``list_formats``; None finds it from the file's columns or first record. ``columns``, field
     by name, are for files of Groundwire's own formats in which response, knowledge, … have other names, and so are
-    ``score_columns``, the columns with scores of other tools. No example is dropped: broken ones raise one
-    InvalidRequest that names the line of each and what is wrong there, because what is left would be another set with
-    other figures, and because a user can then fix the file in one go. InvalidRequest also for a file that cannot be
-    read or holds no example, for an unknown format, for a score column without a number, and for two examples with the
-    same id. The engine decides whether the texts of an example can be scored (an empty response, no knowledge): status
-    ``invalid``.
+    ``score_columns``, the columns with scores of other tools. Broken examples are left out, and ``leave_out`` is called
+    with one message that names the line of each and what is wrong there. Without it, and where none is left, they raise
+    InvalidRequest with that message: what is left is another set, with other figures. InvalidRequest also for a file
+    that cannot be read or holds no example, for an unknown format, for a score column without a number, and for two
+    examples with the same id. The engine decides whether the texts of an example can be scored (an empty response, no
+    knowledge): status ``invalid``.
     """
     available = list_formats()
     if format is not None and format not in available:
@@ -51,7 +60,10 @@ def read_dataset(
     formats = OWN if columns or score_columns else available
     name = format or next((name for name, candidate in formats.items() if candidate.sniff(source)), None)
     if name is None:
-        raise InvalidRequest(f"{path} is in no known format: {_describe_source(source)}. {_describe_formats()}")
+        raise InvalidRequest(
+            f"{path} is in no known format: {_describe_source(source)}. If its fields have other names, say so: "
+            f"--columns response=NAME,knowledge=NAME,label=NAME. {_describe_formats()}"
+        )
     examples: list[Example] = []
     broken: list[Broken] = []
     where: dict[str, str] = {}
@@ -68,9 +80,10 @@ def read_dataset(
         if len(broken) > MAX_SHOWN:
             lines.append(f"  and {len(broken) - MAX_SHOWN} more")
         count = f"{len(broken)} broken example{'s' if len(broken) > 1 else ''}"
-        raise InvalidRequest(
-            f"{path} (format {name}) has {count}, so none was read; fix or remove them:\n" + "\n".join(lines)
-        )
+        listed = "\n".join(lines)
+        if leave_out is None or not examples:
+            raise InvalidRequest(f"{path} (format {name}) has {count}, so none was read; fix or remove them:\n{listed}")
+        leave_out(f"{path} (format {name}) has {count}, left out; the figures are of the others:\n{listed}")
     if not examples:
         raise InvalidRequest(f"{path} (format {name}) holds no examples.")
     present = {column for example in examples for column, _ in example.scores}
@@ -104,4 +117,4 @@ def _describe_source(source: Source) -> str:
     return f"its first line names the columns {', '.join(source.header())}"[:400]
 
 
-__all__ = ["Format", "list_formats", "read_dataset"]
+__all__ = ["Format", "Rows", "list_formats", "read_dataset", "read_rows"]

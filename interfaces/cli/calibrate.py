@@ -120,7 +120,7 @@ def calibrate(
         engine_options.bundle,
         options.parse_device(engine_options.device),
         engine_options.threads,
-        names if fit.trusted else names or ("all",),
+        ("all",) if metrics is None and not fit.trusted else names,
         None if fit.trusted else APART,
         workers=workers,
         extra=tuple(engine_options.extra or ()),

@@ -105,7 +105,7 @@ def correct_file(
             else:
                 counts[correction.status] += 1
                 if show_table:
-                    table.add_row(str(line.number), *_format_row(correction))
+                    table.add_row(display.name_line(line), *_format_row(correction))
                 else:
                     print_json(CorrectionLine(line.number, (line.row or {}).get("id"), correction))
             advance(line.number)

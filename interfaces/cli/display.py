@@ -19,6 +19,7 @@ from groundwire.engine import MetricResult, Score
 from groundwire.engine.extend import shown
 from groundwire.engine.schema.explanations import REASONS, Q2Explanation
 from groundwire.engine.schema.results import SentenceVerdict
+from groundwire.files.reading import Line
 from groundwire.files.sources import strip_gzip
 from groundwire.metrics import Details, find
 
@@ -85,6 +86,12 @@ def show_progress(source: Path, label: str, *, hidden: bool = False) -> Iterator
         yield lambda number: bar.update(task, completed=number)
 
 
+def name_line(line: Line) -> str:
+    """The number of an input line, and its ``id`` where it has one."""
+    identifier = (line.row or {}).get("id")
+    return str(line.number) if identifier is None else f"{line.number}\n[dim]{escape_markup(identifier)}[/]"
+
+
 def print_line_error(console: Console, number: int, message: str) -> None:
     """Print why an input line has no result."""
     console.print(f"[red]line {number}[/]: {escape_markup(message)}", soft_wrap=True)
@@ -126,12 +133,12 @@ def format_verdict(score: Score | SentenceVerdict) -> str:
 
 
 def format_threshold(threshold: float, profile: str | None, bound: float | None) -> str:
-    """The threshold from which a response is called consistent, its profile, and the rate that it promises."""
+    """The probability from which a response is called consistent, its profile, and the rate that it promises."""
     named = f", profile {profile}" if profile else ""
     promise = (
         "" if bound is None else f", false positive rate at most {100 * bound:g} % for responses like the calibration's"
     )
-    return f"threshold {threshold:.2f}{named}{promise}"
+    return f"consistent from {threshold:.2f}{named}{promise}"
 
 
 def print_warning(console: Console, warning: str, lines: Sequence[int] = ()) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 class SampleOptions(common.StatisticsOptions):
     """Which examples are measured, by which labels."""
 
+    strict: common.StrictOption = False
     sample: Annotated[int, Setting(help="Examples to draw from each set, in whole contexts; 0 takes all.", min=0)] = 0
     dev: Annotated[Path | None, typer.Option(help="Labelled set on which thresholds are tuned (best F1).")] = None
     max_false_positive_rate: options.RateSetting = None
@@ -102,7 +103,9 @@ def evaluate(
     )
     dev, label, seed, repeats = sample_options.dev, sample_options.label, sample_options.seed, sample_options.repeats
     score_columns = _split_score_columns(sample_options.score_columns)
-    complete = common.read_sets([*data, *([dev] if dev else [])], summary.columns, score_columns)
+    complete = common.read_sets(
+        [*data, *([dev] if dev else [])], summary.columns, score_columns, strict=sample_options.strict
+    )
     sets = {name: sample_examples(examples, sample_options.sample, seed) for name, examples in complete.items()}
     if label == "hallucination":
         sets = {name: label_by_hallucination(examples) for name, examples in sets.items()}

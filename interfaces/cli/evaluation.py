@@ -39,6 +39,9 @@ WorkersOption = Annotated[
 RepeatsOption = Annotated[
     int, Setting(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
 ]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Refuse a file with a broken row, in place of leaving the row out.")
+]
 SeedOption = Annotated[int, Setting(help="Seed of all random draws.", min=0)]
 
 
@@ -62,6 +65,7 @@ class StatisticsOptions:
 class FitOptions:
     """Which examples a calibration is fitted to, and how."""
 
+    strict: StrictOption = False
     apart_from: Annotated[
         list[Path] | None,
         typer.Option(help="Leave out examples that share knowledge with this test set; repeatable."),
@@ -118,7 +122,7 @@ class FitOptions:
         from groundwire.evaluate.datasets import read_dataset
         from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
 
-        sets = read_sets(paths, columns, labelled=labelled)
+        sets = read_sets(paths, columns, labelled=labelled, strict=self.strict)
         tests = [example for path in self.apart_from or () for example in read_dataset(path)]
         for name, examples in sets.items() if tests else ():
             flags = flag_unshared_knowledge(examples, tests)
@@ -152,15 +156,23 @@ def name_sets(paths: list[Path]) -> dict[str, Path]:
 
 
 def read_sets(
-    paths: list[Path], columns: str | None, score_columns: Sequence[str] = (), *, labelled: bool = True
+    paths: list[Path],
+    columns: str | None,
+    score_columns: Sequence[str] = (),
+    *,
+    labelled: bool = True,
+    strict: bool = False,
 ) -> dict[str, list[Example]]:
     """The examples of the sets by name; InvalidRequest for a set that is ``labelled`` and where no example has a label
-    of any kind."""
+    of any kind, and for a broken row if ``strict``."""
     from groundwire.evaluate.datasets import read_dataset
 
     names = options.parse_column_names(columns, LABELLED_FIELDS)
     sets = {
-        name: read_dataset(path, columns=names, score_columns=score_columns) for name, path in name_sets(paths).items()
+        name: read_dataset(
+            path, columns=names, score_columns=score_columns, leave_out=None if strict else _print_left_out
+        )
+        for name, path in name_sets(paths).items()
     }
     for name, examples in sets.items():
         if labelled and not any(example.is_labelled for example in examples):
@@ -179,6 +191,10 @@ def read_sets(
                 soft_wrap=True,
             )
     return sets
+
+
+def _print_left_out(message: str) -> None:
+    display.error_console().print(display.escape_markup(message), soft_wrap=True)
 
 
 def print_dropped(name: str, before: int, after: int) -> None:

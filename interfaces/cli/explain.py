@@ -11,6 +11,7 @@ from rich.text import Text
 
 from groundwire.engine import Engine, Score
 from groundwire.engine.extend import shown
+from groundwire.engine.schema.results import SentenceVerdict
 from groundwire.evidence import Auditor
 from groundwire.files.results_file import translate_write_errors
 from groundwire.guard.chat import add_citing
@@ -90,6 +91,16 @@ def _add_explaining(engine: Engine, names: Sequence[str] | None) -> tuple[str, .
     return add_citing(engine, (*chosen, *further))
 
 
+def _find_weakest(score: Score) -> SentenceVerdict | None:
+    """The sentence that is least probably consistent, of the sentences that state something; None without one."""
+    rated = (
+        (sentence.verdict.probability, sentence)
+        for sentence in score.sentences
+        if sentence.verdict.probability is not None and sentence.verdict.label != "unverifiable"
+    )
+    return min(rated, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+
 def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_verdict: bool) -> None:
     console = display.output_console()
     verdict = score.verdict
@@ -100,9 +111,11 @@ def _print_score(score: Score, response: str, knowledge: Sequence[str], *, has_v
     elif has_verdict:
         console.print(f"verdict: {display.format_verdict(score)} [dim]{display.escape_markup(verdict.message)}[/]")
     if len(score.sentences) > 1:
+        weakest = _find_weakest(score)
         for sentence in score.sentences:
             text = shown(sentence.text)
             reason = f"  {sentence.verdict.message}" if sentence.verdict.label == "unknown" else ""
+            reason += "  (weakest)" if sentence is weakest else ""
             drawn = Text.from_markup(display.format_verdict(sentence))
             console.print(Text.assemble("  ", drawn, "  ", text, (shown(reason), "dim")))
     for warning in score.warnings:

@@ -267,7 +267,10 @@ def _generate_file(
     errors = display.error_console()
     counts: Counter[str] = Counter()
     resume = Resume(output, source, errors)
-    table = RowTable(display.output_console(), {"line": 5, "response": 0, "CPMI (nats)": 11, "verdict and metrics": 24})
+    table = RowTable(
+        display.output_console(),
+        {"line": 5, "response": 0, "CPMI (nats)": 11, "verdict and metrics": 24},
+    )
 
     def read_pending() -> Iterator[_Pending]:
         for line in lines:
@@ -334,7 +337,7 @@ def _generate_pending(
 
 
 def _add_rows(table: RowTable, line: Line, generation: Generation) -> None:
-    number = str(line.number)
+    number = display.name_line(line)
     if generation.status != "generated":
         table.add_row(number, f"[red]{generation.status}[/] {display.escape_markup(generation.message)}", "", "")
     for response in generation.responses:

@@ -27,6 +27,8 @@ from groundwire.runtime.ort.device import DeviceChoice
 
 from .groups import Setting
 
+DEFAULT = "default"
+"""The --metrics value that names the metrics of the verdict."""
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
 _ALIASES = "; ".join(f"{field}: {', '.join(names)}" for field, names in ALIASES.items())
 _BUNDLE = "Name of an embedded bundle, or a directory that `groundwire export` wrote"
@@ -60,8 +62,8 @@ MetricsOption = Annotated[
     str | None,
     typer.Option(
         help=f"Metrics, separated by commas: {', '.join(METRICS)}, and detector.NAME for a role of that name "
-        f"in the bundle. Or a group: {_GROUPS}. Default: the metrics from which the bundle draws its verdict; without "
-        "a calibration q2, or all metrics if the bundle lacks its models."
+        f"in the bundle. Or a group: {_GROUPS}. {DEFAULT}, and without this option: the metrics from which the bundle "
+        "draws its verdict; without a calibration q2, or all metrics if the bundle lacks its models."
     ),
 ]
 ColumnsOption = Annotated[
@@ -344,8 +346,8 @@ def parse_metrics(value: str | None) -> tuple[str, ...] | None:
 
 
 def split_names(value: str | None) -> tuple[str, ...] | None:
-    """Split a --metrics value into names, whatever they are."""
-    if value is None:
+    """Split a --metrics value into names, whatever they are; None for the default."""
+    if value is None or value.strip() == DEFAULT:
         return None
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     if not names:

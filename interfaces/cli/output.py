@@ -91,19 +91,29 @@ def _is_stdout(path: Path) -> bool:
         return False
 
 
+MAX_CELL = 12
+"""Characters to which a narrow column is widened, at most."""
+
+
 class RowTable:
     """A table that is printed row by row, so that an interrupted command leaves the rows so far.
 
-    ``columns`` are the titles, each with its width in characters, or 0 for an equal share of what is left.
+    ``columns`` are the titles, each with its width in characters, or 0 for an equal share of what is left. A column
+    with a width becomes as wide as its cell in the first row, up to ``MAX_CELL``.
     """
 
     def __init__(self, console: Console, columns: dict[str, int]) -> None:
         self._console = console
-        self._columns = columns
+        self._columns = dict(columns)
         self._has_header = False
 
     def add_row(self, *cells: str | Text) -> None:
         """Print a row; strings are markup. OutputError when it cannot be printed."""
+        if not self._has_header:
+            for (title, width), cell in zip(self._columns.items(), cells, strict=True):
+                text = Text.from_markup(cell) if isinstance(cell, str) else cell
+                widest = max(map(len, text.plain.splitlines()), default=0)
+                self._columns[title] = width and max(width, min(widest, MAX_CELL))
         table = Table(
             show_header=not self._has_header, show_edge=False, expand=True, width=max(self._console.width, MIN_WIDTH)
         )

@@ -43,66 +43,14 @@ from . import (
 
 HELP = """Check dialogue responses against their knowledge: score them, mark unsupported words, repair them.
 
-Explain the score of one response:
-
-    groundwire explain "The violin has six strings." --knowledge "The violin has four strings, tuned in perfect fifths."
-
-Score a file of responses with the embedded models, as a table or as JSON Lines; dialogues.jsonl is a file of yours, and
-a line of it `{"response": "Honey is blue.", "knowledge": "Honey is golden."}`:
-
+    groundwire explain "The violin has six strings." -k "The violin has four strings, tuned in perfect fifths."
     groundwire score dialogues.jsonl
-    groundwire score dialogues.jsonl --out scores.jsonl
 
-Keep evidence of a score for an audit, and compute the score again to compare it:
+A line of dialogues.jsonl is `{"response": "Honey is blue.", "knowledge": "Honey is golden."}`. Results are tables on a
+terminal and JSON Lines in a pipe. Every command explains its input, output and options: groundwire COMMAND -h.
 
-    groundwire explain "Honey never spoils." -k "Honey keeps for years." --evidence packet.json --texts
-    groundwire verify packet.json
-
-Stream a response, check it while it arrives, and hold back unsupported text:
-
-    groundwire stream answer.txt -k "Delivery costs £5." --metrics fast --on inconsistent=redact
-
-Check what an assistant says and the tool calls that it is about to make:
-
-    groundwire turn turns.jsonl
-
-Correct a file of responses by their knowledge:
-
-    groundwire correct dialogues.jsonl
-
-Find and replace names that a knowledge graph does not support:
-
-    groundwire refine graph_dialogues.jsonl --graph films.tsv --critique
-    groundwire refine graph_dialogues.jsonl --graph films.tsv
-
-Generate a response that rests on its knowledge:
-
-    groundwire generate -k "The tower is 324 metres tall." -H "how tall is the tower?"
-
-Serve all of this over HTTP, with a page to try it (`pip install 'groundwire[serve]'`):
-
-    groundwire serve --open
-    curl localhost:8000/score --json '{"response": "Honey is blue.", "knowledge": "Honey is golden."}'
-
-Check the answers of a server of OpenAI's chat protocol before they leave (`pip install 'groundwire[proxy]'`):
-
-    groundwire proxy --upstream http://localhost:8001/v1
-
-Measure on labelled responses how far to trust the verdict, and fit it to them (`pip install 'groundwire[evaluate]'`):
-
-    groundwire evaluate labelled.jsonl --out runs/labelled
-    groundwire card labelled.jsonl --out card
-    groundwire calibrate labelled.jsonl --out mine.json
-
-Measure how fast a bundle is on this machine:
-
-    groundwire bench
-
-Results are tables on a terminal and JSON Lines in a pipe; --table and --json choose. Every command explains its input
-and output: groundwire COMMAND -h. Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no
-result (it cannot be read, ran out of time, failed, or was blocked), a line is missing, or a packet cannot be compared
-here, 4 something is worse or not the same (`compare --fail-below`, `report --fail-on-alert`, `verify`), 130
-interrupted, 141 the reader of the output closed it (as `head` does).
+Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no result, 4 something is worse or not
+the same, 130 interrupted, 141 the reader of the output closed it.
 """
 
 INTERRUPTED = 130

@@ -213,7 +213,11 @@ def _refine_lines(run: _Run, refine_options: RefineOptions, *, feqa: bool) -> No
             return
         cells = () if scores is None else (_format_feqa(scores),)
         table.add_row(
-            str(line.number), _format_before(refinement), _format_after(refinement), _format_reason(refinement), *cells
+            display.name_line(line),
+            _format_before(refinement),
+            _format_after(refinement),
+            _format_reason(refinement),
+            *cells,
         )
 
     counts = run.process("refining", refine_row, show)
@@ -243,7 +247,7 @@ def _critique_lines(run: _Run, hops: int) -> None:
         ranges = [(mention.start, mention.end) for mention in critique.mentions]
         is_checked = critique.status == "checked"
         cell = Text(shown(names)) if is_checked else _format_status(critique.status, critique.message)
-        table.add_row(str(line.number), display.mark_ranges(line.row["response"], ranges, "bold red"), cell)
+        table.add_row(display.name_line(line), display.mark_ranges(line.row["response"], ranges, "bold red"), cell)
 
     display.finish(run.process("checking", critique_row, show))
 

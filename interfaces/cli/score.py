@@ -224,7 +224,7 @@ class _ScoreTable:
         if self._has_verdict and drawn.label == "unknown" and drawn.message not in reason.plain:
             reason = Text("\n").join((*([reason] if reason.plain else []), Text(shown(drawn.message))))
         self._table.add_row(
-            str(line.number), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
+            display.name_line(line), *verdict, *values, display.mark_unsupported(line.row["response"], score), reason
         )
         self.has_values = self.has_values or bool(values)
         absent = [drawn.message] if drawn.absent and drawn.message and drawn.probability is not None else []

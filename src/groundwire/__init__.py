@@ -10,6 +10,9 @@ In a checkout, the packages are the folders at the top level: an editable instal
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from groundwire.runtime.interpreter import check_interpreter
@@ -29,37 +32,54 @@ if TYPE_CHECKING:
         ModelError,
         Options,
         Overloaded,
+        Passage,
         Request,
         Score,
         ServerError,
         ServerUnavailable,
         StreamClosed,
+        ToolCall,
         TooLong,
         Triple,
         Unreadable,
         score,
     )
+    from groundwire.evaluate import calibrate, calibrate_trusted, compare
+    from groundwire.guard import Guard
+    from groundwire.repair import Corrector, Critic, KnowledgeGraph, Refiner
+    from groundwire.turns import TurnChecker
 
 __all__ = [
     "BundleError",
+    "Corrector",
+    "Critic",
     "DeviceError",
     "Engine",
     "EngineClosed",
     "GroundwireError",
+    "Guard",
     "InvalidRequest",
+    "KnowledgeGraph",
     "LoadOptions",
     "ModelError",
     "Options",
     "Overloaded",
+    "Passage",
+    "Refiner",
     "Request",
     "Score",
     "ServerError",
     "ServerUnavailable",
     "StreamClosed",
     "TooLong",
+    "ToolCall",
     "Triple",
+    "TurnChecker",
     "Unreadable",
     "__version__",
+    "calibrate",
+    "calibrate_trusted",
+    "compare",
     "score",
 ]
 
@@ -70,36 +90,35 @@ __version__ = VERSION
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
-def __getattr__(name: str) -> Any:
-    """Import the engine with its first use, so that ``groundwire.runtime`` can be imported without it."""
-    if name in __all__:
-        from groundwire import engine
+_DOORS = ("engine", "repair", "guard", "turns", "evaluate", "generation", "evidence", "monitor", "explanations")
+"""Packages that have the names of ``__all__``, and the names that an error is to lead to."""
 
-        return getattr(engine, name)
+
+def __getattr__(name: str) -> Any:
+    """Import what ``name`` belongs to with its first use, so that ``groundwire.runtime`` is imported without it."""
+    if name in __all__:
+        return getattr(next(door for door in _import_doors() if name in door.__all__), name)
+    if name in _DOORS:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_find_elsewhere(name)}")
 
 
-_ELSEWHERE = {
-    **{name: f"from groundwire.evaluate import {name}" for name in ("calibrate", "compare", "evaluate")},
-    **{name: f"from groundwire.engine import {name}" for name in ("Passage", "ToolCall")},
-    **{name: f"from groundwire.repair import {name}" for name in ("KnowledgeGraph",)},
-    **{name: f"from groundwire.turns import {name}" for name in ("TurnCheck", "TurnChecker")},
-    "load": "Engine.load()",
-}
-"""What is not in this module, and where it is."""
+def _import_doors() -> Iterator[ModuleType]:
+    return (import_module(f"{__name__}.{door}") for door in _DOORS)
 
 
 def _find_elsewhere(name: str) -> str:
     """A part of a sentence that says where ``name`` is, if anything of the kind is there."""
-    if name in _ELSEWHERE:
-        return f": {_ELSEWHERE[name]}"
     if name.startswith("_"):
         return ""
-    from groundwire.engine import Engine
+    for door in _import_doors():
+        if name in door.__all__:
+            return f": from {door.__name__} import {name}"
+        for owner in vars(door).values():
+            if isinstance(owner, type) and owner.__name__ in door.__all__ and hasattr(owner, name):
+                return f": {owner.__name__} has it, from {door.__name__} import {owner.__name__}"
     from groundwire.runtime.arguments import suggest
 
-    if hasattr(Engine, name):
-        return f": it is a method, with Engine.load() as engine: engine.{name}(…)"
     return suggest(name, __all__)
 
 

@@ -31,7 +31,7 @@ NEEDS_GENERATOR = ("groundwire generate ", '"generator"')
 NEEDS_DATASETS = {DOCS / "reproduce.md"}
 """Pages whose commands read sets that are not part of the project."""
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
-COMPARED = {
+COMPARED = {ROOT / "README.md"} | {
     DOCS / "guides" / name for name in ("agents.md", "settings.md", "streaming.md", "migration.md", "integrations.md")
 }
 """Pages whose Python blocks print the block of text after them, where there is one."""

@@ -92,11 +92,19 @@ class Kept:
         """Whether characters ``start`` to ``end`` are in code or a row of a table."""
         return any(first < end and start < last for first, last in self._code)
 
-    def keeps(self, start: int, end: int) -> bool:
-        """Whether characters ``start`` to ``end`` touch code, or a value that follows from others."""
+    def keeps(self, start: int, end: int, *, contradicted: bool = False) -> bool:
+        """Whether characters ``start`` to ``end`` touch code, or a value that follows from others.
+
+        A value that the rules of values take for ``contradicted`` is of no arithmetic; words may still say that it was
+        worked out.
+        """
         if self.touches_code(start, end) or self._response[start:end].lower() in NAMED_DAYS:
             return True
-        return any(self._follows(part) for part in self.values if part.start < end and start < part.end)
+        parts = (part for part in self.values if part.start < end and start < part.end)
+        return any(self._says_worked_out(part) if contradicted else self._follows(part) for part in parts)
+
+    def _says_worked_out(self, part: Value) -> bool:
+        return _is_worked_out(_YOUR.sub("", find_clause(self._response, part.start, part.end).text))
 
     def is_plain(self, part: Value, source: SourceSentence, other: Value, *, contradicted: bool) -> bool:
         """Whether a clause of the knowledge says what the clause of a value says, with the value ``other``.
@@ -112,7 +120,7 @@ class Kept:
             False if words or other amounts say that the value was worked out, or is of something else.
         """
         clause = find_clause(self._response, part.start, part.end)
-        if _is_worked_out(_YOUR.sub("", clause.text)) or not all(map(self._is_known, self._find_beside(part))):
+        if self._says_worked_out(part) or not all(map(self._is_known, self._find_beside(part))):
             return False
         source_clause = find_clause(source.text, other.start, other.end)
         ours = list_heads(self._response[clause.start : part.start], self._response[part.end : clause.end])

@@ -25,7 +25,7 @@ from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatu
 from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .keeping import Kept
-from .proposals import list_values, propose
+from .proposals import OF_NOTHING, list_values, propose
 from .question import UserQuestion, find_opener
 from .sources import Sources
 
@@ -39,11 +39,8 @@ NO_DRAFT = (
     "The knowledge has nothing of the same kind to put in the place of the unsupported words, and they cannot be left "
     "out."
 )
-NOT_ALLOWED = (
-    "The knowledge says {new!r} where the response says {old!r}, but the rules of corrections do not trust that "
-    "replacement, and the words cannot be left out."
-)
-NOT_BETTER = "The metrics doubt every correction as much as the response itself."
+NOT_BETTER = "The metrics doubt every correction as much as the response itself; the first one writes {new!r}."
+NOT_BETTER_WITHOUT = "The metrics doubt the response without {old!r} as much as the response itself."
 STILL_INCONSISTENT = "The response is better, and a sentence of it is still inconsistent."
 UNCHECKED = "The corrections could not be checked: a metric was stopped."
 NOT_COMPARED = "The metrics that corrections are compared by give no verdict. {}"
@@ -202,7 +199,12 @@ class Work(NamedTuple):
     def refuse(self, checked: Sequence[ScoredDraft]) -> Correction:
         """The result for a response without a better draft; or why they could not be checked."""
         stopped = _find_stopped(item.score for item in checked)
-        return self.leave(stopped or "refused", UNCHECKED if stopped else NOT_BETTER)
+        if stopped:
+            return self.leave(stopped, UNCHECKED)
+        draft = checked[0].draft
+        edit = draft.edits[0]
+        old, new = self.request.response[edit.start : edit.end], draft.response[edit.new_start : edit.new_end]
+        return self.leave("refused", (NOT_BETTER if new else NOT_BETTER_WITHOUT).format(old=old, new=new))
 
     def leave(self, status: CorrectionStatus, message: str) -> Correction:
         """The response unchanged."""
@@ -275,7 +277,7 @@ def explain_refusal(score: Score, objections: Sequence[str] = ()) -> str:
         *((value.text, value.knowledge_says) for value in values if value.outcome == "contradicted"),
         *((span.text, span.knowledge_says) for span in spans),
     ]
-    return next((NOT_ALLOWED.format(old=old, new=new) for old, new in candidates if new), NO_DRAFT)
+    return next((OF_NOTHING.format(old=old, new=new) for old, new in candidates if new), NO_DRAFT)
 
 
 def join_drafts(response: str, drafts: Sequence[Draft]) -> Draft:

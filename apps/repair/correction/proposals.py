@@ -23,7 +23,7 @@ from groundwire.engine.schema.explanations import (
 )
 from groundwire.engine.values import MONTHS, UNITS, Date, Measure, Name, Value, compare, stem
 from groundwire.metrics import Sentence
-from groundwire.runtime.texts.characters import is_numeric
+from groundwire.runtime.texts.characters import is_letters
 
 from ..records import EditSource
 from .alignment import align_words
@@ -45,6 +45,33 @@ NEIGHBOURHOOD = 60
 """Characters before or after a value in which its neighbour is looked for."""
 ANSWERED_WRONG = 0.5
 """Score of a question of Q² below which its answers differ."""
+CONTACTS = frozenset({"url", "email", "phone"})
+MISTYPED = 0.85
+"""Share of equal characters from which an address or a phone number is another one, written wrongly."""
+ELSEWHERE = 0.5
+"""What a word counts that a value's sentence has in another clause, of a word in the value's own clause."""
+MOSTLY = 2 / 3
+"""Share of the words of a clause, at least, that the knowledge's clause has if both are about the same."""
+SAME_UNIT = 0.25
+"""What an equal unit counts, in words: it only decides between values that share as many."""
+KEEPS_CODE = "The knowledge says {new!r} where the response says {old!r}, but code and tables are not changed."
+KEEPS_DERIVED = (
+    "The knowledge says {new!r} where the response says {old!r}, but {old!r} may follow from other values, or be the "
+    "reader's."
+)
+HAS_BOTH = (
+    "The knowledge says {new!r} and {old!r}, and it is not plain that the response means what it says {new!r} about."
+)
+HAS_IT = "The knowledge says {new!r} where the response says {old!r}, but the response says {new!r} elsewhere, too."
+OTHER_KIND = "The knowledge says {new!r} where the response says {old!r}, but that is a value of another kind."
+OTHER_CLAUSE = "The knowledge says {new!r} where the response says {old!r}, but about something else."
+OF_NOTHING = (
+    "The knowledge says {new!r}, but no word around it says that it is about what the response gives as {old!r}."
+)
+AMBIGUOUS = (
+    "The knowledge says {new!r} where the response says {old!r}, but {rival!r} is as near to what the response speaks "
+    "of."
+)
 FRAME = 4
 """Equal words next to a value and next to another, from which both are in one place of one statement."""
 COVERED = 0.5
@@ -108,25 +135,40 @@ def propose(
     best: dict[tuple[int, int, str], Proposal] = {}
     for proposal in proposals:
         old = response[proposal.start : proposal.end]
-        if is_similar(old, proposal.text) or _overlaps(proposal, supported):
+        if is_similar(old, proposal.text):
             continue
-        if untouched.touches_code(proposal.start, proposal.end):
-            continue
-        plain = _is_plain(doubted, proposal, untouched, values)
-        is_free = plain or not untouched.keeps(proposal.start, proposal.end)
-        is_framed = _is_framed(sentence, proposal, untouched) and not untouched.is_asked_with_amounts
-        if not is_framed and not (is_free and _may_replace(doubted, proposal, sources)):
-            continue
-        objection = question.find_objection(sentence, proposal.start, proposal.end, proposal.text, proposal.sentence)
+        contradicted = _is_contradicted(proposal, values)
+        plain = _is_plain(doubted, proposal, untouched, contradicted=contradicted)
+        if _overlaps(proposal, supported) and not _fits_better(doubted, proposal, sources):
+            objection = HAS_BOTH.format(old=old, new=proposal.text)
+        else:
+            objection = question.find_objection(
+                sentence, proposal.start, proposal.end, proposal.text, proposal.sentence
+            ) or _find_objection(doubted, proposal, sources, untouched, plain=plain, contradicted=contradicted)
         weight = max(proposal.weight, VALUE) if plain else proposal.weight
         proposal = proposal._replace(weight=weight, objection=objection)
         key = (proposal.start, proposal.end, proposal.text.casefold())
         earlier = best.get(key, proposal)
         weight = max(earlier.weight, proposal.weight)
         # What two sources propose is trusted more than what one does.
-        weight = weight if earlier is proposal else min(1.0, weight + AGREEMENT)
-        best[key] = max(earlier, proposal, key=lambda item: item.weight)._replace(weight=weight)
+        weight = weight if earlier is proposal or earlier.objection else min(1.0, weight + AGREEMENT)
+        chosen = min(earlier, proposal, key=lambda item: (bool(item.objection), -item.weight))
+        best[key] = chosen._replace(weight=weight)
     return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
+
+
+def _find_objection(
+    doubted: _Doubted, proposal: Proposal, sources: Sources, untouched: Kept, *, plain: bool, contradicted: bool
+) -> str:
+    """Why the words of a proposal may not stand in the response, whatever was asked; empty if they may."""
+    words_of = {"old": doubted.response[proposal.start : proposal.end], "new": proposal.text}
+    if untouched.touches_code(proposal.start, proposal.end):
+        return KEEPS_CODE.format(**words_of)
+    if _is_framed(doubted.sentence, proposal, untouched) and not untouched.is_asked_with_amounts:
+        return ""
+    if not plain and untouched.keeps(proposal.start, proposal.end, contradicted=contradicted):
+        return KEEPS_DERIVED.format(**words_of)
+    return _compare_values(doubted, proposal, sources).format(**words_of)
 
 
 def _is_framed(sentence: Sentence, proposal: Proposal, untouched: Kept) -> bool:
@@ -147,9 +189,9 @@ def _is_framed(sentence: Sentence, proposal: Proposal, untouched: Kept) -> bool:
     return equal >= FRAME and (list_heads(beyond) - list_heads(source)).isdisjoint(untouched.known_heads)
 
 
-def _is_plain(doubted: _Doubted, proposal: Proposal, untouched: Kept, values: Iterable[StatedValue]) -> bool:
-    """Whether a clause of the knowledge says what the response's says, with the value of a proposal."""
-    contradicted = any(
+def _is_contradicted(proposal: Proposal, values: Iterable[StatedValue]) -> bool:
+    """Whether the value of a proposal contradicts the value in its place, by the rules of values."""
+    return any(
         value.outcome == "contradicted"
         and value.evidence is not None
         and value.evidence.passage == proposal.evidence.passage
@@ -157,6 +199,10 @@ def _is_plain(doubted: _Doubted, proposal: Proposal, untouched: Kept, values: It
         for value in values
         if _overlaps(value, [proposal])
     )
+
+
+def _is_plain(doubted: _Doubted, proposal: Proposal, untouched: Kept, *, contradicted: bool) -> bool:
+    """Whether a clause of the knowledge says what the response's says, with the value of a proposal."""
     source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
     ours = _choose_part(doubted.parts, proposal.start, proposal.end)
     theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
@@ -169,32 +215,40 @@ def _list_words(text: str) -> list[str]:
     return [match[0].lower() for match in WORD.finditer(text)]
 
 
-def _may_replace(doubted: _Doubted, proposal: Proposal, sources: Sources) -> bool:
-    """Whether a number, time or date is of what the response speaks of, and the response does not have it already."""
+def _compare_values(doubted: _Doubted, proposal: Proposal, sources: Sources) -> str:
+    """Why a number, time, date or address is not of what the response speaks of, or the response has it already.
+
+    Empty if neither is so, and for other words.
+    """
     ours = _choose_part(doubted.parts, proposal.start, proposal.end)
     if ours is None or isinstance(ours.content, Name):
-        return True
+        return ""
     source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
     theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
     if theirs is None or isinstance(theirs.content, Name):
-        return False
+        return OTHER_KIND
     mine, other = ours.content, theirs.content
     if isinstance(mine, Measure) and isinstance(other, Measure) and mine.measure != other.measure:
-        return False
+        return OTHER_KIND
     if _has_value(doubted.response, theirs, ours):
-        return False
+        return HAS_IT
     if isinstance(mine, Date) and _says_otherwise(doubted, ours, source, theirs):
-        return False
-    return _says_alike(doubted.response, ours, sources, source, theirs)
+        return OTHER_CLAUSE
+    return _find_rival(doubted.response, ours, sources, source, theirs)
 
 
-def _says_alike(response: str, ours: Value, sources: Sources, source: SourceSentence, theirs: Value) -> bool:
-    """Whether the clauses of two values share more words than the clause of any other value that is like them has.
+def _find_rival(response: str, ours: Value, sources: Sources, source: SourceSentence, theirs: Value) -> str:
+    """Why another value of the knowledge fits as well, or this one does not; empty if this one alone fits.
 
-    If the knowledge has no other, one word of its sentence is enough.
+    It fits alone if its clause shares more words with the clause of ``ours`` than the clause of any other value that is
+    like it. If the knowledge has no other, one word of its sentence is enough, and for an address that is only written
+    wrongly none.
     """
     clause = find_clause(response, ours.start, ours.end)
     heads = list_heads(response[clause.start : ours.start], response[ours.end : clause.end])
+    old, new = response[ours.start : ours.end], source.text[theirs.start : theirs.end]
+    if ours.kind in CONTACTS:
+        heads |= list_heads(old) - list_heads(new)
     rivals = [
         (sentence, part)
         for sentence in sources.list_sentences()
@@ -202,12 +256,52 @@ def _says_alike(response: str, ours: Value, sources: Sources, source: SourceSent
         if are_alike(ours, part) and compare(theirs.content, part.content) == "differs"
     ]
     if not rivals:
-        return not heads.isdisjoint(list_heads(source.text))
-    shared = len(heads & list_heads(find_clause(source.text, theirs.start, theirs.end).text))
-    return shared > 0 and all(
-        shared > len(heads & list_heads(find_clause(sentence.text, part.start, part.end).text))
-        for sentence, part in rivals
+        is_mistyped = ours.kind in CONTACTS and SequenceMatcher(None, old, new, autojunk=False).ratio() >= MISTYPED
+        around = f"{source.text[: theirs.start]} {source.text[theirs.end :]}"
+        return "" if is_mistyped or not heads.isdisjoint(list_heads(around)) else OF_NOTHING
+    shared = _count_shared(heads, ours, source, theirs)
+    if shared < 1:
+        return OF_NOTHING
+    nearest = max(rivals, key=lambda rival: _count_shared(heads, ours, *rival))
+    if shared > _count_shared(heads, ours, *nearest):
+        return ""
+    return AMBIGUOUS.replace("{rival!r}", repr(nearest[0].text[nearest[1].start : nearest[1].end]))
+
+
+def _fits_better(doubted: _Doubted, proposal: Proposal, sources: Sources) -> bool:
+    """Whether the sentence of another value says what the response says, and none with the response's own value.
+
+    The response's value is in the knowledge, but about something else: most wrong values of models that have read it
+    are so. Two words or more of the response's clause, two of three of them, have to be in the sentence.
+    """
+    ours = _choose_part(doubted.parts, proposal.start, proposal.end)
+    source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
+    theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
+    if ours is None or theirs is None or not ours.is_amount or not _overlaps(ours, doubted.doubts):
+        return False
+    if ours.kind != theirs.kind or any(getattr(part.content, "span", None) for part in (ours, theirs)):
+        return False
+    clause = find_clause(doubted.response, ours.start, ours.end)
+    heads = list_heads(doubted.response[clause.start : ours.start], doubted.response[ours.end : clause.end])
+    if len(heads & list_heads(source.text)) < max(2, MOSTLY * len(heads)):
+        return False
+    scores = (
+        _count_shared(heads, ours, sentence, part)
+        for sentence in sources.list_sentences()
+        for part in sentence.parts
+        if are_alike(ours, part) and compare(ours.content, part.content) == "supports"
     )
+    return _count_shared(heads, ours, source, theirs) >= max(scores, default=0.0) + 1
+
+
+def _count_shared(heads: set[str], ours: Value, source: SourceSentence, theirs: Value) -> float:
+    """How many of the words ``heads`` the clause of a value has, and with less weight its sentence."""
+    clause = find_clause(source.text, theirs.start, theirs.end)
+    inside = heads & list_heads(clause.text)
+    outside = heads & list_heads(source.text[: clause.start], source.text[clause.end :]) - inside
+    mine, other = ours.content, theirs.content
+    is_same_unit = isinstance(mine, Measure) and isinstance(other, Measure) and mine.factor == other.factor
+    return len(inside) + ELSEWHERE * len(outside) + SAME_UNIT * is_same_unit
 
 
 def _says_otherwise(doubted: _Doubted, ours: Value, source: SourceSentence, theirs: Value) -> bool:
@@ -238,11 +332,13 @@ def is_similar(old: str, new: str) -> bool:
 
     >>> is_similar("Championship", "championships"), is_similar("has not", "has"), is_similar("1903", "2003")
     (True, False, False)
+    >>> is_similar("help@shop.example", "helps@shop.example")
+    False
     """
     old, new = old.casefold(), new.casefold()
     if old == new:
         return True
-    if any(map(is_numeric, old + new)) or " " in old + new:
+    if not all(is_letters(character) or character in "-'’" for character in old + new):
         return False
     return SequenceMatcher(None, old, new, autojunk=False).ratio() >= SIMILAR
 
@@ -355,6 +451,7 @@ def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence], un
                 and not _is_mentioned(ours, source)
                 and (ours.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
             ]
+            others = [theirs for theirs in others if theirs.kind == ours.kind] or others
             if len(others) > 1 and not isinstance(ours.content, Name):
                 others = [theirs for theirs in others if untouched.is_plain(ours, source, theirs, contradicted=False)]
             if len(others) == 1:
@@ -486,6 +583,8 @@ def are_alike(ours: Value, theirs: Value) -> bool:
     Oslo").
     """
     if ours.type != theirs.type or (ours.kind == "weekday") != (theirs.kind == "weekday"):
+        return False
+    if ours.kind != theirs.kind and not CONTACTS.isdisjoint((ours.kind, theirs.kind)):
         return False
     if not (isinstance(ours.content, Name) and isinstance(theirs.content, Name)):
         return True

@@ -37,15 +37,20 @@ class KnowledgeGraph:
     """Number of lines that were left out."""
 
     def __init__(self, table: TripleTable, aliases: Aliases | None = None) -> None:
-        """Index the triples of a table; ``from_triples`` and ``load`` make one.
+        """Index the triples of a table; ``from_triples`` and ``load`` make a graph.
 
         Args:
             table: The triples.
             aliases: Other names of entities, for ``link``, by entity.
 
         Raises:
-            InvalidRequest: The names of an entity are not a list of texts.
+            InvalidRequest: The names of an entity are not a list of texts, or ``table`` is none.
         """
+        if not isinstance(table, TripleTable):
+            raise InvalidRequest(
+                f"table is {type(table).__name__}; make a graph with KnowledgeGraph.from_triples([(subject, predicate, "
+                "object), …]), or read it with KnowledgeGraph.load(path)."
+            )
         self._names = table.entities
         self.entities: Sequence[str] = tuple(table.entities)
         self.relations: Sequence[str] = tuple(table.relations)

@@ -2,6 +2,8 @@
 
 // Offsets of the service count code points, those of JavaScript's strings do not: texts are arrays of code points here.
 
+const NARROW = 640; // pixels of a phone, on which the knowledge is folded
+const LONG = 50_000; // characters of a text whose Markdown is shown as it is written
 const data = JSON.parse(document.getElementById("data").textContent);
 const field = (id) => document.getElementById(id);
 const result = field("result");
@@ -34,6 +36,42 @@ function split(points, ranges, edges = []) {
   });
 }
 
+const MARKDOWN = [
+  { kind: "code", pattern: /(?<before>^```[^\n]*\n)(?<inner>[\s\S]*?)(?<after>^```[ \t]*$\n?|(?![\s\S]))/gmu },
+  { kind: "code", pattern: /(?<before>`)(?<inner>[^`\n]+)(?<after>`)/gu },
+  { kind: "strong", pattern: /(?<before>^#{1,6} +)(?<inner>[^\n]+)(?<after>)/gmu },
+  { kind: "strong", pattern: /(?<before>\*\*)(?<inner>[^\s*][^\n]*?)(?<after>\*\*)/gu },
+  { kind: "em", pattern: /(?<![\w*])(?<before>\*)(?<inner>[^\s*][^*\n]*?)(?<after>\*)(?![\w*])/gu },
+  { kind: "bullet", pattern: /(?<=^[ \t]*)(?<before>[-*+])(?<inner>)(?<after>)(?= )/gmu },
+];
+
+/** Ranges of a text that Markdown shows otherwise: the inner parts by their element, and the signs around them. */
+function readMarkdown(text) {
+  const ranges = [];
+  if (text.length > LONG) return ranges;
+  const count = (part) => Array.from(part).length;
+  for (const { kind, pattern } of MARKDOWN) {
+    for (const { index, groups: { before, inner, after } } of text.matchAll(pattern)) {
+      const start = count(text.slice(0, index)) + count(before);
+      const end = start + count(inner);
+      const isInCode = ranges.some((range) => range.kind === "code" && range.start < end + count(after) && start - count(before) < range.end);
+      if (isInCode) continue;
+      if (kind !== "bullet") ranges.push({ start, end, kind });
+      ranges.push({ start: start - count(before), end: start, kind: kind === "bullet" ? "bullet" : "sign" });
+      if (after) ranges.push({ start: end, end: end + count(after), kind: "sign" });
+    }
+  }
+  return ranges.filter((range) => range.start < range.end);
+}
+
+/** What is shown of a part of a text; no sign of Markdown becomes markup but these, and no link is made. */
+function render(piece) {
+  const kinds = new Set(piece.covering.map((range) => range.kind));
+  if (kinds.has("sign")) return "";
+  if (kinds.has("bullet")) return "•";
+  return ["code", "em", "strong"].filter((kind) => kinds.has(kind)).reduce((inner, kind) => make(kind, {}, inner), piece.text);
+}
+
 const evidenceKey = (evidence) => `${evidence.passage}:${evidence.start}:${evidence.end}`;
 
 /** The cited sentences of the knowledge, numbered from 1 in its order. */
@@ -48,7 +86,7 @@ function explainVerdict(score) {
   if (score.verdict.label !== "inconsistent" || !score.unsupported.length) return null;
   const span = score.unsupported.find((candidate) => candidate.knowledge_says) || score.unsupported[0];
   if (span.knowledge_says) return `“${span.text}”: the knowledge says “${span.knowledge_says}”.`;
-  return `“${span.text}”: ${span.reason.replaceAll("_", " ")}.`;
+  return `“${span.text}”: the knowledge ${span.knowledge === "contradicts" ? "contradicts" : "does not support"} it.`;
 }
 
 const isUnsure = ({ label, sure }) => !sure && (label === "consistent" || label === "inconsistent");
@@ -74,8 +112,8 @@ function showVerdict(score) {
       tick.style.left = percent(threshold);
       meter.append(tick);
     }
-    const from = threshold === null ? "" : `; threshold ${digits(threshold)}`;
-    parts.push(meter, make("p", {}, `Probability of being consistent: ${digits(probability)}${from}.`));
+    const from = threshold === null ? "" : `; called consistent from ${digits(threshold)}`;
+    parts.push(meter, make("p", {}, `Probability that the knowledge supports it: ${digits(probability)}${from}.`));
   }
   const reason = explainVerdict(score);
   if (reason) parts.splice(1, 0, make("p", { class: "reason", id: "reason" }, reason));
@@ -95,15 +133,17 @@ function showResponse(points, score, numbers) {
     ends.set(citation.end, (ends.get(citation.end) || new Set()).add(numbers.get(evidenceKey(citation.evidence))));
   }
   const box = make("div", { class: "text", id: "response-text", dir: "auto" });
-  for (const piece of split(points, spans, ends.keys())) {
-    if (piece.covering.length) {
-      const title = piece.covering.map((span) => span.reason.replaceAll("_", " ")).join(", ");
-      box.append(make("mark", { title }, piece.text));
+  for (const piece of split(points, [...spans, ...readMarkdown(points.join(""))], ends.keys())) {
+    const marks = piece.covering.filter((range) => range.reason);
+    const shown = render(piece);
+    if (marks.length) {
+      const title = marks.map((span) => words(span.reason)).join(", ");
+      if (shown) box.append(make("mark", { title }, shown));
       spans.forEach((span, index) => {
         if (span.end === piece.end) box.append(make("sup", {}, String(index + 1)));
       });
     } else {
-      box.append(piece.text);
+      box.append(shown);
     }
     for (const number of [...(ends.get(piece.end) || [])].sort((a, b) => a - b)) {
       box.append(make("a", { class: "cite", href: `#evidence-${number}`, "aria-label": `Evidence ${number}` }, `[${number}]`));
@@ -112,23 +152,37 @@ function showResponse(points, score, numbers) {
   return [make("h2", {}, "Response"), box];
 }
 
-function showKnowledge(passages, numbers) {
+/** What the knowledge says in the place of unsupported values, as ranges of its passages. */
+function findContradicting(score) {
+  const { explanation } = score.metrics.values || {};
+  return ((explanation && explanation.values) || [])
+    .filter(({ evidence, outcome, start, end }) => evidence && outcome === "contradicted"
+      && score.unsupported.some((span) => span.start < end && start < span.end))
+    .map(({ evidence, text }) => ({ ...evidence, says: text }));
+}
+
+function showKnowledge(passages, score, numbers) {
+  const cited = [...numbers].map(([key, number]) => {
+    const [passage, start, end] = key.split(":").map(Number);
+    return { passage, start, end, number };
+  });
+  const ranges = [...cited, ...findContradicting(score)];
   const boxes = passages.map((passage, index) => {
-    const ranges = [...numbers].map(([key, number]) => {
-      const [where, start, end] = key.split(":").map(Number);
-      return { where, start, end, number };
-    }).filter((range) => range.where === index);
     const box = make("div", { class: "text", dir: "auto" });
-    for (const piece of split(Array.from(passage), ranges)) {
-      const begins = piece.covering.filter((range) => range.start === piece.start);
+    const its = ranges.filter((range) => range.passage === index);
+    for (const piece of split(Array.from(passage), [...its, ...readMarkdown(passage)])) {
+      const begins = piece.covering.filter((range) => range.number && range.start === piece.start);
       for (const { number } of begins) {
         box.append(make("a", { class: "cite", href: "#response-text", id: `evidence-${number}` }, `[${number}]`), " ");
       }
-      box.append(piece.covering.length ? make("span", { class: "evidence" }, piece.text) : piece.text);
+      const shown = render(piece);
+      const said = piece.covering.find((range) => range.says);
+      if (said && shown) box.append(make("mark", { class: "says", title: `the response says “${said.says}”` }, shown));
+      else box.append(piece.covering.some((range) => range.number) ? make("span", { class: "evidence" }, shown) : shown);
     }
     return box;
   });
-  return [make("h2", {}, "Knowledge"), ...boxes];
+  return [make("details", { id: "sources", open: innerWidth >= NARROW }, make("summary", {}, "Knowledge"), ...boxes)];
 }
 
 /** A table; cells are strings, elements, or numbers, which are aligned. */
@@ -153,8 +207,12 @@ function showUnsupported(score) {
 
 function showSentences(score) {
   if (score.sentences.length < 2) return [];
-  return table("Sentences", ["", "verdict", "probability"], score.sentences.map((sentence) => [
-    sentence.text, nameState(sentence.verdict), sentence.verdict.probability === null ? "–" : sentence.verdict.probability]));
+  const items = score.sentences.map(({ text, verdict }) => {
+    const chance = verdict.probability === null ? "" : ` ${digits(verdict.probability)}`;
+    const shade = isUnsure(verdict) ? "unsure" : verdict.label;
+    return make("li", {}, make("span", { class: `chip ${shade}` }, nameState(verdict) + chance), ` ${text}`);
+  });
+  return [make("h2", {}, "Sentences"), make("ol", { id: "sentences" }, items)];
 }
 
 function showQuestions(score) {
@@ -254,14 +312,18 @@ function offerRecords(score, sent) {
   return [make("p", { class: "row" }, link, wrong)];
 }
 
+function fill({ knowledge, history, response }) {
+  field("knowledge").value = knowledge.join("\n\n");
+  field("history").value = (history || []).join("\n");
+  field("response").value = response;
+}
+
 /** Fill the form from a link; the texts stay in the fragment, which a browser does not send. */
 function readLink() {
   if (!location.hash.startsWith("#check=")) return;
   try {
     const check = JSON.parse(decodeURIComponent(location.hash.slice("#check=".length)));
-    field("knowledge").value = check.knowledge.join("\n\n");
-    field("history").value = check.history.join("\n");
-    field("response").value = check.response;
+    fill(check);
     if (check.metrics in data.metrics) field("metrics").value = check.metrics;
     field("profile").value = check.options.profile || "balanced";
     field("threshold").value = check.options.threshold ?? "";
@@ -279,8 +341,9 @@ function showScore(score, sent) {
     ...showResponse(Array.from(sent.response), score, numbers),
     ...offerCorrection(score, sent),
     ...offerRecords(score, sent),
-    ...showKnowledge(sent.knowledge, numbers),
-    ...showUnsupported(score), ...showSentences(score), ...showQuestions(score), ...showValues(score),
+    ...showSentences(score),
+    ...showKnowledge(sent.knowledge, score, numbers),
+    ...showUnsupported(score), ...showQuestions(score), ...showValues(score),
     make("details", {}, make("summary", {}, "Metrics and times"), ...showMetrics(score), ...showTimes(score)),
     make("details", {}, make("summary", {}, "Raw JSON"), make("pre", {}, JSON.stringify(score, null, 2))),
   );
@@ -350,9 +413,7 @@ field("token-field").hidden = !data.needs_token;
 field("example").addEventListener("change", (event) => {
   const example = data.examples[event.target.value];
   if (!example) return;
-  field("knowledge").value = example.knowledge.join("\n\n");
-  field("history").value = (example.history || []).join("\n");
-  field("response").value = example.response;
+  fill(example);
   field("form").requestSubmit();
 });
 for (const name of ["knowledge", "history", "response"]) field(name).addEventListener("input", () => { field("example").value = ""; });
@@ -361,4 +422,13 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) field("form").requestSubmit();
 });
 addEventListener("hashchange", readLink);
-readLink();
+result.addEventListener("click", (event) => {
+  if (event.target.closest("a.cite")) field("sources").open = true;
+});
+if (location.hash.startsWith("#check=")) {
+  readLink();
+} else {
+  fill(data.examples[0]);
+  field("example").value = 0;
+  tell("An example. Press Check, or write texts of your own.");
+}

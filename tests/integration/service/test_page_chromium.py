@@ -54,9 +54,11 @@ def page(browser: Browser, server: Server, request: pytest.FixtureRequest) -> It
 
 def test_texts_are_checked_by_the_keyboard_alone(page: Page) -> None:
     page.get_by_label("Knowledge").focus()
+    page.keyboard.press("Control+A")
     page.keyboard.insert_text(KNOWLEDGE)
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
+    page.keyboard.press("Control+A")
     page.keyboard.insert_text("🎈🎈 Honey keeps for years. The Joy of Painting ran for <b>45 seasons</b>.")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#state")).to_have_text("Done.", timeout=MILLISECONDS)
@@ -64,13 +66,13 @@ def test_texts_are_checked_by_the_keyboard_alone(page: Page) -> None:
     expect(result.locator("#verdict")).to_have_text("inconsistent")
     assert "45" in " ".join(result.locator("mark").all_inner_texts())
     assert result.locator("b").count() == 1  # the threshold's: no text becomes markup
-    sentences = result.locator("table", has_text="verdict").first.locator("tbody tr")
-    assert sentences.count() == 2
+    chips = result.locator("#sentences li .chip").all_inner_texts()
+    assert [chip.split()[-2] for chip in chips] == ["consistent", "inconsistent"]
     # Offsets count characters, also beyond the basic plane: the first sentence is cited at its end.
     assert "years. [1] The" in result.locator("#response-text").inner_text().replace("[1]", " [1] ").replace("  ", " ")
-    assert result.locator(".evidence").first.inner_text() == "🎈 Honey keeps for years."
-    result.locator("a.cite").first.click()
+    result.locator("a.cite").first.click()  # opens the knowledge, which is folded on a phone
     assert page.url.endswith("#evidence-1")
+    assert result.locator(".evidence").first.inner_text() == "🎈 Honey keeps for years."
     assert page.get_by_text("Raw JSON").is_visible()
 
 
@@ -127,3 +129,33 @@ def test_an_inconsistent_response_is_corrected_and_checked_again(page: Page) -> 
     expect(page.locator("#verdict")).to_have_text("consistent", timeout=MILLISECONDS)
     assert page.get_by_label("Response").input_value() == "🎈🎈 The Joy of Painting ran for 31 seasons."
     assert page.get_by_role("button", name="Correct", exact=True).count() == 0
+
+
+def test_the_first_visit_has_an_example_and_what_the_knowledge_says_is_marked_in_it(page: Page) -> None:
+    assert page.get_by_label("Response").input_value().endswith("It is 430 metres tall.")
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator("#verdict")).to_have_text("inconsistent", timeout=MILLISECONDS)
+    is_phone = page.evaluate("innerWidth < 640")
+    assert page.locator("#sources").evaluate("folded => folded.open") is not is_phone
+    page.locator("#sources").evaluate("folded => { folded.open = true; }")
+    assert page.locator("#sources mark.says").all_inner_texts() == ["330 metres"]
+
+
+def test_markdown_is_shown_without_markup_of_the_texts(page: Page) -> None:
+    page.get_by_label("Knowledge").fill("# Hours\n\n- The **bar** closes at `10 pm`.")
+    page.get_by_label("Response").fill(
+        "- The **bar** closes at `11 pm`, 2*3*4 <b>x</b> [a](javascript:b)\n```sh\nls **\n```"
+    )
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator("#state")).to_have_text("Done.", timeout=MILLISECONDS)
+    shown = page.locator("#response-text")
+    assert shown.locator("strong").all_inner_texts() == ["bar"]
+    assert "".join(shown.locator("code").all_inner_texts()) == "11 pmls **\n"
+    assert shown.locator("b, a[href^=java]").count() == 0
+    text = "".join(
+        shown.evaluate(
+            "box => [...box.childNodes].filter((node) => node.nodeName !== 'SUP').map((node) => node.textContent)"
+        )
+    )
+    assert text.startswith("• The bar closes at 11 pm")
+    assert "2*3*4 <b>x</b> [a](javascript:b)" in text

@@ -40,7 +40,8 @@ def test_a_table_shows_before_after_and_why(tmp_path: Path) -> None:
     for text in (
         "⟦six⟧",
         "⟦four⟧",
-        "“six” (number): the knowledge says “four”",
+        "“six” (number): the",  # a row has its id in the second line
+        "“four”",
         "unchanged",
         "consistent",
         "refused",

@@ -17,7 +17,7 @@ from groundwire import evaluate
 from groundwire.cli import app
 from groundwire.cli.calibrate import warn_of_few_examples
 from groundwire.cli.evaluate import _tabulate_metrics
-from groundwire.engine import Engine, LoadOptions
+from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.evaluate.comparison import RunComparison
 from groundwire.evaluate.scores.scoring import ScoringSettings
 from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
@@ -75,6 +75,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Resul
         patch.setattr(ScoringSettings, "plan", plan_for_fakes)
         sets = (root / "years.jsonl", root / "few.v1.jsonl", "--dev", root / "dev.jsonl")
         yield root, run("evaluate", *sets, "--metrics", "q2,nli", "--set", "repeats=50", "--out", root / "run")
+
+
+def test_a_broken_row_is_left_out_unless_the_run_is_strict(tmp_path: Path) -> None:
+    path = write(tmp_path / "years.jsonl", [*examples(12), {"response": "It is red.", "label": 7}])
+    run_of = ("evaluate", path, "--metrics", "nli", "--set", "repeats=10", "--out")
+    lenient, strict = run(*run_of, tmp_path / "a"), run(*run_of, tmp_path / "b", "--strict")
+    assert lenient.exit_code == 0, lenient.output
+    assert "has 1 broken example, left out" in lenient.stderr
+    assert "line 25" in lenient.stderr
+    assert Results.load(tmp_path / "a" / "results.json").sets[0].examples == 24
+    assert isinstance(strict.exception, InvalidRequest)
 
 
 def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Result]) -> None:

@@ -288,7 +288,7 @@ def test_a_table_says_what_the_numbers_of_the_verdict_are(tmp_path: Path, monkey
     )
     threshold = CALIBRATION.fusions[0].profiles["strict"].threshold
     shown = " ".join(run("score", str(source), "--table", "--profile", "strict").output.split())
-    assert f"{legend}; threshold {threshold:.2f}, profile strict." in shown
+    assert f"{legend}; consistent from {threshold:.2f}, profile strict." in shown
     assert legend not in run("score", str(source), "--json").output
 
 
@@ -308,15 +308,15 @@ def test_a_bound_on_the_false_positive_rate_takes_the_profiles_place(
     source = str(write(tmp_path / "in.jsonl", GOOD, WRONG))
     given = ("--set", "max_false_positive_rate=0.1")
     shown = " ".join(run("score", source, "--table", *given).output.split())
-    assert "threshold 0.10, false positive rate at most 10 % for responses like the" in shown
+    assert "consistent from 0.10, false positive rate at most 10 % for responses like the" in shown
     texts = ("explain", GOOD["response"], "-k", GOOD["knowledge"], "--table")
     assert "rate at most 10 % for responses like the calibration's)" in " ".join(run(*texts, *given).output.split())
     load(Feature(name="pmi", mean=0.0, deviation=1.0, weight=1.0))  # which is not asked for
     shown = " ".join(run("score", source, "--table", *given).output.split())
     assert "lines 1, 2: The value of pmi is absent and counts as its mean." in shown
-    assert "threshold 0.10." in shown
+    assert "consistent from 0.10." in shown
     explained = " ".join(run(*texts, *given).output.split())
-    assert "threshold 0.10) The value of pmi is absent" in explained
+    assert "consistent from 0.10) The value of pmi is absent" in explained
     assert "rate at most" not in shown + explained
     assert "enough for 0.05 or more" in str(run("score", source, "--set", "max_false_positive_rate=0.04").exception)
     refused = run("score", source, "--set", "max_false_positive_rate=1")

@@ -71,6 +71,17 @@ def test_of_many_broken_examples_some_are_spelt_out(tmp_path: Path) -> None:
         read_dataset(path)
 
 
+def test_broken_examples_are_left_out_where_it_is_said(tmp_path: Path) -> None:
+    path = save(tmp_path, "own.jsonl", lines(GOOD, GOOD | {"label": 3}, GOOD))
+    messages: list[str] = []
+    assert len(read_dataset(path, leave_out=messages.append)) == 2
+    assert "has 1 broken example, left out" in messages[0]
+    assert "line 2: label is 3" in messages[0]
+    nothing = save(tmp_path, "none.jsonl", lines(GOOD | {"label": 3}))
+    with pytest.raises(InvalidRequest, match="1 broken example, so none was read"):
+        read_dataset(nothing, leave_out=messages.append)
+
+
 def test_score_columns_hold_numbers(tmp_path: Path) -> None:
     path = save(tmp_path, "own.jsonl", lines(GOOD | {"hhem": 0.5}, GOOD | {"hhem": None}, GOOD | {"hhem": "high"}))
     with pytest.raises(InvalidRequest, match="line 3: hhem is 'high'; allowed are numbers, and nothing"):

@@ -158,7 +158,7 @@ def test_what_the_knowledge_has_nothing_for_is_refused_with_the_reason() -> None
 def test_a_refusal_names_the_candidate_that_is_not_trusted() -> None:
     with make_engine() as engine:
         contradicted, silent = (engine.score(text, VIOLIN) for text in ("It has six strings.", "Bob sings loudly."))
-    assert "says 'four' where the response says 'six'" in explain_refusal(contradicted)
+    assert "what the response gives as 'six'" in explain_refusal(contradicted)
     assert explain_refusal(silent) == NO_DRAFT
 
 

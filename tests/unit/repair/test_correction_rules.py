@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from groundwire.engine import MetricResult, Score, UnsupportedSpan, Verdict
-from groundwire.engine.schema.explanations import Comparison, PassageRange, Q2Explanation
+from groundwire.engine.schema.explanations import (
+    Comparison,
+    PassageRange,
+    Q2Explanation,
+    StatedValue,
+    ValuesExplanation,
+)
 from groundwire.engine.schema.results import SentenceVerdict, Timings
 from groundwire.engine.text.sentences import Sentence, sentences
 from groundwire.repair.correction.alignment import MAX_LENGTH, align_words
@@ -248,3 +254,24 @@ def test_answers_replace_what_is_of_their_type_alone() -> None:
     assert propose_for("The tale", "a quiet man", "noun_chunk") == []
     # A number that belongs to a name is no answer.
     assert propose_for("1950", "50", known="The tale was heard to Eve in Super Bowl 50.") == []
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "objection"),
+    [
+        ("Members over 70 are exempt. The plot has 65 trees.", ""),
+        ("Members over 65 are exempt, members over 70 are exempt twice.", "it is not plain"),
+        ("The plot has 70 members and 65 trees.", "it is not plain"),
+    ],
+)
+def test_a_value_of_something_else_gives_way_to_the_value_of_the_same_words(knowledge: str, objection: str) -> None:
+    response = "Members over 65 are exempt."
+    start, at = response.index("65"), knowledge.index("65")
+    stated = StatedValue("number", "65", start, start + 2, "65", "supported", "65", PassageRange(0, at, at + 2))
+    result = MetricResult("values", "scored", 1.0, explanation=ValuesExplanation((stated,)))
+    doubt = UnsupportedSpan("65", start, start + 2, "detected", "", "reader")
+    score = Score(**{**_fields(WRONG), "metrics": {"values": result}, "unsupported": (doubt,)})
+    results = propose(response, sentences(response)[0], score, Sources([knowledge]))
+    (proposal,) = {item.text: item for item in results if item.text == "70"}.values()
+    assert objection in proposal.objection
+    assert bool(objection) == bool(proposal.objection)

@@ -93,8 +93,29 @@ def test_a_clause_ends_at_commas_and_conjunctions() -> None:
             "The kitchen closes at 21:30. The bar closes at 01:00.",
             "The bar closes at 01:00.",
         ),
+        # An address is another one that is about the same, or is only written wrongly.
+        ("Write to support@a.example.", "Support: help@a.example.", "Write to help@a.example."),
+        ("Returns: https://a.example/back.", "Returns go to https://a.example/r.", "Returns: https://a.example/r."),
+        ("Just call +44 20 7946 0081.", "Phone: +44 20 7946 0018.", "Just call +44 20 7946 0018."),
     ],
 )
 def test_a_value_is_replaced_by_one_of_its_kind(response: str, knowledge: str, expected: str) -> None:
     with make_engine() as engine:
         assert Corrector(engine).correct(response, knowledge, metrics=METRICS).response == expected
+
+
+@pytest.mark.parametrize(
+    ("response", "knowledge", "reason"),
+    [
+        ("Press: press@a.example.", "Support: help@b.example.", "no word around it says"),
+        ("A kettle is £5.", "A cup is £3 and a kettle £4, a kettle with a lid £6.", "is as near to"),
+        ("Run `wait --for 5` now.", "Run wait --for 6 now.", "code and tables are not changed"),
+        ("The desk is £7 cheaper.", "The desk is £12.", "may follow from other values"),
+        ("It opens at 9, and closes at 5.", "It opens at 5.", "elsewhere, too"),
+    ],
+)
+def test_a_refusal_says_why(response: str, knowledge: str, reason: str) -> None:
+    with make_engine() as engine:
+        correction = Corrector(engine).correct(response, knowledge, metrics=METRICS)
+    assert correction.status == "refused"
+    assert reason in correction.message
