@@ -55,13 +55,33 @@ _TOP: Mapping[str, Any] = {
 """Fields of an answer that are kept, each if it is of its type."""
 
 
+class _Called(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is read of what a call calls, or of a part of it."""
+
+    name: Word | None = None
+    arguments: str | dict[str, Any] | None = None
+    """Of a function."""
+    input: str | None = None
+    """Of a custom tool."""
+
+
+class _Call(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is read of a call, or of a part of it."""
+
+    index: int | None = None
+    id: Word | None = None
+    type: Word | None = None
+    function: _Called | None = None
+    custom: _Called | None = None
+
+
 class _Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is read of a message, or of a part of one; ``content`` is kept apart from what may leave unchecked."""
 
     role: Word | None = None
     content: str | None = None
-    tool_calls: list[dict[str, Any]] | None = None
-    function_call: dict[str, Any] | None = None
+    tool_calls: tuple[_Call, ...] | None = None
+    function_call: _Called | None = None
     refusal: str | None = None
 
 
@@ -194,10 +214,9 @@ class _ChoiceState:
 
     def add_calls(self, message: _Message) -> None:
         """Add the calls of a message, or further parts of them."""
-        for position, part in enumerate(message.tool_calls or ()):
-            index = part.get("index")
-            _join(self.calls.setdefault(index if isinstance(index, int) else position, {}), part)
-        _join(self.function_call, message.function_call or {})
+        for position, call in enumerate(message.tool_calls or ()):
+            _join(self.calls.setdefault(position if call.index is None else call.index, {}), msgspec.to_builtins(call))
+        _join(self.function_call, msgspec.to_builtins(message.function_call or _Called()))
 
     def list_calls(self) -> list[dict[str, Any]]:
         """Its calls, as ``TurnChecker`` reads them."""
@@ -227,11 +246,12 @@ class _ChoiceState:
 def _join(call: dict[str, Any], part: Mapping[str, Any]) -> None:
     """Add a part of a call: texts of arguments continue, other fields are replaced."""
     for key, value in part.items():
-        if isinstance(value, Mapping):
-            _join(call.setdefault(key, {}), value)
-        elif key in ("arguments", "input") and isinstance(value, str):
-            call[key] = (call.get(key) or "") + value
-        elif value is not None:
+        before = call.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            _join(before, value)
+        elif isinstance(before, str) and isinstance(value, str) and key in ("arguments", "input"):
+            call[key] = before + value
+        else:
             call[key] = value
 
 

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from groundwire.engine import GroundwireError, InvalidRequest, Options
+from groundwire.engine import InvalidRequest, Options
 from groundwire.guard import Correct, Guard, Policy, ResponseStream
 from groundwire.guard.chat import FIELD, ChatOptions, CheckedChat, add_citing, read_history, read_knowledge
 from groundwire.guard.forms import ChatForm, CompletionsForm, MessagesForm, ResponsesForm
@@ -21,7 +21,7 @@ from groundwire.guard.steps import Steps, arun
 from groundwire.guard.turns import TurnGuard
 
 from . import logs
-from .problems import Refusal, describe_error, refuse_error
+from .problems import Refusal, describe_error
 from .records import JsonObject
 from .request import ServiceRequest, check_texts, decode, refuse_when_gone, run_both, translate_paths
 from .settings import ProxySettings
@@ -247,11 +247,11 @@ class CheckedAnswer(Response):
         try:
             with self._request.service.readiness.refuse_stop():
                 await run_both(refuse_when_gone(self._request.http), self._relay_in_time(answer, send_event))
-        except (GroundwireError, Refusal) as error:
-            refusal = error if isinstance(error, Refusal) else refuse_error(error)
+        except Exception as error:
+            context = self._request.context
+            refusal = logs.refuse_logged(error, context.id)
             if refusal.code == "client_closed":
                 raise
-            context = self._request.context
             context.refusals.append(refusal.code)
             context.log_fields["stream_error"] = refusal.code
             await send_event(self._form.write_error(describe_error(refusal.describe(context.id))))
@@ -279,12 +279,7 @@ class CheckedAnswer(Response):
             await send(None)
 
     async def _send_part(self, steps: Steps[JsonObject | None], send: SendEvent) -> None:
-        try:
-            part = await arun(steps)
-        except GroundwireError:
-            raise
-        except Exception as error:
-            raise logs.refuse_logged(error, self._request.context.id) from error
+        part = await arun(steps)
         for event in () if part is None else self._form.write_chunk(part):
             await send(event)
 

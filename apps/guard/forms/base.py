@@ -87,6 +87,12 @@ def read_usage(answer: Mapping[str, Any]) -> Json:
     return numbers | {name: read_usage({"usage": value}) for name, value in parts.items()}
 
 
+def get_type(value: Mapping[str, Any]) -> str:
+    """Return the type that an object says it has; empty if it says none."""
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
 def get_object(value: Mapping[str, Any], name: str) -> Json:
     """Return the object of a field; empty if there is none."""
     inner = value.get(name)

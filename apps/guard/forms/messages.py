@@ -90,11 +90,12 @@ class MessagesForm(ChatForm):
         delta: Json = {}
         reason = None
         index, part = event.get("index"), get_object(event, "delta")
+        index = index if isinstance(index, int) else None
         match event.get("type"):
             case "message_start":
                 self._top = read_top(get_object(event, "message"), "id", "model")
                 delta = {"role": ASSISTANT}
-            case "content_block_start" if isinstance(index, int):
+            case "content_block_start" if index is not None:
                 block = get_object(event, "content_block")
                 if block.get("type") == "text":
                     text = read_text(block, "text")

@@ -8,7 +8,18 @@ from typing import Any
 from groundwire.engine.schema.chats import ASSISTANT, SYSTEM, USER
 
 from ..chat import FILTERED
-from .base import SEPARATOR, ChatForm, Json, copy_verdict, get_object, list_objects, make_call, read_text, read_top
+from .base import (
+    SEPARATOR,
+    ChatForm,
+    Json,
+    copy_verdict,
+    get_object,
+    get_type,
+    list_objects,
+    make_call,
+    read_text,
+    read_top,
+)
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """Types of calls among the items of a response, and the fields of their arguments."""
@@ -51,7 +62,7 @@ class ResponsesForm(ChatForm):
         message = {
             "role": ASSISTANT,
             "content": SEPARATOR.join(texts) or None,
-            "tool_calls": [make_call(item) for item in items if item.get("type") in _CALLS] or None,
+            "tool_calls": [make_call(item) for item in items if get_type(item) in _CALLS] or None,
             "refusal": SEPARATOR.join(refusals) or None,
         }
         self._details = answer.get("incomplete_details")
@@ -110,7 +121,7 @@ class ResponsesForm(ChatForm):
                 self._texts.add(part_place)
             case "response.refusal.delta":
                 delta = {"refusal": read_text(event, "delta")}
-            case "response.output_item.done" if item.get("type") in _CALLS:
+            case "response.output_item.done" if get_type(item) in _CALLS:
                 self._calls += 1
                 delta = {"tool_calls": [make_call(item) | {"index": self._calls - 1}]}
             case "response.completed" | "response.incomplete":
