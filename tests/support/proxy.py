@@ -25,6 +25,9 @@ TEXT = f"{RIGHT} {WRONG} {RIGHT}"
 ASKED = [{"role": "user", "content": "Honey?"}]
 GIVEN = {"knowledge": [KNOWLEDGE]}
 UPSTREAM = "http://upstream/v1"
+BOOK = [{"role": "user", "content": "Book a table for 4 in Leeds."}]
+FORMS = ("chat/completions", "responses", "messages")
+"""The protocols of the proxy."""
 
 
 def run(
@@ -46,6 +49,12 @@ def run(
                 return await test(client, upstream)
 
     return asyncio.run(main())
+
+
+def make_body(form: str, messages: Any, given: Any, *, stream: bool) -> dict[str, Any]:
+    """A request of a protocol; ``given`` is the proxy's field, None for none."""
+    name = "input" if form == "responses" else "messages"
+    return {"model": "m", name: messages, "stream": stream} | ({} if given is None else {"groundwire": given})
 
 
 def fail(call: Classify) -> Outcome:

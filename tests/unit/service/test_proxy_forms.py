@@ -10,11 +10,9 @@ import httpx
 import pytest
 
 from tests.support.chat_server import ChatServer
-from tests.support.proxy import ASKED, GIVEN, RIGHT, TEXT, WRONG, fail, run
+from tests.support.proxy import ASKED, BOOK, FORMS, GIVEN, RIGHT, TEXT, WRONG, fail, make_body, run
 from tests.support.streams import world
 
-FORMS = ("chat/completions", "responses", "messages")
-BOOK = [{"role": "user", "content": "Book a table for 4 in Leeds."}]
 SAID, INVENTED = {"guests": 4, "city": "Leeds"}, {"guests": 7, "city": "Leeds"}
 
 
@@ -27,11 +25,6 @@ class Answer(NamedTuple):
     verdict: dict[str, Any]
     tokens: int | None
     """None of a stream that a policy has ended before."""
-
-
-def make_body(form: str, messages: Any, given: Any, *, stream: bool) -> dict[str, Any]:
-    name = "input" if form == "responses" else "messages"
-    return {"model": "m", name: messages, "stream": stream} | ({} if given is None else {"groundwire": given})
 
 
 async def ask(

@@ -14,8 +14,7 @@ import httpx
 import pytest
 
 from tests.support.chat_server import ChatServer
-from tests.support.proxy import ASKED, GIVEN, RIGHT, TEXT, WRONG, run
-from tests.unit.service.test_proxy_forms import BOOK, FORMS, make_body
+from tests.support.proxy import ASKED, BOOK, FORMS, GIVEN, RIGHT, TEXT, WRONG, make_body, run
 
 ANSWERS = 60
 """Of each protocol, streamed and whole, with a wrong text and with a wrong call."""
