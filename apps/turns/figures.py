@@ -516,11 +516,11 @@ def _check_flags(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Fi
         words = list(re.finditer(r"[\w'’]+", clause))
         stems = [stem_words(word[0]) for word in words]
         for key, wanted in mention.group.flags.items():
-            places = [index for index, of_word in enumerate(stems) if of_word & wanted]
+            indices = [index for index, of_word in enumerate(stems) if of_word & wanted]
             value = mention.record.get(key)
-            if value is None or len(places) < len(wanted):
+            if value is None or len(indices) < len(wanted):
                 continue
-            near = words[max(0, places[0] - _NEAR) : places[-1] + _NEAR]
+            near = words[max(0, indices[0] - _NEAR) : indices[-1] + _NEAR]
             is_denied = any(_DENIAL.fullmatch(word[0].lower()) for word in near)
             if is_denied is value:
                 begin = sentence.start + start
