@@ -68,6 +68,19 @@ _PERIOD = re.compile(
 _SPOKEN = 3
 """Minutes by which a spoken time may differ."""
 _PRONOUN = re.compile(r"^\W*(?:it|that|this|they|he|she|there|the (?:one|room|train|place))\b", re.IGNORECASE)
+_FLAG_WORDS = frozenset(
+    stem_words("has have is included includes include allowed available offered provided free active")
+)
+"""Words of keys that say nothing of what is there."""
+_OPEN = re.compile(
+    r"\?|\b(?:if|whether|unless|could|would|might|may|can|ask|check|except|extra|other|others|like|prefer|sure|was|were|now|yet)\b",
+    re.IGNORECASE,
+)
+"""Words after which a clause states nothing about what a record has."""
+_DENIAL = re.compile(r"no|not|without|never|neither|nor|lacks?|excludes?|excluded|excluding|cannot|\w+n['’]t")
+_NEAR = 4
+"""Words between a denial and what it denies, at most."""
+_TITLE_WORDS = 6
 _CLAUSE_END = re.compile(r"[;.]\s|\b(?:while|whereas|but|than|of which|and (?:the|your|my))\b")
 
 
@@ -109,6 +122,32 @@ class RecordGroup:
             )
             for record, texts in self._texts
         ]
+
+    @cached_property
+    def titles(self) -> list[tuple[Mapping[str, Any], str]]:
+        """Each record with a name of several words that no other record has as a whole, in lower case; the words may be
+        others' too, as in lists of a thousand."""
+        return [
+            (record, value.lower())
+            for (record, texts), (_, names) in zip(self._texts, self.names, strict=True)
+            if not any(names)
+            for _, value in texts
+            if _may_name(value) and 1 < len(value.split()) <= _TITLE_WORDS
+        ]
+
+    @cached_property
+    def flags(self) -> Mapping[str, frozenset[str]]:
+        """The words of each key that is true or false in some record, and whose words no other key has."""
+        keys = dict.fromkeys(key for record in self.records for key in record)
+        words = {key: frozenset(stem_words(key) - _FLAG_WORDS) for key in keys}
+        counts = Counter(word for of_key in words.values() for word in of_key)
+        return {
+            key: words[key]
+            for key in keys
+            if words[key]
+            and all(counts[word] == 1 for word in words[key])
+            and all(isinstance(record.get(key), bool | None) for record in self.records)
+        }
 
     @cached_property
     def clocks(self) -> list[tuple[Mapping[str, Any], str, int]]:
@@ -317,6 +356,7 @@ def _check_owners(context: TurnContext) -> Iterator[Finding]:
                 context.check_time()
                 yield from _compare(sentence, value, named, context)
         yield from _check_states(sentence, mentions)
+        yield from _check_flags(sentence, mentions)
         previous = mentions[-1] if mentions else previous
 
 
@@ -343,6 +383,10 @@ def _list_mentions(text: str, group: RecordGroup) -> Iterator[Mention]:
             if wanted and len(said) * 2 >= len(wanted):
                 yield Mention(min(said), record, group, "")
                 break
+    lower = text.lower()
+    for record, title in group.titles:
+        if (match := re.search(rf"\b{re.escape(title)}\b", lower) if title in lower else None) is not None:
+            yield Mention(match.start(), record, group, "")
     clocks = [(value.start, value.content.minutes) for value in read_values(text) if isinstance(value.content, Clock)]
     for record, key, clock in group.clocks if clocks else ():
         yield from (Mention(start, record, group, key) for start, said in clocks if said % HALF_DAY == clock)
@@ -457,6 +501,39 @@ def _check_states(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[F
                         end=sentence.start + end,
                         message=f"The record has {key} {value!r}.",
                     )
+
+
+def _check_flags(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Finding]:
+    """Yield what a record that is named is said to have and has not, or the other way round: "no breakfast"."""
+    for start, end in _split_clauses(sentence.text):
+        clause = sentence.text[start:end]
+        inside = {
+            id(mention.record): mention for mention in mentions if start <= mention.start < end and not mention.key
+        }
+        if len(inside) != 1 or _OPEN.search(clause):
+            continue
+        (mention,) = inside.values()
+        words = list(re.finditer(r"[\w'’]+", clause))
+        stems = [stem_words(word[0]) for word in words]
+        for key, wanted in mention.group.flags.items():
+            indices = [index for index, of_word in enumerate(stems) if of_word & wanted]
+            value = mention.record.get(key)
+            if value is None or len(indices) < len(wanted):
+                continue
+            near = words[max(0, indices[0] - _NEAR) : indices[-1] + _NEAR]
+            is_denied = any(_DENIAL.fullmatch(word[0].lower()) for word in near)
+            if is_denied is value:
+                begin = sentence.start + start
+                yield Finding(
+                    kind="value",
+                    status="other_record"
+                    if any(record.get(key) is not value for record in mention.group.records)
+                    else "absent",
+                    where=clause,
+                    start=begin,
+                    end=begin + len(clause),
+                    message=f"The record has {key} {str(value).lower()}.",
+                )
 
 
 def _split_clauses(text: str) -> Iterator[tuple[int, int]]:

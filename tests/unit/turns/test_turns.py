@@ -565,3 +565,50 @@ def test_an_argument_may_be_the_gap_of_two_others(checker: TurnChecker) -> None:
     assert check_argument(checker, 95, begin="10:10", end="11:45") == "user"
     assert check_argument(checker, 5, first="2026-09-01", last="2026-09-06") == "user"
     assert check_argument(checker, 6, first="2026-09-01", last="2026-09-06") == "absent"
+
+
+ROOMS = {
+    "name": "find_rooms",
+    "arguments": {},
+    "result": [
+        {
+            "name": f"{first} {second}",
+            "price": 60 + 3 * number,
+            "breakfast_included": number % 2 == 0,
+            "sea_view": False,
+        }
+        for number, (first, second) in enumerate(
+            (first, second) for second in ("Arms", "Court", "Lodge") for first in ("Alder", "Birch", "Cedar", "Dune")
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "statuses"),
+    [
+        ("The Birch Court costs 75.", []),
+        ("The Birch Court costs 78.", ["other_record"]),
+        ("The Birch Court has no breakfast.", []),
+        ("The Birch Court includes breakfast.", ["other_record"]),
+        ("The Alder Court includes breakfast.", []),
+        ("Breakfast isn't included at the Alder Court.", ["other_record"]),
+        ("The Alder Court has a sea view.", ["absent"]),
+        ("The Alder Court has no sea view.", []),
+        ("The Birch Court could include breakfast if you ask.", []),
+        ("Does the Birch Court include breakfast?", []),
+        ("The Birch Court and the Alder Court include breakfast.", []),
+        ("The Arms includes breakfast.", []),
+    ],
+)
+def test_records_of_a_long_list_are_named_by_all_their_words(
+    checker: TurnChecker, text: str, statuses: list[str]
+) -> None:
+    checked = checker.check(text, log=[ROOMS], history=["What about them?"], sentences=False)
+    assert [finding.status for finding in checked.findings] == statuses
+
+
+def test_a_key_is_no_flag_where_another_has_its_words(checker: TurnChecker) -> None:
+    rooms = [{"name": name, "breakfast": False, "breakfast_price": 12} for name in ("Lido Blu", "Villa Rosa")]
+    checked = checker.check("The Lido Blu has breakfast for 12.", log=[{"name": "find", "result": rooms}])
+    assert checked.findings == ()
