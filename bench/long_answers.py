@@ -12,9 +12,10 @@ import json
 import random
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
-from bench.model_work import counting
+from bench.support.work import counting
 from groundwire.engine import Engine, LoadOptions
 
 RESPONSE_WORDS = (100, 125, 250, 500, 1000, 2000)
@@ -44,11 +45,8 @@ def main(metrics: str = "default") -> None:
         measure(
             engine, "a sentence over a sentence", "The bar is open until 8.", "It opens at 10 and closes at 8.", metrics
         )
-        for words, knowledge_words in PAIRS:
-            knowledge = "\n\n".join(write_answer(100, rng) for _ in range(knowledge_words // 100))
-            title = f"{words} words over {knowledge_words}"
-            measure(engine, title, write_answer(words, rng), knowledge, metrics)
-        measure(engine, "130 words over a tool's JSON", *write_tool_answer(rng), metrics)
+        for title, response, knowledge in write_pairs():
+            measure(engine, title, response, knowledge, metrics)
         knowledge = write_answer(150, rng)
         for words in RESPONSE_WORDS:
             measure(engine, f"response of {words} words", write_answer(words, rng), knowledge, metrics)
@@ -70,6 +68,15 @@ def measure(engine: Engine, title: str, response: str, knowledge: str, metrics: 
     failed = [name for name, result in score.metrics.items() if result.status != "scored"]
     read = ", ".join(f"{name} {work.rows} windows {work.tokens} tokens" for name, work in sorted(works.items()))
     print(f"{metrics}, {title}: {min(spent):.3f} CPU s, {read}, coverage {score.coverage:.4f}, {counts} {failed or ''}")
+
+
+def write_pairs() -> Iterator[tuple[str, str, str]]:
+    """Yield titles, responses and knowledge: prose of two lengths, and a tool's result."""
+    rng = random.Random(0)
+    for words, knowledge_words in PAIRS:
+        knowledge = "\n\n".join(write_answer(100, rng) for _ in range(knowledge_words // 100))
+        yield f"{words} words over {knowledge_words}", write_answer(words, rng), knowledge
+    yield "130 words over a tool's JSON", *write_tool_answer(rng)
 
 
 def write_answer(words: int, rng: random.Random) -> str:

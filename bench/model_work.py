@@ -7,46 +7,33 @@ Unlike times, these numbers are nearly the same on every machine, so a test comp
 questions, pads more or splits batches shows at once. The responses are the examples, one at a time. They are not
 exactly the same: another processor rounds int8 products otherwise and may generate another question, and which texts
 share a batch, and so its padding, depends on the times of the models before. The scheduler may also split a batch
-where a model is quick, so runs have a wider margin than tokens.
+where a model is quick, so runs have a wider margin than tokens. ``long`` are the pairs of ``long_answers``.
 """
 
 from __future__ import annotations
 
-import math
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
 from groundwire.engine import Engine, LoadOptions
-from groundwire.runtime.ort.session import Session
 
+from .long_answers import write_pairs
 from .support import common
 from .support.dialogues import examples
+from .support.work import Work, counting
 
-GROUPS: dict[str, str | None] = {"fast": "fast", "default": None, "all": "all"}
-"""The groups of metrics, and how ``score`` is asked for them."""
+LONG = "long"
+GROUPS: dict[str, str | None] = {"fast": "fast", "default": None, "all": "all", LONG: None}
+"""The groups of metrics, and how ``score`` is asked for them; ``LONG`` are the default metrics of long responses."""
 TOKENS_MARGIN, RUNS_MARGIN = 0.15, 0.25
 """By how much a graph's numbers may exceed the recorded ones."""
-TOKENS = frozenset({"input_ids", "tokens"})
-"""Names of token inputs."""
 THREADS = 2
 """Threads of the engine: how batches are split depends on them."""
 COMMITTED = common.RESULTS / "model_work.json"
-
-
-class Work(msgspec.Struct):
-    """What one graph did."""
-
-    runs: int = 0
-    tokens: int = 0
-    """Size of its token input, with padding; a decoder reads a token for each beam and step."""
-    rows: int = 0
-    """Rows of its token input: windows of an encoder."""
 
 
 def main(
@@ -58,7 +45,7 @@ def main(
     counted = count_groups(bundle)
     common.console().print(
         common.table(
-            f"{len(examples())} responses, one at a time",
+            "responses, one at a time",
             ("graph", *(f"{group}: {what}" for group in counted for what in ("runs", "tokens"))),
             [
                 (
@@ -93,11 +80,18 @@ def count_groups(bundle: str) -> dict[str, dict[str, Work]]:
     counted = {}
     for group, metrics in GROUPS.items():
         with Engine.load(bundle, threads=THREADS, options=LoadOptions(cache_bytes=0)) as engine, counting() as works:
-            for dialogue in examples():
-                score = engine.score(dialogue.response, dialogue.knowledge, metrics=metrics)
-                common.check(score.status == "scored", f"{group}: {score.status}: {dialogue.response}")
+            for response, knowledge in list_texts(group):
+                score = engine.score(response, knowledge, metrics=metrics)
+                common.check(score.status == "scored", f"{group}: {score.status}: {response}")
             counted[group] = dict(sorted(works.items()))
     return counted
+
+
+def list_texts(group: str) -> Sequence[tuple[str, str | tuple[str, ...]]]:
+    """Responses and their knowledge."""
+    if group == LONG:
+        return [(response, knowledge) for _, response, knowledge in write_pairs()]
+    return [(dialogue.response, dialogue.knowledge) for dialogue in examples()]
 
 
 def find_excess(counted: Mapping[str, Mapping[str, Work]], recorded: Mapping[str, Mapping[str, Work]]) -> list[str]:
@@ -111,40 +105,6 @@ def find_excess(counted: Mapping[str, Mapping[str, Work]], recorded: Mapping[str
                 if now > then * (1 + margin):
                     lines.append(f"{group}: {name} has {now} {what}, {then} recorded.")
     return lines
-
-
-@contextmanager
-def counting() -> Iterator[dict[str, Work]]:
-    """Count the runs of every graph of this process until the block ends."""
-    works: dict[str, Work] = {}
-    lock = threading.Lock()
-
-    def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(session: Session, feeds: Mapping[str, Any], *rest: Any, **named: Any) -> Any:
-            read = next(value for name, value in feeds.items() if name in TOKENS) if TOKENS & feeds.keys() else None
-            with lock:
-                work = works.setdefault(session._name, Work())
-                work.runs += 1
-                shape = (0,) if read is None else _find_shape(read)
-                work.rows += shape[0]
-                work.tokens += math.prod(shape)
-            return method(session, feeds, *rest, **named)
-
-        return counted
-
-    originals = {name: getattr(Session, name) for name in ("run", "run_values")}
-    for name, method in originals.items():
-        setattr(Session, name, wrap(method))
-    try:
-        yield works
-    finally:
-        for name, method in originals.items():
-            setattr(Session, name, method)
-
-
-def _find_shape(value: Any) -> tuple[int, ...]:
-    shape = value.shape() if callable(getattr(value, "shape", None)) else value.shape
-    return tuple(int(side) for side in shape)
 
 
 if __name__ == "__main__":
