@@ -1,4 +1,4 @@
-"""Tables 4 to 12 of "Rome was built in 1776": detectors against the labels of the crowd and of the experts.
+"""Tables 2 and 4 to 12 of "Rome was built in 1776": detectors against the labels of the crowd and of the experts.
 
 A detector decides by its most probable label; a response counts for every model and decoding that generated it.
 """
@@ -34,6 +34,18 @@ SOURCES = {"GT": "gt", "KNN": "knn", "DPR": "dpr"}
 DECODINGS = {"BS": "beam search", "NS": "nucleus", "DBS": "DBS"}
 MODELS = {"small": "GPT2-small", "medium": "GPT2-medium", "large": "GPT2-large", "XL": "GPT2-xlarge"}
 CLASSES = {"Consistent": 1, "Inconsistent": 0}
+
+
+def measure_conv_fever_table_2(runs: Sequence[ScoredRun]) -> Measured:
+    """Mean grade of factual consistency, and the share of hallucinations in per cent, of each configuration."""
+    measured = Measured()
+    for run in runs:
+        for row, model, examples in _iterate_configurations(run):
+            grades = [scored.example.grade for scored in examples if scored.example.grade is not None]
+            answers = [scored.example.hallucinated for scored in examples if scored.example.hallucinated is not None]
+            measured.put(row, f"{model} F", sum(grades) / len(grades) if grades else None)
+            measured.put(row, f"{model} H", 100 * sum(answers) / len(answers) if answers else None)
+    return measured
 
 
 def measure_conv_fever_table_5(runs: Sequence[ScoredRun]) -> Measured:

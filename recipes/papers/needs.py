@@ -50,6 +50,7 @@ NEEDS: Mapping[str, Needs] = MappingProxyType(
         "pmi-2": Needs(_BEGIN, _PMI, (DATA, DEV)),
         "pmi-3": Needs(_BEGIN, _PMI, (DATA,)),
         "pmi-9": Needs(_BEGIN, _PMI, (DEV,)),
+        "conv-fever-2": Needs(_CROWD, (), (DATA,)),
         "conv-fever-5": Needs(
             "responses that experts labelled (factual_dataset_expert.csv)", tuple(conv_fever.EXPERT.values()), (DATA,)
         ),

@@ -27,8 +27,9 @@ METRICS = {
     "Q²": "q2",
     "UPMI-Faith": "upmi",
     "PMI-Faith": "pmi",
+    "Overlap precision": "overlap_precision",
 }
-"""The paper's names of metrics."""
+"""The rows of the tables: the paper's names of metrics, and a baseline that it has not."""
 SOURCES = {"CMU": "cmu", "TC": "tc", "WoW": "wow"}
 PAPER_EXAMPLES = 11_059
 

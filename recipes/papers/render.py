@@ -42,6 +42,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "pmi-2": _note_sources(pmi_faith.measure_pmi_table_2),
         "pmi-3": _note_sources(pmi_faith.measure_pmi_table_3),
         "pmi-9": pmi_faith.measure_pmi_table_9,
+        "conv-fever-2": conv_fever.measure_conv_fever_table_2,
         "conv-fever-5": conv_fever.measure_conv_fever_table_5,
         "conv-fever-7": conv_fever.measure_conv_fever_table_7,
         **{f"conv-fever-{number}": partial(conv_fever.measure_crowd_table, number) for number in conv_fever.CROWD},

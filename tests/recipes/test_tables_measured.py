@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
@@ -267,6 +268,21 @@ def test_conv_fever_counts_a_response_for_every_configuration_that_gave_it() -> 
         ("DPR NS", "small F1(IC)"): 0.0,
     }
     assert measured(render_table("conv-fever-9", [run])) == {}
+
+
+def test_conv_fever_2_is_what_people_said() -> None:
+    said = [(1.0, False), (0.5, True), (0.0, True), (None, None)]
+    scored = [
+        (msgspec.structs.replace(example, grade=grade, hallucinated=hallucinated), stored)
+        for (example, stored), (grade, hallucinated) in zip(
+            (crowd(n, 1, "GPT2-small/nucleus", 1) for n in range(4)), said, strict=True
+        )
+    ]
+    run = ScoredRun(sets=(a_set("knn", scored),))
+    assert measured(render_table("conv-fever-2", [run])) == {
+        ("KNN NS", "small F"): 0.5,
+        ("KNN NS", "small H"): pytest.approx(200 / 3),
+    }
 
 
 def test_conv_fever_5_takes_a_detectors_own_decision() -> None:
