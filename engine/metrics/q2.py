@@ -35,6 +35,7 @@ from ..schema.steps import Steps
 from ..schema.validation import check_spans
 from ..text.normalization import answer_f1, match_answers
 from ..text.reading import LEAST_SIZE, WINDOW_SIZE, ReadText, count_pieces, cut_reading
+from ..text.retrieval import NEAR
 from ..text.sentences import Sentence
 from .base import Cell, Details, Metric, MetricNumber, RoleInfos, WordEvidence
 from .claims import ask_in_parts, find_claims, join_claims, keep_overlapping, least_coverage, nothing_to_verify
@@ -113,7 +114,7 @@ def q2_reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> S
             return result
         whole = yield from reader(request, options, role_info)
         return replace(whole, name=name, explanation=explanation, unsupported=())
-    evidence = yield from open_knowledge(request)
+    evidence = yield from open_knowledge(request, NEAR)
     read = yield [
         ReadAnswer(
             ROLE, select_evidence(request, evidence, item.span, item.question), (), text, sentences=((0, len(text)),)
