@@ -194,7 +194,7 @@ class Text(NamedTokens):
         elif "by" in prepositions:
             writings = [text for text in head if text in CLASSES]
             is_active = next((text for text in link if text not in ARTICLES), None) == ""
-            families = (family,)
+            families: tuple[str, ...] = (family,)
             if family != "base" and (writings or is_active):
                 # "made after a novel by NAME", "translated OTHER by NAME"
                 families = (*self.makers(writings), "base")
