@@ -78,13 +78,16 @@ class Way(NamedTuple):
     """With the whole of FB15k-237 as the graph, instead of the dialogue's own triples."""
     type_aware: bool = True
     verified: int = steps.VERIFIED_DRAFTS
+    veto: bool = False
 
 
 WAYS = (
     Way("triples", whole=False),
+    Way("triples, vetoed", whole=False, veto=True),
     Way("triples, any type", whole=False, type_aware=False),
     Way("triples, not verified", whole=False, verified=1),
     Way("graph", whole=True),
+    Way("graph, vetoed", whole=True, veto=True),
     Way("graph, any type", whole=True, type_aware=False),
     Way("graph, not verified", whole=True, verified=1),
 )
@@ -166,7 +169,7 @@ def _repair(engine: Engine, graph: KnowledgeGraph, case: CorruptedDialogue, way:
             dialogue.response,
             graph if way.whole else dialogue.triples,
             history=dialogue.history,
-            options=RefineOptions(type_aware=way.type_aware),
+            options=RefineOptions(type_aware=way.type_aware, veto=way.veto),
         )
     finally:
         steps.VERIFIED_DRAFTS = verified

@@ -12,7 +12,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -117,12 +116,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--half", choices=("development.jsonl", "sealed.jsonl.gz"), default="development.jsonl")
+    parser.add_argument("--rows", default="", help="first letters of ids, separated by commas; by default all")
     parser.add_argument("--bundle", default="nph")
     parser.add_argument("--extra", nargs="*", default=(), help="further bundles, as compact")
     parser.add_argument("--hops", type=int, default=1)
     parser.add_argument("--show", action="store_true", help="print the mistakes")
     options = parser.parse_args(arguments)
-    dialogues: list[Any] = read_pairs(FOLDER / options.half, Dialogue)
+    letters = tuple(options.rows.split(","))
+    dialogues = [row for row in read_pairs(FOLDER / options.half, Dialogue) if row.id.startswith(letters)]
     with Engine.load(options.bundle, "cpu", extra=options.extra) as engine:
         outcomes = run(dialogues, engine, RefineOptions(hops=options.hops), show=options.show)
     print(*describe(outcomes), sep="\n")

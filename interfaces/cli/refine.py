@@ -29,6 +29,7 @@ from .output import RowTable, print_json, prints_tables
 
 SHOWN_PROBLEMS = 3
 """Broken lines of the graph that are reported one by one; the others are only counted."""
+FEQA_BUNDLE = "compact"
 STATUS_COLOURS = {"refined": "green", "clean": "green", "checked": "green", "refused": "yellow", "no_context": "dim"}
 UNCHANGED = {
     "clean": "supported",
@@ -51,7 +52,8 @@ class NphOptions:
     ] = 1
     top: Annotated[int, Setting(help="Candidates to report for each replaced name.", min=1)] = 5
     type_aware: Annotated[
-        bool, Setting(help="Prefer candidates with the same roles in the graph as the name they replace.")
+        bool,
+        Setting(help="Without veto: prefer candidates with the same roles in the graph as the name they replace."),
     ] = True
     min_probability: Annotated[
         float, Setting(help="Least probability, 0–1, of a candidate that is tried.", min=0.0, max=1.0)
@@ -60,7 +62,12 @@ class NphOptions:
         bool,
         Setting(help="Mask every name, not only the names that the critic flags (the paper's w/o critic)."),
     ] = False
-    veto: Annotated[bool, Setting(help="Refuse a repair that the critic doubts as much as the response.")] = True
+    veto: Annotated[
+        bool,
+        Setting(
+            help="Accept only what a triple has at the end of the relation that the response states (the paper: no)."
+        ),
+    ] = True
 
     def make_options(self) -> RefineOptions:
         """The record for the refiner."""
@@ -141,11 +148,9 @@ def refine_file(
     """
     if critique and feqa:
         raise typer.BadParameter("it measures a repair, which --critique does not make.", param_hint="--feqa")
-    engine_options = replace(
-        engine_options,
-        bundle="compact" if feqa else engine_options.bundle,
-        extra=[*([engine_options.bundle] if feqa else []), *(engine_options.extra or ())],
-    )
+    if feqa:
+        bundles = dict.fromkeys((FEQA_BUNDLE, engine_options.bundle, *(engine_options.extra or ())))
+        engine_options = replace(engine_options, bundle=FEQA_BUNDLE, extra=list(bundles)[1:])
     run = _Run(source, graph, engine_options, input_options)
     if critique:
         _critique_lines(run, nph.hops)

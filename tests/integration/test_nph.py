@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bench.quality import refine
+from bench.quality.pairs import read_pairs
 from groundwire.cli import app
 from groundwire.engine import Engine, LoadOptions
 from groundwire.repair import Critic, KnowledgeGraph, Refinement, RefineOptions, Refiner
@@ -64,6 +66,50 @@ def test_two_names_that_the_critic_runs_together_are_two_mentions(engine: Engine
     assert refinement.accepted
     assert len(set(chosen)) == 2
     assert set(chosen) < {*titles} - {"The Witches", "The Champion of the World"}, "two other works of his"
+
+
+DAHL = [
+    (title, "written by", "Roald Dahl") for title in ("The Witches", "The BFG", "Matilda", "The Champion of the World")
+]
+PARENTS = [("Meet the Parents", "produced by", "Jay Roach"), ("Meet the Parents", "starred actors", "Ben Stiller")]
+ASHER = [("Thirteen Reasons Why", "written by", "Jay Asher"), ("Thirteen Reasons Why", "genre", "Young-adult fiction")]
+
+
+@NEEDS_BUNDLE
+@pytest.mark.parametrize(
+    ("history", "response", "triples", "forbidden"),
+    [
+        *(
+            ("Do you know the book The Witches?", response, DAHL, "wrote Roald Dahl")
+            for response in (
+                "Yes he did. He also wrote The Time Machine and The Invisible Man.",
+                "He also wrote The Time Machine.",
+                "Its author wrote The Time Machine too.",
+                "The author of The Witches also wrote The Time Machine.",
+                "Yes, he wrote The Invisible Man as well.",
+            )
+        ),
+        ("Meet the Parents?", "Meet the Parents produced Wes Anderson.", PARENTS, "produced Jay Roach"),
+        ("Something by Jay Asher?", "A book called Gone Girl by Jay Asher.", ASHER, "Young-adult fiction by"),
+    ],
+)
+def test_the_wrong_end_of_a_triple_is_never_said(
+    engine: Engine, history: str, response: str, triples: list[tuple[str, str, str]], forbidden: str
+) -> None:
+    refinement = Refiner(engine).refine(response, triples, history=(history,))
+    assert forbidden not in refinement.response
+    assert refinement.status == ("refused" if triples is PARENTS else "refined"), refinement.message
+    masked = Refiner(engine).refine(response, triples, history=(history,), options=RefineOptions(mask_all=True))
+    assert forbidden not in masked.response
+
+
+@NEEDS_BUNDLE
+def test_no_dialogue_of_the_development_half_becomes_a_falsehood(engine: Engine) -> None:
+    dialogues = read_pairs(refine.FOLDER / "development.jsonl", refine.Dialogue)
+    outcomes = refine.run(dialogues, engine, RefineOptions(), show=False)
+    assert sum(count["false"] + count["false, accepted"] for count in outcomes.values()) == 0
+    assert outcomes["repairable"]["repaired"] >= 0.9 * outcomes["repairable"].total()
+    assert outcomes["unrepairable"]["refused"] >= 0.9 * outcomes["unrepairable"].total()
 
 
 @pytest.mark.skipif(not {"nph", "compact"} <= set(embedded()), reason="this checkout lacks a trained bundle")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+import msgspec
+
 from groundwire.engine.schema.explanations import FlaggedMention
+from groundwire.runtime.texts.characters import starts_lower, starts_upper
 
 from ..kg import Linked
 from .context import Context
@@ -12,6 +16,7 @@ from .statements import Text
 from .support import Support, find_support, list_families
 from .tokens import NameRange, names_relation
 
+_NAME_AT_END = re.compile(r"(?:\b[A-Z][\w'’.-]*\s?)+$")
 CONTRADICTED = 1.0
 """Probability of a name that the graph contradicts to be hallucinated."""
 
@@ -43,20 +48,25 @@ def look_up_names(
 ) -> tuple[tuple[FlaggedMention, ...], tuple[tuple[int, int], ...]]:
     """Return the flagged names after a look into the graph, and the ranges of the names that it confirms.
 
-    A flagged name that a triple supports as stated is not flagged. A name of the graph that no triple supports, where
-    the graph has the stated relation of what is at its other end, is flagged unless the history names it; of a sentence
-    without a flagged name the last.
+    A flagged name that a triple supports as stated is not flagged, nor are words in lower case for which the graph has
+    nothing else. A name of the graph that no triple supports, where the graph has the stated relation of what is at its
+    other end, is flagged unless the history names it; of a sentence without a flagged name the last.
     """
+    mentions = [_trim(mention) for mention in mentions]
     text = _read(context, response, links, mentions)
     supports = [find_support(context.graph, text, number, context.turns) for number in range(len(text.names))]
     confirmed = tuple(
         (name.start, name.end) for name, support in zip(text.names, supports, strict=True) if support.own_path
     )
     flagged = {mention.start: mention for mention in mentions}
-    for start, _ in confirmed:
-        flagged.pop(start, None)
+    replaceable = {name.start for name, support in zip(text.names, supports, strict=True) if support.entities}
+    for mention in mentions:
+        is_word = mention.entity is None and starts_lower(mention.text) and not any(map(starts_upper, mention.text))
+        if (mention.start, mention.end) in confirmed or (is_word and mention.start not in replaceable):
+            del flagged[mention.start]
     busy = {text.sentence(number) for number, name in enumerate(text.names) if name.start in flagged}
-    for number in reversed(_list_contradicted(context, text, supports)):
+    numbers = _list_contradicted(context, text, supports) or _list_said(context, text, supports)
+    for number in reversed(numbers):
         if text.sentence(number) not in busy:
             busy.add(text.sentence(number))
             mention = _make_mention(text, number)
@@ -87,6 +97,22 @@ def _list_contradicted(context: Context, text: Text, supports: Sequence[Support]
         for number, (name, support) in enumerate(zip(text.names, supports, strict=True))
         if support.contradicted and name.entity is not None and name.entity not in named_before
     ]
+
+
+def _list_said(context: Context, text: Text, supports: Sequence[Support]) -> list[int]:
+    """Of two contradicted names that the history names, those that its last turn does not."""
+    last_turn = next(filter(None, context.turns), ())
+    contradicted = [number for number, support in enumerate(supports) if support.contradicted]
+    unasked = [number for number in contradicted if text.names[number].entity not in last_turn]
+    return unasked if len(contradicted) > 1 else []
+
+
+def _trim(mention: FlaggedMention) -> FlaggedMention:
+    """The name at the end of flagged words: "Busan" of "light of day in Busan"."""
+    name = _NAME_AT_END.search(mention.text)
+    if mention.entity is not None or not starts_lower(mention.text) or name is None:
+        return mention
+    return msgspec.structs.replace(mention, text=name[0], start=mention.start + name.start())
 
 
 def _make_mention(text: Text, number: int) -> FlaggedMention:

@@ -123,6 +123,8 @@ _PHRASES = (
     (re.compile(r"\b(?:drew|did|made) the (illustrations|pictures|drawings)\b", re.IGNORECASE), "pictures"),
     (re.compile(r"\bnext (?:book|novel|film|movie|one|part|volume|instalment|installment)\b", re.IGNORECASE), "sequel"),
     (re.compile(r"\b(?:took|takes|take) home\b", re.IGNORECASE), "won"),
+    (re.compile(r"\b(?:first )?saw the light of (?:day|the world)\b", re.IGNORECASE), "born"),
+    (re.compile(r"\b(?:counts|qualifies) as\b", re.IGNORECASE), "is"),
     (re.compile(r"\btook place\b", re.IGNORECASE), "set"),
 )
 

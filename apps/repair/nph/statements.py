@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from groundwire.runtime.texts.characters import starts_lower
+
 from .relations import (
     ACTING,
     AGENT,
@@ -48,9 +50,13 @@ _NAMING = COPULA | word_set("by also too then actually include includes includin
 """Words between a noun and the name that it is about."""
 _OF = frozenset(("of", "for", "to"))
 """They begin what a noun is of: the author of, the music for, the sequel to."""
+_AMONG = frozenset(("one", "of"))
+"""Of "NAME is one of the films that he produced"."""
 _COMPANY = frozenset(("with", "alongside"))
 _MEASURED = frozenset(("height", "elevation", "time"))
 _MEASURES = frozenset(("tall", "high", "long"))
+_DATED = frozenset((ACTING, YEAR, "direct", "produce", "sequel"))
+"""Families whose verbs may be about the year of a work: "it appeared in 1979"."""
 _CLAUSE_MARKS = word_set(", ; : and but – -")
 _COPULA_REACH = 5
 """Words between "is" and the name after it, at most, in "is on display in NAME"."""
@@ -71,8 +77,6 @@ class NameStatement(NamedTuple):
     claims: tuple[ClaimedEnd, ...]
     others: tuple[Referent, ...]
     """What is at the other end, the most likely first. After the last of them, what the dialogue is about."""
-    is_another: bool = False
-    """Whether it says "also" or "another", so that the name is none of those named before."""
     is_loose: bool = False
     """Whether it is about a pronoun that may mean another name."""
 
@@ -160,7 +164,7 @@ class Text(NamedTokens):
         if not is_verb(kinds[0][1]) and following > index + 1 and claims[0].end != named_end(kinds[0][1]):
             # "The sequel of NAME is NAME."
             right = tuple(self.look_right(following))
-            return NameStatement(claims, right, self.is_another(index)) if right else None
+            return NameStatement(claims, right) if right else None
         others = [Referent(tokens[position].name, is_certain=is_of) for position in reversed(inner)]
         if (
             head
@@ -171,7 +175,7 @@ class Text(NamedTokens):
             others = list(self.look_right(cue))
         else:
             others += self.look_left(cue, cue)
-        return NameStatement(claims, tuple(others), self.is_another(index))
+        return NameStatement(claims, tuple(others))
 
     def _claim_before(
         self, family: str, kind: Kind, head: Sequence[str], link: Sequence[str], index: int
@@ -188,14 +192,20 @@ class Text(NamedTokens):
             elif words[0] in _OF or (words[0] == "and" and words[-1] in _OF):
                 yield ClaimedEnd(WordRelation(family, NOUN), opposite(named_end(kind)))
         elif "by" in prepositions:
-            yield ClaimedEnd(WordRelation(family, AGENT), "second")
+            writings = [text for text in head if text in CLASSES]
+            is_active = next((text for text in link if text not in ARTICLES), None) == ""
+            families: tuple[str, ...] = (family,)
+            if family != "base" and (writings or is_active):
+                # "made after a novel by NAME", "translated OTHER by NAME"
+                families = (*self.makers(writings), "base")
+            yield from (ClaimedEnd(WordRelation(maker, AGENT), "second") for maker in families)
         elif not prepositions:
             if family not in INTRANSITIVE:
                 yield ClaimedEnd(WordRelation(family, AGENT), opposite(named_end(kind)))
         elif self.is_number_at(index):
             yield ClaimedEnd(adjunct(family, "in"), "second")
             yield ClaimedEnd(adjunct(family, prepositions[0]), "second")
-            if family in (ACTING, YEAR, "direct", "produce"):
+            if family in _DATED:
                 yield ClaimedEnd(WordRelation(YEAR, NOUN), "second")
         elif prepositions[-1] in _COMPANY:
             if any(text in PRONOUNS or not text for text in link):
@@ -215,9 +225,12 @@ class Text(NamedTokens):
         last = meaningful[-1] if meaningful else ""
         has_copula = any(text in BE for text in words[-_COPULA_REACH:])
         following = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
+        name = self.tokens[index].name
         claims: tuple[ClaimedEnd, ...] = ()
         if last == "by" or (last == "of" and any(text in CLASSES for text in words)):
             claims = tuple(ClaimedEnd(WordRelation(family, AGENT), "second") for family in self.makers(words))
+        elif self.is_number_at(index) and self._begins_clause(index):
+            return None  # "In 2013 NAME directed NAME": the year of what follows
         elif self.is_number_at(index) and (last in ("in", "from", "of") or (has_copula and following in CLASSES)):
             claims = (ClaimedEnd(WordRelation(YEAR, NOUN), "second"),)
         elif last == "with":
@@ -229,13 +242,26 @@ class Text(NamedTokens):
             )
         elif last == "from" and has_copula:
             claims = tuple(ClaimedEnd(WordRelation(family, NOUN), "second") for family in ORIGINS)
-        elif has_copula and last in BE and (words[-1] in ("a", "an") or following in CLASSES):
+        elif (
+            has_copula
+            and last in BE
+            and (
+                words[-1] in ("a", "an")
+                or following in CLASSES
+                or (name is not None and starts_lower(self.name_text(name)))
+            )
+        ):
             claims = tuple(ClaimedEnd(WordRelation(family, NOUN), "second") for family in KINDS)
         if not claims:
             return None
         copulas = [position for position in range(begin, index) if self.tokens[position].text in BE]
         start = copulas[-1] if copulas else index
-        return NameStatement(claims, tuple(self.look_left(start, start)), self.is_another(index))
+        return NameStatement(claims, tuple(self.look_left(start, start)))
+
+    def _begins_clause(self, index: int) -> bool:
+        """Whether a name or a pronoun follows, after a comma or none."""
+        following = [token for token in self.tokens[index + 1 : index + 3] if token.text != ","][:1]
+        return bool(following) and (following[0].name is not None or following[0].text in PRONOUNS)
 
     def _read_after(self, index: int) -> NameStatement | None:
         tokens, sentence = self.tokens, self.tokens[index].sentence
@@ -254,7 +280,11 @@ class Text(NamedTokens):
                 break
             if text in POSSESSIVE_MARKS and position == index + 1 and own_token is not None:
                 possessive = True
-            elif text not in SKIPPED | ARTICLES and not joined and tokens[position].name is None:
+            elif (text in CLASSES and tokens[position - 1].text not in ARTICLES | {"of", "other"}) or (
+                text not in SKIPPED | ARTICLES | _AMONG | CLASSES.keys()
+                and not joined
+                and tokens[position].name is None
+            ):
                 break
             passive |= text in BE and not possessive
             position += 1
@@ -263,7 +293,6 @@ class Text(NamedTokens):
         text, kinds = tokens[position].text, self.cue(position)
         rest = self.rest(position)
         right = tuple(self.look_right(position))
-        is_another = self.is_another(index)
         between = [token.text for token in tokens[index + 1 : position]]
         if possessive and not kinds:
             # "NAME's film OTHER": whose it is
@@ -272,14 +301,16 @@ class Text(NamedTokens):
             if position < len(tokens) and tokens[position].name is not None and not passive:
                 makers = self.makers([token.text for token in tokens[index:position]])
                 claims = tuple(ClaimedEnd(WordRelation(family, AGENT), "second") for family in makers)
-                return NameStatement(claims, (Referent(tokens[position].name),), is_another)
+                return NameStatement(claims, (Referent(tokens[position].name),))
             if "is" not in between and "was" not in between:
                 # "it's" and "that's" are no possessives
                 passive = True
         if text == "by" and not kinds:
             before = [token.text for token in tokens[max(0, index - 4) : index]]
             claims = tuple(ClaimedEnd(WordRelation(family, AGENT), "first") for family in self.makers(before))
-            return NameStatement(claims, right, is_another)
+            return NameStatement(claims, right)
+        if text == "as" and not kinds:
+            return self._read_as(index, position)
         if not kinds:
             return self._read_copula(index, position, passive=passive)
         ends: list[ClaimedEnd] = []
@@ -303,7 +334,7 @@ class Text(NamedTokens):
                 prepositions = [word for word in rest[:4] if word in PREPOSITIONS]
                 if prepositions:
                     ends.append(ClaimedEnd(adjunct(family, prepositions[0]), "first"))
-                    if family in (ACTING, YEAR, "direct", "produce"):
+                    if family in _DATED:
                         ends.append(ClaimedEnd(WordRelation(YEAR, NOUN), "first"))
             elif rest[:1] and rest[0] in PREPOSITIONS and not (relative and rest[0] == "with"):
                 if family == ACTING:
@@ -313,7 +344,22 @@ class Text(NamedTokens):
                     ends.append(ClaimedEnd(WordRelation(YEAR, NOUN), "first"))
             else:
                 ends.append(ClaimedEnd(WordRelation(family, AGENT), named_end(kind)))
-        return NameStatement(tuple(ends), right, is_another) if ends else None
+                if self.tokens[index - 1].text in ("which", "that", "whom") and index > 1:
+                    # "OTHER, which NAME translated, was published"
+                    right = tuple(self.look_left(index - 1, index - 1))
+        return NameStatement(tuple(ends), right) if ends else None
+
+    def _read_as(self, index: int, position: int) -> NameStatement | None:
+        """Read "OTHER has NAME as its main character"."""
+        for noun in range(position + 1, min(position + 4, len(self.tokens))):
+            claims = tuple(
+                ClaimedEnd(WordRelation(family, NOUN), named_end(kind))
+                for family, kind in self.cue(noun)
+                if not is_verb(kind)
+            )
+            if claims:
+                return NameStatement(claims, tuple(self.look_left(index, index)))
+        return None
 
     def _read_coordinated(self, index: int) -> Iterator[NameStatement]:
         """Read the further verbs of "NAME produced it and directed it"."""
@@ -340,7 +386,7 @@ class Text(NamedTokens):
         )
         if (
             is_relative
-            and not passive
+            and (not passive or tokens[position - 1].text in ("which", "that", "whom"))
             and (tokens[position].name is not None or text in PRONOUNS)
             and position + 1 < len(tokens)
         ):
@@ -366,7 +412,7 @@ class Text(NamedTokens):
                 *(ClaimedEnd(adjunct(family, text), "first") for family in ("locate", "display")),
                 *([ClaimedEnd(WordRelation(ACTING, AGENT), "second")] if text == "in" else []),
             )
-            return NameStatement(claims, tuple(self.look_right(position)), self.is_another(index))
+            return NameStatement(claims, tuple(self.look_right(position)))
         if tokens[position].name is not None:
             claims = tuple(ClaimedEnd(WordRelation(family, NOUN), "first") for family in KINDS)
             return NameStatement(claims, (Referent(tokens[position].name, is_certain=True),))

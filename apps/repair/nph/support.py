@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from groundwire.runtime.triples import Triple
 
 from ..kg import KnowledgeGraph, Linked
-from .relations import KINDS, NOUN, End, WordRelation, find_ends, opposite, read_predicate
+from .relations import AGENT, KINDS, NOUN, End, WordRelation, find_ends, opposite, read_predicate
 from .statements import ClaimedEnd, NameStatement, Text
 from .tokens import NameRange, Referent, is_number
 
@@ -48,7 +48,7 @@ class Support(NamedTuple):
 
 
 def find_support(
-    graph: KnowledgeGraph, text: Text, number: int, turns: Groups, *, replaced: Iterable[int] = ()
+    graph: KnowledgeGraph, text: Text, number: int, turns: Groups, *, replaced: Iterable[int] = (), alone: bool = False
 ) -> Support:
     """Return what the graph supports at a name of ``text``.
 
@@ -58,6 +58,7 @@ def find_support(
         number: Index of the name.
         turns: The entities of each turn of the history, the latest first.
         replaced: Indices of names that may be replaced too, which anchor nothing.
+        alone: Whether the other names of its sentence do not count.
     """
     readings = text.read(number)
     reader = _Reader(graph, text, number, turns, frozenset(replaced))
@@ -78,7 +79,10 @@ def find_support(
     entity = text.names[number].entity
     own_path = supported[entity][1] if entity in supported else ()
     return Support(
-        True, reader.prefer_asked(reader.keep_new(supported, readings)), own_path, is_contradicted and not own_path
+        True,
+        reader.prefer_asked(reader.keep_new(supported if alone else reader.explain_names(supported))),
+        own_path,
+        is_contradicted and not own_path,
     )
 
 
@@ -89,6 +93,7 @@ class _Reader:
         self._graph, self._text, self._number = graph, text, number
         self._turns = turns
         self._replaced = replaced
+        self._is_another = text.is_another(text.index_of[number])
         before = [text.names[index].entity for index in text.names_before(number) if index not in replaced]
         self._groups: list[Sequence[str]] = [[entity] for entity in before if entity is not None] + list(turns)
 
@@ -97,13 +102,42 @@ class _Reader:
         entities: dict[str, tuple[str, Path]] = {}
         has_anchor = False
         for claim in reading.claims:
-            anchors = self._resolve(reading.others, claim, is_another=reading.is_another)
-            options = [self._list_ends(anchor, claim) for anchor in anchors]
+            anchors = self._resolve(reading.others, claim, is_another=self._is_another)
+            options = [self._list_candidates(anchor, claim) for anchor in anchors]
             has_anchor |= bool(options)
             for entity, (anchor, path) in options[0].items() if options else ():
                 if all(entity in other for other in options[1:]):
                     entities.setdefault(entity, (anchor, path))
         return entities, has_anchor
+
+    def explain_names(self, supported: Mapping[str, tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
+        """Keep the entities that fit every other name of the sentence.
+
+        A name fits that is supported too, that is stated elsewhere as the graph has it, or that a triple joins to the
+        entity or to an end of its path.
+        """
+        others = [index for index in self._text.sentence_names(self._number) if index not in self._replaced]
+        own_entity = self._text.names[self._number].entity
+        paths = [
+            path
+            for index in (others if supported else ())
+            if own_entity
+            not in _list_ends(path := find_support(self._graph, self._text, index, self._turns, alone=True).own_path)
+        ]
+        stated = {end for path in paths for end in _list_ends(path)}
+        names = [
+            entity
+            for index in others
+            if (entity := self._text.names[index].entity) is not None
+            and entity not in supported
+            and entity not in stated
+        ]
+
+        def fits(entity: str, path: Path) -> bool:
+            ends = {entity, *_list_ends(path)}
+            return all(name in ends or any(self._graph.triples_between(name, end) for end in ends) for name in names)
+
+        return {entity: (anchor, path) for entity, (anchor, path) in supported.items() if fits(entity, path)}
 
     def prefer_asked(self, supported: Mapping[str, tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
         """Keep the entities that are joined to most of what the last turn names."""
@@ -114,15 +148,11 @@ class _Reader:
         most = max(counts.values(), default=0)
         return {entity: support for entity, support in supported.items() if counts[entity] == most}
 
-    def keep_new(
-        self, supported: Mapping[str, tuple[str, Path]], readings: Sequence[NameStatement]
-    ) -> dict[str, tuple[str, Path]]:
-        """Leave out the name itself, names of its sentence, and with "also" whatever was named before."""
-        names = self._text.names
-        own_path = names[self._number]
-        left_out = {names[index].entity for index in self._text.sentence_names(self._number)} | {own_path.entity}
-        if any(reading.is_another for reading in readings):
-            left_out |= {entity for turn in self._turns for entity in turn} | {name.entity for name in names}
+    def keep_new(self, supported: Mapping[str, tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
+        """Leave out the names of the response, and with "also" whatever was named before."""
+        left_out = {name.entity for name in self._text.names}
+        if self._is_another:
+            left_out |= {entity for turn in self._turns for entity in turn}
         numeric = is_number(self._text.name_text(self._number))
         return {
             entity: support
@@ -130,9 +160,9 @@ class _Reader:
             if entity not in left_out and is_number(entity) == numeric
         }
 
-    def _list_ends(self, anchor: Anchor, claim: ClaimedEnd) -> dict[str, tuple[str, Path]]:
+    def _list_candidates(self, anchor: Anchor, claim: ClaimedEnd) -> dict[str, tuple[str, Path]]:
         """The entities at the claim's end of a relation whose other end is the anchor."""
-        path_entities = {end for triple in anchor.path for end in (triple.subject, triple.object)}
+        path_entities = _list_ends(anchor.path)
         return {
             entity: (anchor.entity, (*anchor.path, triple))
             for entity, triple in _neighbours(self._graph, anchor.entity, claim.relation, claim.end)
@@ -211,6 +241,10 @@ def _list_families(relations: tuple[str, ...]) -> frozenset[str]:
     return frozenset(fact.relation.family for name in relations for fact in read_predicate(name))
 
 
+def _list_ends(path: Path) -> set[str]:
+    return {end for triple in path for end in (triple.subject, triple.object)}
+
+
 def _neighbours(graph: KnowledgeGraph, entity: str, relation: WordRelation, end: End) -> Iterator[tuple[str, Triple]]:
     """The entities at an end of a relation whose other end is ``entity``, with their triples."""
     for triple in graph.neighbourhood([entity], 1, FACTS).triples:
@@ -249,8 +283,17 @@ def _read_role(role: str) -> tuple[tuple[str, End], ...]:
     side, _, predicate = role.partition(":")
     facts = read_predicate(predicate)
     return tuple(
-        (fact.relation.family, fact.subject if side == "subject" else opposite(fact.subject)) for fact in facts
+        (
+            fact.relation.family + _list_adjunct(fact.relation),
+            fact.subject if side == "subject" else opposite(fact.subject),
+        )
+        for fact in facts
     )
+
+
+def _list_adjunct(relation: WordRelation) -> str:
+    """The preposition of a relation: a city lies on a river, and a tower in a city."""
+    return "" if relation.form in (AGENT, NOUN) else f" {relation.form}"
 
 
 def _compare(a: frozenset[tuple[str, End]], b: frozenset[tuple[str, End]]) -> float:

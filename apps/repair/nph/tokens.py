@@ -35,8 +35,9 @@ CLASSES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("book", "novel", "story", "poem", "series", "play"), ("write",)),
     **dict.fromkeys(("painting", "portrait"), ("paint",)),
     **dict.fromkeys(("building", "bridge", "tower", "house"), ("design",)),
-    **dict.fromkeys(word_set("song album sculpture statue city town river country man woman"), ()),
+    **dict.fromkeys(word_set("song album sculpture statue studio city town river country man woman"), ()),
 }
+CLASSES |= {f"{noun}s": families for noun, families in CLASSES.items()}
 """Nouns before a name, and the families that "by" means after them; any maker's where there are none."""
 MAKING = ("write", "direct", "paint", "design", "compose", "sculpt", "sing", "illustrate", "translate")
 """The families that "by" alone may mean."""
@@ -211,8 +212,13 @@ class NamedTokens:
                 via = self.noun_before(index) if index > position + 1 and self.tokens[position].text == "by" else None
                 yield Referent(token.name, is_certain=True, via=via)
                 return
-            if token.text in PRONOUNS and index > position and token.text not in ("that", "who", "which"):
+            if index > position and (
+                (token.text in PRONOUNS and token.text not in ("that", "who", "which"))
+                or (token.text in CLASSES and self.tokens[index - 1].text in ("the", "this"))
+            ):
                 yield Referent(None)
+                return
+            if token.text in ("with", "alongside"):
                 return
 
     def makers(self, words: Sequence[str]) -> tuple[str, ...]:

@@ -100,6 +100,14 @@ def test_feqa_is_measured_before_and_after(loaded: list[tuple[Any, ...]], films:
     assert "0.50 → 1.00" in shown
 
 
+def test_feqa_loads_compact_once_with_compact_as_a_further_bundle(
+    loaded: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    source = write(tmp_path / "in.jsonl", OWN)
+    assert run("refine", source, "--feqa", "--extra", "compact", "--json").exit_code == 0
+    assert loaded == [("compact", "nph")]
+
+
 def test_critique_marks_and_changes_nothing(loaded: list[tuple[Any, ...]], films: Path, tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", WRONG, RIGHT, CHAT)
     result = run("refine", source, "--graph", films, "--critique", "--table")
