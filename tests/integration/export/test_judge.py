@@ -207,3 +207,16 @@ def test_lower_precisions_pass_the_gate(family: str, precision: str, bundle: Cal
     assert isinstance(role, JudgeRole)
     assert role.parity is not None
     assert role.parity.gate == "passed"
+
+
+@pytest.mark.parametrize("family", ["t5-gated", "llama", "qwen3"])
+def test_a_judge_has_a_graph_for_cuda(tmp_path: Path, checkpoint: Callable[[str], Path], family: str) -> None:
+    options = RoleOptions(
+        str(checkpoint(family)), judges.settings(family), precision="fp16", target="cuda", max_tokens=judges.MAX_TOKENS
+    )
+    role = export_role("judge", options, tmp_path / "bundle").manifest.roles["judge"]
+    assert isinstance(role, JudgeRole)
+    target = role.find_target("cuda")
+    assert target is not None
+    assert target.parity is not None
+    assert (target.precision, target.parity.gate) == ("fp16", "passed")

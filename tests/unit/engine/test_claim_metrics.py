@@ -40,6 +40,7 @@ DETECTOR = RoleInfo(("REFUTES", "SUPPORTS"), ("SUPPORTS",))
 ROLE_INFO = {
     "detector.fake": DETECTOR,
     "detector.fine": RoleInfo(DETECTOR.labels, DETECTOR.supported, "sentence"),
+    "judge": RoleInfo(DETECTOR.labels, DETECTOR.supported, "sentence", "mean"),
     "token_classifier": RoleInfo(("fine", "made up"), ("fine",)),
 }
 
@@ -85,6 +86,7 @@ def runtime(**other: Any) -> FakeRuntime:
         "nli": classify_nli,
         "detector.fake": detect,
         "detector.fine": detect,
+        "judge": detect,
         "detector.verifiability": classify_verifiability,
         "token_classifier": classify_tokens,
     }
@@ -156,6 +158,8 @@ def test_nli_lower_cases_the_knowledge_and_repeats_no_call() -> None:
         ("detector.fake", DetectorOptions(), "wrong. wrong.", 0.9 - 2 / 3, "inconsistent", ["wrong. wrong."]),
         ("detector.fake", DetectorOptions(unit="sentence"), "ok. wrong.", 0.9 - 1 / 3, "consistent", []),
         ("detector.fine", DetectorOptions(), "ok. wrong wrong.", 0.9 - 2 / 3, "inconsistent", ["wrong wrong."]),
+        ("judge", DetectorOptions(), "ok. wrong wrong.", 0.9 - 1 / 3, "inconsistent", ["wrong wrong."]),
+        ("judge", DetectorOptions(unit="response"), "ok. wrong wrong.", 0.9 - 2 / 3, "inconsistent", ["wrong wrong."]),
         (
             "detector.fake",
             DetectorOptions(sentences=True),
@@ -197,7 +201,7 @@ def test_verifiability_is_that_of_the_most_verifiable_sentence() -> None:
     assert run("verifiability", "Really? Wow!", KNOWLEDGE).value == 0.1
 
 
-@pytest.mark.parametrize("metric", ["nli", "detector.fake", "detector.fine", "q2", "feqa"])
+@pytest.mark.parametrize("metric", ["nli", "detector.fake", "detector.fine", "judge", "q2", "feqa"])
 def test_the_claim_filter_ignores_sentences_that_cannot_be_verified(metric: str) -> None:
     options = Options(claim_filter="verifiable")
     nothing = run(metric, "is Honey blue? Wow!", KNOWLEDGE, options)
