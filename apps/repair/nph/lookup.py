@@ -142,8 +142,11 @@ def rate_repair(
         for change in changes
     ]
     text = _make_text(context, response, [*changes, *_list_others(links, [*changes, *remaining]), *remaining])
+    wanted = {*changes, *remaining}
     supports = {
-        name: find_support(context.graph, text, number, context.turns) for number, name in enumerate(text.names)
+        name: find_support(context.graph, text, number, context.turns)
+        for number, name in enumerate(text.names)
+        if name in wanted
     }
     # A name of which nothing is read may be the other end of what is read of another.
     ends = {

@@ -6,10 +6,11 @@ end the name is at. What cannot be read is left out: a name without a reading is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from groundwire.runtime.texts.characters import starts_lower
+from groundwire.runtime.triples import Triple
 
 from .relations import (
     ACTING,
@@ -42,6 +43,7 @@ from .tokens import (
     RELATIVE,
     SKIPPED,
     NamedTokens,
+    NameRange,
     Referent,
     is_word,
 )
@@ -84,11 +86,20 @@ class NameStatement(NamedTuple):
 class Text(NamedTokens):
     """A text with its names, read name by name."""
 
+    def __init__(self, text: str, names: Sequence[NameRange], families: Collection[str]) -> None:
+        """``families`` are the relations that words outside the table may name: those of the graph."""
+        super().__init__(text, names, families)
+        self._readings: dict[int, list[NameStatement]] = {}
+        self.paths: dict[int, tuple[Triple, ...]] = {}
+        """The paths that support names, as far as they were looked up."""
+
     def read(self, name: int) -> list[NameStatement]:
         """Return what the text states about a name, itself and by a pronoun that follows it."""
-        index = self.index_of[name]
-        readings = list(self._read_at(index))
-        return readings + list(self._read_pronouns(index))
+        if name not in self._readings:
+            index = self.index_of[name]
+            is_read = self.is_readable(name)
+            self._readings[name] = [*self._read_at(index), *self._read_pronouns(index)] if is_read else []
+        return self._readings[name]
 
     def _read_at(self, index: int) -> Iterator[NameStatement]:
         after = self._read_after(index)

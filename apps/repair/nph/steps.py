@@ -41,7 +41,7 @@ from .tokens import NameRange
 
 VERIFIED_DRAFTS = 3
 """Repairs of a response that the critic reads."""
-MAX_DRAFTS = 64
+MAX_DRAFTS = 16
 """Repairs, the most probable first, of which those are chosen."""
 NO_CANDIDATES = (
     "No entity of the flagged name's type is near what the dialogue is about; raise hops, or pass more triples."

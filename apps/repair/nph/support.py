@@ -19,6 +19,8 @@ from .tokens import NameRange, Referent, is_number
 
 FACTS = 1024
 """Triples of an entity that are searched."""
+GROUPS, GROUP_ENTITIES = 16, 32
+"""Names before a name, turns, and entities of a turn, at most, that a pronoun may refer to."""
 EXEMPLARS = 16
 """Entities at an end of a relation that show which kind of entity is there."""
 SAME_KIND = 0.25
@@ -61,6 +63,8 @@ def find_support(
         alone: Whether the other names of its sentence do not count.
     """
     readings = text.read(number)
+    if not readings:
+        return Support(False, {})
     reader = _Reader(graph, text, number, turns, frozenset(replaced))
     supported: dict[str, tuple[str, Path]] | None = None
     is_contradicted = False
@@ -95,7 +99,8 @@ class _Reader:
         self._replaced = replaced
         self._is_another = text.is_another(text.index_of[number])
         before = [text.names[index].entity for index in text.names_before(number) if index not in replaced]
-        self._groups: list[Sequence[str]] = [[entity] for entity in before if entity is not None] + list(turns)
+        self._groups: list[Sequence[str]] = [[entity] for entity in before if entity is not None]
+        self._groups = [group[:GROUP_ENTITIES] for group in (*self._groups[:GROUPS], *turns[:GROUPS])]
 
     def find(self, reading: NameStatement) -> tuple[dict[str, tuple[str, Path]], bool]:
         """The entities that a reading allows, and whether the graph has its relation of an anchor."""
@@ -121,8 +126,7 @@ class _Reader:
         paths = [
             path
             for index in (others if supported else ())
-            if own_entity
-            not in _list_ends(path := find_support(self._graph, self._text, index, self._turns, alone=True).own_path)
+            if own_entity not in _list_ends(path := self._find_path(index))
         ]
         stated = {end for path in paths for end in _list_ends(path)}
         names = [
@@ -138,6 +142,12 @@ class _Reader:
             return all(name in ends or any(self._graph.triples_between(name, end) for end in ends) for name in names)
 
         return {entity: (anchor, path) for entity, (anchor, path) in supported.items() if fits(entity, path)}
+
+    def _find_path(self, index: int) -> Path:
+        if index not in self._text.paths:
+            support = find_support(self._graph, self._text, index, self._turns, alone=True)
+            self._text.paths[index] = support.own_path
+        return self._text.paths[index]
 
     def prefer_asked(self, supported: Mapping[str, tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
         """Keep the entities that are joined to most of what the last turn names."""

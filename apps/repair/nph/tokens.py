@@ -6,6 +6,8 @@ The grammar is shallow: it knows articles, pronouns, forms of "to be", prepositi
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -39,6 +41,10 @@ CLASSES: dict[str, tuple[str, ...]] = {
 }
 CLASSES |= {f"{noun}s": families for noun, families in CLASSES.items()}
 """Nouns before a name, and the families that "by" means after them; any maker's where there are none."""
+MAX_NAMES = 32
+"""Names of a response, at most, that is read."""
+MAX_TOKENS = 128
+"""Tokens of a sentence, at most, that is read."""
 MAKING = ("write", "direct", "paint", "design", "compose", "sculpt", "sing", "illustrate", "translate")
 """The families that "by" alone may mean."""
 
@@ -83,18 +89,23 @@ class NamedTokens:
         self.text = text
         self.families = families
         self.tokens = list(self._split(mark_phrases(text)))
+        self._lengths = Counter(token.sentence for token in self.tokens)
         self.index_of = {token.name: index for index, token in enumerate(self.tokens) if token.name is not None}
 
     def _split(self, text: str) -> Iterator[TextToken]:
-        starts = [sentence.start for sentence in sentences(self.text)]
+        starts = [sentence.start for sentence in sentences(self.text)] or [0]
         position = 0
         bounds = [*self.names, NameRange(len(text), len(text), None)]
         for number, name in enumerate(bounds):
             for match in _TOKEN.finditer(text, position, name.start):
-                yield TextToken(match[0].lower(), match.start(), None, sum(start <= match.start() for start in starts))
+                yield TextToken(match[0].lower(), match.start(), None, bisect_right(starts, match.start()))
             if name.start < len(text):
-                yield TextToken("", name.start, number, sum(start <= name.start for start in starts))
+                yield TextToken("", name.start, number, bisect_right(starts, name.start))
             position = max(position, name.end)
+
+    def is_readable(self, name: int) -> bool:
+        """Whether a name is in a sentence, and a text, that is short enough to be read."""
+        return len(self.names) <= MAX_NAMES and self._lengths[self.sentence(name)] <= MAX_TOKENS
 
     def name_text(self, name: int) -> str:
         """Return a name as the text writes it."""

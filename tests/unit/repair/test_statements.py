@@ -8,7 +8,7 @@ from groundwire.repair import KnowledgeGraph
 from groundwire.repair.nph.relations import FAMILIES, read_predicate
 from groundwire.repair.nph.statements import Text
 from groundwire.repair.nph.support import find_support, list_families, list_mentioned
-from groundwire.repair.nph.tokens import NameRange
+from groundwire.repair.nph.tokens import MAX_NAMES, MAX_TOKENS, NameRange
 
 GRAPH = KnowledgeGraph.from_triples(
     [
@@ -108,6 +108,14 @@ def test_the_end_of_the_relation_says_what_may_stand_there(
 )
 def test_what_is_not_understood_is_not_read(response: str) -> None:
     assert look_up(response, WITCHES) == (set(), False)
+
+
+def test_texts_beyond_the_limits_are_not_read() -> None:
+    few, many = ("It was written by Roald Dahl. " * count for count in (MAX_NAMES - 2, MAX_NAMES - 1))
+    assert look_up(f"{few}Paris lies on the Zorro.", ()) == ({"Seine"}, True)
+    assert look_up(f"{many}Paris lies on the Zorro.", ()) == (set(), False)
+    assert look_up("Paris" + " really" * MAX_TOKENS + " lies on the Zorro.", ()) == (set(), False)
+    assert look_up("Paris" + " really" * (MAX_TOKENS // 2) + " lies on the Zorro.", ()) == ({"Seine"}, True)
 
 
 @pytest.mark.parametrize(
