@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from groundwire.engine import Engine, Options
+from groundwire.engine import Engine, GroundwireError, Options
+from groundwire.repair import Corrector
 
 from .checking import Checker
 from .extras import needs
 
 with needs("guardrails-ai"):
+    from guardrails.types import OnFailAction
     from guardrails.validator_base import (
         ErrorSpan,
         FailResult,
@@ -28,6 +30,9 @@ with needs("guardrails-ai"):
     )
 
 __all__ = ["GroundwireValidator"]
+
+_FIXING = (OnFailAction.FIX, OnFailAction.FIX_REASK)
+"""Actions that put another text in the place of one that fails."""
 
 
 @register_validator(name="groundwire/consistent", data_type="string")
@@ -52,7 +57,8 @@ class GroundwireValidator(Validator):  # type: ignore[misc]  # guardrails is not
 
         Args:
             engine: The engine; None is ``default_engine``.
-            on_fail: The action of Guardrails for a text that fails; None raises an exception.
+            on_fail: The action of Guardrails for a text that fails; None raises an exception. ``fix`` lets the text
+                of ``Corrector`` through where that passes, and nothing where there is none.
             metrics: As for ``Engine.score``.
             options: As for ``Engine.score``.
         """
@@ -63,5 +69,22 @@ class GroundwireValidator(Validator):  # type: ignore[misc]  # guardrails is not
         checked = self._checker.check(value, metadata.get("knowledge") or (), metadata.get("history") or ())
         if checked.passed is True:
             return PassResult(metadata=checked.to_dict())
+        fixed = self._correct(value, metadata) if self.on_fail_descriptor in _FIXING else None
         spans = [ErrorSpan(start=span.start, end=span.end, reason=span.reason) for span in checked.spans]
-        return FailResult(error_message=checked.reason, error_spans=spans or None, metadata=checked.to_dict())
+        return FailResult(
+            error_message=checked.reason, error_spans=spans or None, fix_value=fixed, metadata=checked.to_dict()
+        )
+
+    def _correct(self, text: str, metadata: dict[str, Any]) -> str | None:
+        """The corrected text; None where no correction passes."""
+        try:
+            correction = Corrector(self._checker.engine).correct(
+                text,
+                metadata.get("knowledge") or (),
+                history=metadata.get("history") or (),
+                metrics=self._checker.metrics,
+                scoring=self._checker.options,
+            )
+        except GroundwireError:
+            return None
+        return correction.response if correction.accepted else None

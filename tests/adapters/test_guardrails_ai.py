@@ -40,6 +40,16 @@ def test_a_text_that_fails_is_an_exception_unless_something_else_is_named(engine
     assert (outcome.validation_passed, outcome.validated_output) == (False, None)
 
 
+def test_fix_corrects_a_text_or_lets_nothing_through() -> None:
+    known = "Express delivery costs £4.95 and takes one working day."
+    with Engine.load("compact", device="cpu") as engine:
+        guard = guardrails.Guard().use(GroundwireValidator(engine, on_fail="fix"))
+        fixed = guard.validate("Express delivery costs £5.95.", metadata={"knowledge": known})
+        refused = guard.validate("The moon is made of cheese.", metadata={"knowledge": known})
+    assert fixed.validated_output == "Express delivery costs £4.95."
+    assert refused.validated_output is None
+
+
 def test_without_a_score_nothing_passes(engine: Engine, failing_engine: Engine) -> None:
     outcome = check(failing_engine, CONSISTENT, {"knowledge": KNOWLEDGE})
     assert outcome.validation_passed is False
