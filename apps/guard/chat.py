@@ -69,7 +69,7 @@ class _Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is read of a call, or of a part of it."""
 
     index: int | None = None
-    id: Word | None = None
+    id: Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@+|=-]{0,256}$")] | None = None
     type: Word | None = None
     function: _Called | None = None
     custom: _Called | None = None
@@ -219,7 +219,9 @@ class _ChoiceState:
         _join(self.function_call, msgspec.to_builtins(message.function_call or _Called()))
 
     def list_calls(self) -> list[dict[str, Any]]:
-        """Its calls, as ``TurnChecker`` reads them."""
+        """Its calls, as ``TurnChecker`` reads them; InvalidRequest for a call of two tools at once."""
+        if any("function" in call and "custom" in call for call in self.calls.values()):
+            raise InvalidRequest("The answer has a call of two tools at once, function and custom.")
         calls = [call.get("custom") or call for call in self.calls.values()]
         return [*calls, self.function_call] if self.function_call else calls
 
@@ -286,6 +288,11 @@ class CheckedChat:
     def is_stopped(self) -> bool:
         """Whether the policy has ended every choice before the model did: nothing that is still written can leave."""
         return self._stopped >= self._count
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every choice has ended."""
+        return sum(choice.has_ended for choice in self._choices.values()) >= self._count
 
     @property
     def scores(self) -> list[Score]:

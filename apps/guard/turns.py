@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from groundwire.engine.extend import Knowledge, list_passages
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.chats import SYSTEM, is_message
 from groundwire.engine.schema.knowledge import is_call
+from groundwire.runtime.arguments import check_sequence
 from groundwire.turns import TurnCheck, TurnChecker
 from groundwire.turns.records import label_turn
 
@@ -41,8 +42,8 @@ class TurnGuard:
             options: As for ``TurnChecker``.
         """
         self.policy = policy
-        tools = [tool for tool in request.get("tools") or () if _is_defined(tool)]
-        self._checker = TurnChecker(engine, tools=tools, options=options)
+        tools = check_sequence("tools", request.get("tools") or (), "definitions of tools")
+        self._checker = TurnChecker(engine, tools=list(_list_defined(tools)), options=options)
         items = [knowledge] if isinstance(knowledge, str | Mapping | Record) else list(knowledge)
         self._log = [
             item for item in items if isinstance(item, ToolCall) or (isinstance(item, Mapping) and is_call(item))
@@ -78,9 +79,13 @@ class TurnGuard:
             return _refuse(error)
 
 
-def _is_defined(tool: Any) -> bool:
-    """Whether a tool is the caller's, with a name; a tool of the provider has a type alone."""
-    return isinstance(tool, Mapping) and isinstance((tool.get("function") or tool).get("name"), str)
+def _list_defined(tools: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    """The definitions of tools that have a name; a tool of the provider has a type alone."""
+    for tool in tools:
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        definition = function if isinstance(function, Mapping) else tool
+        if isinstance(definition, Mapping) and isinstance(definition.get("name"), str):
+            yield {name: value for name, value in definition.items() if name != "function"}
 
 
 def _refuse(error: InvalidRequest) -> TurnCheck:

@@ -58,6 +58,7 @@ class ChatBody(msgspec.Struct, frozen=True):
     stream: bool | None = None
     n: Annotated[int, msgspec.Meta(ge=1, le=MAX_CHOICES)] | None = None
     groundwire: ChatOptions | None = None
+    tools: tuple[JsonObject, ...] | None = None
 
 
 class MessagesBody(msgspec.Struct, frozen=True):
@@ -67,6 +68,7 @@ class MessagesBody(msgspec.Struct, frozen=True):
     system: str | tuple[JsonObject, ...] | None = None
     stream: bool | None = None
     groundwire: ChatOptions | None = None
+    tools: tuple[JsonObject, ...] | None = None
 
 
 class ResponsesBody(msgspec.Struct, frozen=True):
@@ -76,6 +78,7 @@ class ResponsesBody(msgspec.Struct, frozen=True):
     instructions: str | None = None
     stream: bool | None = None
     groundwire: ChatOptions | None = None
+    tools: tuple[JsonObject, ...] | None = None
     background: Literal[False] | None = None
     """An answer that is asked for later would not be checked."""
     previous_response_id: None = None
@@ -273,6 +276,8 @@ class CheckedAnswer(Response):
                     await self._send_part(self._checked.check(chunk), send)
                 if self._checked.is_stopped or self._form.is_last(event):
                     break
+        if self._form.names_events and not (self._checked.is_complete or self._checked.is_stopped):
+            raise Refusal("upstream", "The upstream's stream has ended before it was complete.")
         await self._send_part(self._checked.finish(), send)
         self._note_checks()
         if not self._form.names_events:

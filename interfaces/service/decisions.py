@@ -121,7 +121,7 @@ def _list_options(question: TypedQuestion, path: str) -> tuple[str, ...]:
     """The labels that a question offers, none of a question for support; Refusal for one that is not known."""
     name = question.name or path.removeprefix("$.")
     if question.type in ("noul", "predicate"):
-        instructions = read_text(question.instructions).strip().rstrip("?.").lower()
+        instructions = read_text(question.instructions).strip().rstrip("?. ").lower()
         if instructions in SUPPORTED:
             return ()
         raise Refusal(
@@ -136,7 +136,7 @@ def _list_options(question: TypedQuestion, path: str) -> tuple[str, ...]:
         return options
     raise Refusal(
         "invalid",
-        f"The question {name!r:.100} is not known: it is a {question.type} of {', '.join(options) or 'levels'}; "
+        f"The question {name!r:.100} is not known: it is a {question.type} of {', '.join(options) or 'levels':.200}; "
         f"allowed are a choice of {' and '.join(LABELS[:2])}, perhaps with {LABELS[2]}, and {SUPPORTED[0]!r}.",
         path,
     )

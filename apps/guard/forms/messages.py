@@ -36,6 +36,8 @@ class MessagesForm(ChatForm):
         """Fields of the answer that is streamed."""
         self._calls: dict[Any, int] = {}
         """The number of a call by its block's."""
+        self._inputs: dict[int, Any] = {}
+        """Inputs of calls that came at once, by the call's number."""
         self._written: list[str] = []
         """The types of the blocks that are written; the last is open."""
         self._has_text = False
@@ -103,16 +105,24 @@ class MessagesForm(ChatForm):
                     self._has_text = True
                 elif block.get("type") == "tool_use":
                     number = self._calls[index] = len(self._calls)
+                    if block.get("input"):
+                        self._inputs[number] = block["input"]
                     delta = {"tool_calls": [make_call({**block, "input": ""}) | {"index": number}]}
                 self._is_apart = block.get("type") != "text"
             case "content_block_delta" if part.get("type") == "text_delta":
                 delta = {"content": read_text(part, "text")}
             case "content_block_delta" if part.get("type") == "input_json_delta" and index in self._calls:
                 arguments = read_text(part, "partial_json")
+                if arguments:
+                    self._inputs.pop(self._calls[index], None)
                 delta = {"tool_calls": [{"index": self._calls[index], "function": {"arguments": arguments}}]}
             case "message_delta":
                 self._top["usage"] = self._top.get("usage", {}) | read_usage(event)
                 reason = part.get("stop_reason") or "end_turn"
+                inputs = [(number, msgspec.json.encode(value).decode()) for number, value in self._inputs.items()]
+                delta = {
+                    "tool_calls": [{"index": number, "function": {"arguments": value}} for number, value in inputs]
+                }
         if not delta and reason is None:
             return None
         return self._top | {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}

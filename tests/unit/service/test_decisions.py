@@ -86,6 +86,7 @@ def test_nothing_to_verify_and_a_verdict_that_is_not_sure_are_refused() -> None:
         ({"type": "noul", "instructions": "Is it urgent?"}, "its instructions are 'is it urgent'"),
         ({"type": "choice", "criteria": {"billing": None, "sales": None}}, "a choice of billing, sales"),
         ({"type": "choice", "criteria": {"consistent": None}}, "a choice of consistent"),
+        ({"type": "choice", "criteria": {"a" * 100_000: None}}, "a choice of aaa"),
         ({"type": "score", "instructions": "supported", "criteria": ["bad", "good"]}, "it is a score of levels"),
     ],
 )
@@ -96,6 +97,7 @@ def test_other_questions_are_refused_by_name(question: Any, reason: str) -> None
     assert refused.json()["path"].startswith("$.questions.team")
     assert "'questions.team' is not known" in refused.json()["detail"]
     assert reason in refused.json()["detail"]
+    assert len(refused.content) < 2_000
 
 
 @pytest.mark.parametrize(

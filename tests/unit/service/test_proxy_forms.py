@@ -266,3 +266,103 @@ def test_anthropics_key_is_a_token_and_the_upstreams_key_takes_its_place() -> No
         assert "authorization" not in upstream.headers[0]
 
     run(test, tokens=("mine",), upstream_key="theirs")
+
+
+def serve(*events: dict[str, Any], end: str = "") -> httpx.MockTransport:
+    """An upstream that streams these events."""
+    text = "".join(f"event: {event.get('type')}\ndata: {json.dumps(event)}\n\n" for event in events) + end
+    headers = {"content-type": "text/event-stream"}
+    return httpx.MockTransport(lambda request: httpx.Response(200, headers=headers, text=text))
+
+
+def answer_with(choice: Any) -> httpx.MockTransport:
+    """An upstream that answers with a completion of one choice."""
+    return httpx.MockTransport(lambda request: httpx.Response(200, json={"choices": [choice]}))
+
+
+def make_start(index: int, block: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+BEGIN: dict[str, Any] = {"type": "message_start", "message": {"id": "m", "content": []}}
+END: dict[str, Any] = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}}
+
+
+@pytest.mark.parametrize(("given", "leaves"), [(SAID, True), (INVENTED, False)])
+def test_an_input_that_comes_at_once_is_checked(given: Any, leaves: bool) -> None:
+    block = {"type": "tool_use", "id": "c", "name": "book", "input": given}
+    events = (BEGIN, make_start(0, block), {"type": "content_block_stop", "index": 0}, END, {"type": "message_stop"})
+
+    async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
+        answer = await ask(client, "messages", stream=True, messages=BOOK, given=None)
+        assert answer.calls == ([given] if leaves else [])
+
+    run(test, transport=serve(*events), calls="block")
+
+
+@pytest.mark.parametrize(
+    ("form", "events", "end"),
+    [
+        ("messages", (BEGIN, make_start(0, {"type": "tool_use", "name": "delete_all"})), ""),
+        ("messages", (BEGIN, make_start(0, {"type": "tool_use", "name": "delete_all"}), {"type": "message_stop"}), ""),
+        ("messages", (BEGIN, make_start(0, {"type": "text", "text": RIGHT})), "data: [DONE]\n\n"),
+        ("responses", ({"type": "response.output_text.delta", "delta": RIGHT},), "data: [DONE]\n\n"),
+    ],
+)
+def test_a_stream_without_its_last_event_is_refused(form: str, events: Any, end: str) -> None:
+    async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
+        answer = await client.post(f"/v1/{form}", json=make_body(form, BOOK, GIVEN, stream=True))
+        assert "ended before it was complete" in answer.text
+        last = list_events(form, answer)[-1]
+        assert last["type"] == "error"
+        assert "delete_all" not in answer.text
+
+    run(test, transport=serve(*events, end=end))
+
+
+@pytest.mark.parametrize("setting", ["block", "annotate"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"custom": {"name": "x", "input": "Leeds"}, "function": {"name": "book", "arguments": json.dumps(INVENTED)}},
+        {"function": {"name": "book", "arguments": [INVENTED]}},
+        {"function": "book"},
+        {"id": "a sentence of its own", "function": {"name": "book", "arguments": "{}"}},
+    ],
+)
+def test_a_call_that_cannot_be_read_as_one_is_refused(call: Any, setting: str) -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "type": "function"} | call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+
+    async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
+        refused = await client.post(f"/v1/{FORMS[0]}", json=make_body(FORMS[0], BOOK, GIVEN, stream=False))
+        assert (refused.status_code, refused.json()["code"]) == (502, "upstream")
+
+    run(test, transport=answer_with(choice), calls=setting)
+
+
+def test_of_a_checked_call_what_was_read_leaves() -> None:
+    call = {"id": "c", "type": "function", "note": WRONG, "function": {"name": "book", "arguments": json.dumps(SAID)}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+
+    async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
+        answer = await client.post(f"/v1/{FORMS[0]}", json=make_body(FORMS[0], BOOK, GIVEN, stream=False))
+        (left,) = answer.json()["choices"][0]["message"]["tool_calls"]
+        assert left == {name: value for name, value in call.items() if name != "note"}
+
+    run(test, transport=answer_with(choice), calls="block")
+
+
+def test_odd_definitions_of_tools_are_refused_or_passed_over() -> None:
+    async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
+        upstream.calls = [SAID]
+        for form in FORMS:
+            body = make_body(form, BOOK, None, stream=False)
+            for tools in (5, ["x"]):
+                refused = await client.post(f"/v1/{form}", json=body | {"tools": tools})
+                assert (refused.status_code, refused.json()["path"][:7]) == (422, "$.tools")
+            for tool in ({"type": "web_search"}, {"function": "x"}, {"name": "a", "function": [1]}):
+                assert (await client.post(f"/v1/{form}", json=body | {"tools": [tool]})).status_code == 200
+
+    run(test, text="", calls="block")
