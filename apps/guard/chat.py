@@ -7,7 +7,7 @@ protocols in the form of chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -41,6 +41,8 @@ FILTERED = "content_filter"
 Word: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@+-]{0,256}$")]
 """A name: no room for a sentence."""
 Number: TypeAlias = int | float | bool | None
+MAX_CALLS, MAX_CALL_CHARACTERS = 1_000, 1_000_000
+"""Calls of a choice, and characters of their arguments, which are held until they are whole."""
 UNCHECKED: frozenset[Outcome] = frozenset({"unknown", "deadline", "failed", "truncated", "overflow"})
 """Outcomes without a verdict."""
 _TOP: Mapping[str, Any] = {
@@ -190,6 +192,8 @@ class _ChoiceState:
     """None before its first text."""
     held_text: str = ""
     """What the policy has released, and the check of the turn has not."""
+    held_size: int = 0
+    """Characters of what is held of calls, and of refusals."""
     calls: dict[int, dict[str, Any]] = field(default_factory=dict)
     """Its tool calls by their index, as far as they have come; they are held back until they are whole."""
     function_call: dict[str, Any] = field(default_factory=dict)
@@ -214,12 +218,19 @@ class _ChoiceState:
 
     def add_calls(self, message: _Message) -> None:
         """Add the calls of a message, or further parts of them."""
+        self.held_size += len(message.refusal or "") + sum(map(_count, (message.function_call, *_list_tools(message))))
+        if self.held_size > MAX_CALL_CHARACTERS or len(self.calls) > MAX_CALLS:
+            raise InvalidRequest(
+                f"The answer has more than {MAX_CALLS} calls, or {MAX_CALL_CHARACTERS} characters of arguments."
+            )
         for position, call in enumerate(message.tool_calls or ()):
             _join(self.calls.setdefault(position if call.index is None else call.index, {}), msgspec.to_builtins(call))
         _join(self.function_call, msgspec.to_builtins(message.function_call or _Called()))
 
     def list_calls(self) -> list[dict[str, Any]]:
         """Its calls, as ``TurnChecker`` reads them; InvalidRequest for a call of two tools at once."""
+        for call in (*self.calls.values(), self.function_call):
+            _close(call)
         if any("function" in call and "custom" in call for call in self.calls.values()):
             raise InvalidRequest("The answer has a call of two tools at once, function and custom.")
         calls = [call.get("custom") or call for call in self.calls.values()]
@@ -251,10 +262,32 @@ def _join(call: dict[str, Any], part: Mapping[str, Any]) -> None:
         before = call.get(key)
         if isinstance(before, dict) and isinstance(value, dict):
             _join(before, value)
-        elif isinstance(before, str) and isinstance(value, str) and key in ("arguments", "input"):
-            call[key] = before + value
+        elif isinstance(value, str) and key in ("arguments", "input"):
+            call[key] = before if isinstance(before, list) else []  # parts, which are joined at the end
+            call[key].append(value)
         else:
             call[key] = value
+
+
+def _close(call: dict[str, Any]) -> None:
+    """Join the parts of a call's arguments."""
+    for key, value in call.items():
+        if isinstance(value, dict):
+            _close(value)
+        elif isinstance(value, list):
+            call[key] = "".join(value)
+
+
+def _list_tools(message: _Message) -> Iterator[_Called | None]:
+    for call in message.tool_calls or ():
+        yield from (call.function, call.custom)
+
+
+def _count(called: _Called | None) -> int:
+    """Characters of the arguments."""
+    if called is None:
+        return 0
+    return len(called.arguments if isinstance(called.arguments, str) else "") + len(called.input or "")
 
 
 class CheckedChat:

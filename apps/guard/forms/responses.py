@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from groundwire.engine.schema.chats import ASSISTANT, SYSTEM, USER
 
-from ..chat import FILTERED
+from ..chat import FILTERED, Word
 from .base import (
     SEPARATOR,
     ChatForm,
@@ -65,7 +67,7 @@ class ResponsesForm(ChatForm):
             "tool_calls": [make_call(item) for item in items if get_type(item) in _CALLS] or None,
             "refusal": SEPARATOR.join(refusals) or None,
         }
-        self._details = answer.get("incomplete_details")
+        self._details = _read_details(answer)
         choice = {"index": 0, "message": message, "finish_reason": answer.get("status") or "completed"}
         return _read_response_top(answer) | {"choices": [choice]}
 
@@ -119,6 +121,9 @@ class ResponsesForm(ChatForm):
                 is_apart = bool(self._texts) and part_place not in self._texts
                 delta = {"content": (SEPARATOR if is_apart else "") + read_text(event, "delta")}
                 self._texts.add(part_place)
+            case "response.output_text.done" if part_place not in self._texts:  # no part of it has come
+                delta = {"content": (SEPARATOR if self._texts else "") + read_text(event, "text")}
+                self._texts.add(part_place)
             case "response.refusal.delta":
                 delta = {"refusal": read_text(event, "delta")}
             case "response.output_item.done" if get_type(item) in _CALLS:
@@ -127,7 +132,10 @@ class ResponsesForm(ChatForm):
             case "response.completed" | "response.incomplete":
                 response = get_object(event, "response")
                 self._top |= _read_response_top(response)
-                self._details = response.get("incomplete_details")
+                self._details = _read_details(response)
+                if not (self._texts or self._calls) and isinstance(response.get("output"), list):
+                    (choice,) = self.read_answer(response)["choices"]  # nothing of it has come
+                    delta = {name: value for name, value in choice["message"].items() if value is not None}
                 reason = response.get("status") or kind.removeprefix("response.")
         if not delta and reason is None:
             return None
@@ -203,3 +211,11 @@ def _write_call(call: Mapping[str, Any]) -> Json:
 
 def _read_response_top(answer: Mapping[str, Any]) -> Json:
     return read_top(answer, "id", "model", "service_tier") | {"created": answer.get("created_at")}
+
+
+def _read_details(answer: Mapping[str, Any]) -> Json | None:
+    """Why an answer is incomplete, as far as it is a name."""
+    try:
+        return {"reason": msgspec.convert(get_object(answer, "incomplete_details").get("reason"), Word)}
+    except msgspec.ValidationError:
+        return None

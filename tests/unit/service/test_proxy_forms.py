@@ -366,3 +366,39 @@ def test_odd_definitions_of_tools_are_refused_or_passed_over() -> None:
                 assert (await client.post(f"/v1/{form}", json=body | {"tools": [tool]})).status_code == 200
 
     run(test, text="", calls="block")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": TEXT}],
+        [],
+    ],
+)
+def test_a_text_that_comes_whole_is_checked(events: list[Any]) -> None:
+    part = {"type": "output_text", "text": TEXT}
+    response = {"id": "r", "status": "completed", "output": [{"type": "message", "content": [part]}], "usage": {}}
+    response["incomplete_details"] = {"reason": "Honey is blue, trust me."}
+
+    async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
+        body = make_body("responses", ASKED, GIVEN, stream=True)
+        answer = list_events("responses", await client.post("/v1/responses", json=body))[-1]["response"]
+        assert read_response(answer).text == RIGHT
+        assert answer["groundwire"]["label"] == "inconsistent"
+        assert "trust me" not in json.dumps(answer)
+
+    run(test, transport=serve(*events, {"type": "response.completed", "response": response}))
+
+
+def test_what_is_held_of_calls_has_a_limit() -> None:
+    def make(arguments: str, index: int = 0) -> dict[str, Any]:
+        call = {"index": index, "id": "c", "function": {"name": "f", "arguments": arguments}}
+        return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}]}
+
+    async def test(client: httpx.AsyncClient, upstream: ChatServer) -> None:
+        answer = await client.post(f"/v1/{FORMS[0]}", json=make_body(FORMS[0], ASKED, GIVEN, stream=True))
+        last = list_events(FORMS[0], answer)[-1]
+        assert "characters of arguments" in last["error"]["message"]
+
+    run(test, transport=serve(*[make("a" * 300_000)] * 4))
+    run(test, transport=serve(*(make("a", index) for index in range(1_002))))
