@@ -86,7 +86,7 @@ def prepare() -> None:
     """Set everything up that is missing, and build and install the wheel of the checkout.
 
     Raises:
-        SystemExit: This machine cannot: it is not Linux on x86-64, or has no ``apt-get``, or no network.
+        SystemExit: This machine cannot: not Linux on x86-64, or without ``apt-get``, Debian's sources, or a network.
     """
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         raise SystemExit(
@@ -133,15 +133,20 @@ def _install_dependencies() -> None:
         return
     for folder in (SITE, TOOLS):
         shutil.rmtree(folder, ignore_errors=True)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--only-binary", ":all:"]
     platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in range(17, 29)]
     target = ["--python-version", _read_version(), "--platform=manylinux2014_aarch64", *platforms]
-    subprocess.run([*pip, *target, "--target", str(SITE), "--no-deps", "--require-hashes", "-r", str(LOCK)], check=True)
-    constraints = ["-c", str(locked)]
-    subprocess.run([*pip, *target, "--target", str(SITE), "--upgrade", *constraints, *TEST_PACKAGES], check=True)
+    _run_pip(SITE, *target, "--no-deps", "--require-hashes", "-r", str(LOCK))
+    _run_pip(SITE, *target, "--upgrade", "-c", str(locked), *TEST_PACKAGES)
     # Pure Python, with the cmake and ninja of this machine.
-    subprocess.run([*pip, "--target", str(TOOLS), *BUILD_PACKAGES], check=True)
+    _run_pip(TOOLS, *BUILD_PACKAGES)
     mark.write_text(digest, encoding="utf-8")
+
+
+def _run_pip(folder: Path, *arguments: str) -> None:
+    """Install wheels into a folder."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--only-binary", ":all:"]
+    if subprocess.run([*pip, "--target", str(folder), *arguments], check=False).returncode:
+        raise SystemExit("pip cannot install the wheels for arm64: it needs a package index that has them.")
 
 
 def _build_wheel() -> Path:
