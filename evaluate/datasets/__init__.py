@@ -18,6 +18,8 @@ from .source import ALLOWED, Broken, Format, Source
 OWN = {"jsonl": JSONL, "csv": CSV}
 Rows: TypeAlias = str | Path | Sequence[Example | Mapping[str, Any]]
 """A file of labelled responses; or examples, or mappings with the fields of a line of JSON."""
+MAX_BROKEN = 0.1
+"""Share of broken examples, at most, that are left out: a label that nobody knows would else leave a whole class out."""
 MAX_SHOWN = 20
 """Broken examples that an error message spells out; it counts the others."""
 
@@ -46,11 +48,11 @@ def read_dataset(
     ``format`` is a name of ``list_formats``; None finds it from the file's columns or first record. ``columns``, field
     by name, are for files of Groundwire's own formats in which response, knowledge, … have other names, and so are
     ``score_columns``, the columns with scores of other tools. Broken examples are left out, and ``leave_out`` is called
-    with one message that names the line of each and what is wrong there. Without it, and where none is left, they raise
-    InvalidRequest with that message: what is left is another set, with other figures. InvalidRequest also for a file
-    that cannot be read or holds no example, for an unknown format, for a score column without a number, and for two
-    examples with the same id. The engine decides whether the texts of an example can be scored (an empty response, no
-    knowledge): status ``invalid``.
+    with one message that names the line of each and what is wrong there. Without it, and where they are more than a
+    tenth, they raise InvalidRequest with that message: what is left is another set, with other figures. InvalidRequest
+    also for a file that cannot be read or holds no example, for an unknown format, for a score column without a number,
+    and for two examples with the same id. The engine decides whether the texts of an example can be scored (an empty
+    response, no knowledge): status ``invalid``.
     """
     available = list_formats()
     if format is not None and format not in available:
@@ -81,7 +83,7 @@ def read_dataset(
             lines.append(f"  and {len(broken) - MAX_SHOWN} more")
         count = f"{len(broken)} broken example{'s' if len(broken) > 1 else ''}"
         listed = "\n".join(lines)
-        if leave_out is None or not examples:
+        if leave_out is None or len(broken) > MAX_BROKEN * (len(broken) + len(examples)):
             raise InvalidRequest(f"{path} (format {name}) has {count}, so none was read; fix or remove them:\n{listed}")
         leave_out(f"{path} (format {name}) has {count}, left out; the figures are of the others:\n{listed}")
     if not examples:

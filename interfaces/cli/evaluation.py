@@ -40,7 +40,7 @@ RepeatsOption = Annotated[
     int, Setting(help="Bootstrap samples for each interval (comparisons take more where they need them).", min=10)
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Refuse a file with a broken row, in place of leaving the row out.")
+    bool, typer.Option("--strict", help="Refuse a file with a broken row, as always where more than a tenth is.")
 ]
 SeedOption = Annotated[int, Setting(help="Seed of all random draws.", min=0)]
 

@@ -50,6 +50,8 @@ _CLAUSE = re.compile(r"[.!?;:](?=\s|$)|,\s(?:(?:and|but|while|whereas|so)\s)?|\n
 _TIMES = NAMED_DAYS.keys() | set(UNITS) | {"morning", "noon", "afternoon", "evening", "night", "midnight"}
 _LIGHT = LIGHT | {"cost", "costs", "price", "pay", "charge", "take", "takes", "get", "gets"}
 """Words of a clause that do not tell what its value is of."""
+CONTACTS = frozenset({"url", "email", "phone"})
+"""Kinds of values that reach somebody."""
 SHARED = 3
 """Words of a clause with a contradicted value, at least, that the knowledge's clause has, if it does not have all."""
 
@@ -85,12 +87,25 @@ class Kept:
         """Find the code in ``response``; its values and those in the ``passages`` are read when first needed."""
         self._response = response
         self._passages = passages
+        self._history = history
         self._question = history[-1] if history else ""
         self._code = [*find_code(response), *(match.span() for match in _ROW.finditer(response))]
 
     def touches_code(self, start: int, end: int) -> bool:
         """Whether characters ``start`` to ``end`` are in code or a row of a table."""
         return any(first < end and start < last for first, last in self._code)
+
+    def is_in_dialogue(self, start: int, end: int) -> bool:
+        """Whether a text before the response has the address or phone number that characters ``start`` to ``end``
+        touch: it is the reader's, perhaps."""
+        contacts = [part for part in read_values(self._response) if part.kind in CONTACTS]
+        return any(
+            part.content == other.content
+            for part in contacts
+            if part.start < end and start < part.end
+            for turn in self._history
+            for other in read_values(turn)
+        )
 
     def keeps(self, start: int, end: int, *, contradicted: bool = False) -> bool:
         """Whether characters ``start`` to ``end`` touch code, or a value that follows from others.

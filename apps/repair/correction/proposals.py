@@ -27,7 +27,7 @@ from groundwire.runtime.texts.characters import is_letters
 
 from ..records import EditSource
 from .alignment import align_words
-from .keeping import Kept, find_clause, list_heads
+from .keeping import CONTACTS, Kept, find_clause, list_heads
 from .question import UserQuestion
 from .sources import Sources, SourceSentence, find_free_parts
 
@@ -45,9 +45,11 @@ NEIGHBOURHOOD = 60
 """Characters before or after a value in which its neighbour is looked for."""
 ANSWERED_WRONG = 0.5
 """Score of a question of Q² below which its answers differ."""
-CONTACTS = frozenset({"url", "email", "phone"})
-MISTYPED = 0.85
-"""Share of equal characters from which an address or a phone number is another one, written wrongly."""
+_REACHING = frozenset(
+    {"call", "write", "email", "mail", "phone", "ring", "contact", "reach", "visit", "see", "send", "go", "us"}
+    | {"number", "address", "link", "page"}
+)
+"""Words of a sentence, as ``list_heads`` gives them, that do not tell whose address or phone number it has."""
 ELSEWHERE = 0.5
 """What a word counts that a value's sentence has in another clause, of a word in the value's own clause."""
 MOSTLY = 2 / 3
@@ -63,6 +65,7 @@ HAS_BOTH = (
     "The knowledge says {new!r} and {old!r}, and it is not plain that the response means what it says {new!r} about."
 )
 HAS_IT = "The knowledge says {new!r} where the response says {old!r}, but the response says {new!r} elsewhere, too."
+IN_DIALOGUE = "The knowledge says {new!r} where the response says {old!r}, but the dialogue has {old!r}, too."
 OTHER_KIND = "The knowledge says {new!r} where the response says {old!r}, but that is a value of another kind."
 OTHER_CLAUSE = "The knowledge says {new!r} where the response says {old!r}, but about something else."
 OF_NOTHING = (
@@ -164,7 +167,11 @@ def _find_objection(
     words_of = {"old": doubted.response[proposal.start : proposal.end], "new": proposal.text}
     if untouched.touches_code(proposal.start, proposal.end):
         return KEEPS_CODE.format(**words_of)
-    if _is_framed(doubted.sentence, proposal, untouched) and not untouched.is_asked_with_amounts:
+    if untouched.is_in_dialogue(proposal.start, proposal.end):
+        return IN_DIALOGUE.format(**words_of)
+    ours = _choose_part(doubted.parts, proposal.start, proposal.end)
+    is_contact = ours is not None and ours.kind in CONTACTS  # "call the Leeds shop on" frames another shop's number
+    if not is_contact and _is_framed(doubted.sentence, proposal, untouched) and not untouched.is_asked_with_amounts:
         return ""
     if not plain and untouched.keeps(proposal.start, proposal.end, contradicted=contradicted):
         return KEEPS_DERIVED.format(**words_of)
@@ -234,21 +241,60 @@ def _compare_values(doubted: _Doubted, proposal: Proposal, sources: Sources) -> 
         return HAS_IT
     if isinstance(mine, Date) and _says_otherwise(doubted, ours, source, theirs):
         return OTHER_CLAUSE
+    if ours.kind in CONTACTS:
+        return _compare_contacts(doubted, ours, sources, source, theirs)
     return _find_rival(doubted.response, ours, sources, source, theirs)
+
+
+def _compare_contacts(doubted: _Doubted, ours: Value, sources: Sources, source: SourceSentence, theirs: Value) -> str:
+    """Why an address or a phone number of the knowledge may be another one's; empty if it is whose the response means.
+
+    The number of another shop differs in a digit, so nothing is taken for written wrongly: every word of the response's
+    sentence, and of the name in its address, has to be in the sentence of the knowledge, and at least one is; and in no
+    sentence with another address or number of the kind.
+    """
+    response, sentence = doubted.response, doubted.sentence
+    around = response[sentence.start : ours.start], response[ours.end : sentence.end]
+    heads = list_heads(*around, _name_contact(response[ours.start : ours.end])) - _REACHING
+    known = _list_owners(source, theirs)
+    if heads.isdisjoint(known):
+        return OF_NOTHING
+    if not heads <= known:
+        return OTHER_CLAUSE
+    rivals = (
+        other.text[part.start : part.end]
+        for other in sources.list_sentences()
+        for part in other.parts
+        if part.kind == ours.kind and part.content != theirs.content and heads <= _list_owners(other, part)
+    )
+    return next((AMBIGUOUS.replace("{rival!r}", repr(rival)) for rival in rivals), "")
+
+
+def _list_owners(source: SourceSentence, contact: Value) -> set[str]:
+    """The words of a sentence that say whose an address or a phone number in it is."""
+    name = _name_contact(source.text[contact.start : contact.end])
+    return list_heads(source.text[: contact.start], source.text[contact.end :], name)
+
+
+def _name_contact(address: str) -> str:
+    """The words of an address that say whose it is: before the @, or after the host.
+
+    >>> _name_contact("help@shop.example"), _name_contact("https://shop.example/returns/new")
+    ('help', 'returns/new')
+    """
+    if "@" in address:
+        return address.partition("@")[0]
+    return address.partition("://")[2].partition("/")[2]
 
 
 def _find_rival(response: str, ours: Value, sources: Sources, source: SourceSentence, theirs: Value) -> str:
     """Why another value of the knowledge fits as well, or this one does not; empty if this one alone fits.
 
     It fits alone if its clause shares more words with the clause of ``ours`` than the clause of any other value that is
-    like it. If the knowledge has no other, one word of its sentence is enough, and for an address that is only written
-    wrongly none.
+    like it. If the knowledge has no other, one word of its sentence is enough.
     """
     clause = find_clause(response, ours.start, ours.end)
     heads = list_heads(response[clause.start : ours.start], response[ours.end : clause.end])
-    old, new = response[ours.start : ours.end], source.text[theirs.start : theirs.end]
-    if ours.kind in CONTACTS:
-        heads |= list_heads(old) - list_heads(new)
     rivals = [
         (sentence, part)
         for sentence in sources.list_sentences()
@@ -256,9 +302,7 @@ def _find_rival(response: str, ours: Value, sources: Sources, source: SourceSent
         if are_alike(ours, part) and compare(theirs.content, part.content) == "differs"
     ]
     if not rivals:
-        is_mistyped = ours.kind in CONTACTS and SequenceMatcher(None, old, new, autojunk=False).ratio() >= MISTYPED
-        around = f"{source.text[: theirs.start]} {source.text[theirs.end :]}"
-        return "" if is_mistyped or not heads.isdisjoint(list_heads(around)) else OF_NOTHING
+        return OF_NOTHING if heads.isdisjoint(list_heads(source.text)) else ""
     shared = _count_shared(heads, ours, source, theirs)
     if shared < 1:
         return OF_NOTHING

@@ -72,14 +72,14 @@ def test_of_many_broken_examples_some_are_spelt_out(tmp_path: Path) -> None:
 
 
 def test_broken_examples_are_left_out_where_it_is_said(tmp_path: Path) -> None:
-    path = save(tmp_path, "own.jsonl", lines(GOOD, GOOD | {"label": 3}, GOOD))
+    path = save(tmp_path, "own.jsonl", lines(GOOD, GOOD | {"label": 3}, *[GOOD] * 8))
     messages: list[str] = []
-    assert len(read_dataset(path, leave_out=messages.append)) == 2
+    assert len(read_dataset(path, leave_out=messages.append)) == 9
     assert "has 1 broken example, left out" in messages[0]
     assert "line 2: label is 3" in messages[0]
-    nothing = save(tmp_path, "none.jsonl", lines(GOOD | {"label": 3}))
+    more = save(tmp_path, "more.jsonl", lines(GOOD | {"label": 3}, *[GOOD] * 8))
     with pytest.raises(InvalidRequest, match="1 broken example, so none was read"):
-        read_dataset(nothing, leave_out=messages.append)
+        read_dataset(more, leave_out=messages.append)
 
 
 def test_score_columns_hold_numbers(tmp_path: Path) -> None:

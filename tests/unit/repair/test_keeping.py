@@ -93,10 +93,14 @@ def test_a_clause_ends_at_commas_and_conjunctions() -> None:
             "The kitchen closes at 21:30. The bar closes at 01:00.",
             "The bar closes at 01:00.",
         ),
-        # An address is another one that is about the same, or is only written wrongly.
+        # An address or a phone number is of whom the response speaks.
         ("Write to support@a.example.", "Support: help@a.example.", "Write to help@a.example."),
-        ("Returns: https://a.example/back.", "Returns go to https://a.example/r.", "Returns: https://a.example/r."),
-        ("Just call +44 20 7946 0081.", "Phone: +44 20 7946 0018.", "Just call +44 20 7946 0018."),
+        ("Write to help@a.example.org.", "Support: help@a.example.", "Write to help@a.example."),
+        (
+            "Call the York shop on 020 7946 0002.",
+            "The York shop is at 020 7946 0001.",
+            "Call the York shop on 020 7946 0001.",
+        ),
     ],
 )
 def test_a_value_is_replaced_by_one_of_its_kind(response: str, knowledge: str, expected: str) -> None:
@@ -108,6 +112,15 @@ def test_a_value_is_replaced_by_one_of_its_kind(response: str, knowledge: str, e
     ("response", "knowledge", "reason"),
     [
         ("Press: press@a.example.", "Support: help@b.example.", "no word around it says"),
+        ("We will call 07700 900123.", "Our number is 07700 900124.", "no word around it says"),
+        ("For sales, write to sales@a.example.", "For help, write to help@a.example.", "no word around it says"),
+        (
+            "For the Leeds shop please call us at 020 7946 0002.",
+            "For the York shop please call us at 020 7946 0001.",
+            "about something else",
+        ),
+        ("The Leeds shop: 020 7946 0002.", "The York shop: 020 7946 0001.", "about something else"),
+        ("The shop: 020 7946 0002.", "The York shop: 020 7946 0001. The Hull shop: 020 7946 0009.", "is as near to"),
         ("A kettle is £5.", "A cup is £3 and a kettle £4, a kettle with a lid £6.", "is as near to"),
         ("Run `wait --for 5` now.", "Run wait --for 6 now.", "code and tables are not changed"),
         ("The desk is £7 cheaper.", "The desk is £12.", "may follow from other values"),
@@ -119,3 +132,14 @@ def test_a_refusal_says_why(response: str, knowledge: str, reason: str) -> None:
         correction = Corrector(engine).correct(response, knowledge, metrics=METRICS)
     assert correction.status == "refused"
     assert reason in correction.message
+
+
+def test_an_address_of_the_dialogue_is_the_readers() -> None:
+    response, knowledge = "The shop is at 07700 900123.", "The shop is at 07700 900124."
+    with make_engine() as engine:
+        ours, theirs = (
+            Corrector(engine).correct(response, knowledge, history=history, metrics=METRICS)
+            for history in ([], ["Call my shop on 07700 900123."])
+        )
+    assert (ours.status, theirs.status) == ("corrected", "refused")
+    assert "the dialogue has '07700 900123', too" in theirs.message
