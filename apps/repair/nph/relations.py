@@ -175,9 +175,9 @@ def read_predicate(predicate: str) -> tuple[Fact, ...]:
     """Return what a predicate says, nothing where its words do not show its direction.
 
     >>> read_predicate("written_by")
-    (Fact(relation=Relation(family='write', form='agent'), subject='first'),)
+    (Fact(relation=WordRelation(family='write', form='agent'), subject='first'),)
     >>> read_predicate("capital_of")
-    (Fact(relation=Relation(family='capital', form='noun'), subject='second'),)
+    (Fact(relation=WordRelation(family='capital', form='noun'), subject='second'),)
     """
     words = readable(predicate).lower().replace("co-", "").split()
     last = words[-1] if words else ""

@@ -70,8 +70,8 @@ def find_support(
     is_contradicted = False
     for reading in readings:
         entities, has_anchor = reader.find(reading)
-        if reading.is_loose and (supported is not None and not supported.keys() & entities.keys()):
-            continue
+        if reading.is_loose and (supported is None or not supported.keys() & entities.keys()):
+            continue  # alone it would be a guess: "So is NAME. Mario Puzo wrote it."
         if not has_anchor and (reading.is_loose or all(claim.relation.family in KINDS for claim in reading.claims)):
             continue
         is_contradicted |= has_anchor
