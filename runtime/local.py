@@ -345,7 +345,7 @@ def identify(bundles: Sequence[Bundle], device: Device, *, verified: bool = True
         "+".join(manifest.digest() for manifest in manifests),
         "+".join(sorted(precisions)),
         device.kind,
-        int8_kernel() if on_cpu and any(map(_is_quantized, precisions)) else _name_kernels(device, strict=strict),
+        int8_kernel() if on_cpu and any(map(_sums_integers, precisions)) else _name_kernels(device, strict=strict),
         verified,
     )
 
@@ -427,6 +427,10 @@ def _name_kernels(device: Device, *, strict: bool) -> str:
 
 def _is_quantized(precision: str) -> bool:
     return precision in ("int8", "mixed")
+
+
+def _sums_integers(precision: str) -> bool:
+    return precision == "int4" or _is_quantized(precision)
 
 
 def merge_roles(bundles: Sequence[Bundle]) -> dict[str, tuple[Role, Bundle]]:

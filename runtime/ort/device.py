@@ -81,13 +81,13 @@ def parse_device(choice: DeviceChoice) -> Device | None:
 
 
 def choose_device(choice: DeviceChoice, precisions: Sequence[Precision]) -> Device:
-    """The device for ``choice``, started; ``auto`` takes CUDA when it starts and no graph of the bundle is int8.
+    """The device for ``choice``, started; ``auto`` takes CUDA when it starts and no graph is int8 or int4.
 
     ``precisions`` are the precisions of the graphs that CUDA would run. Raises DeviceError when the choice is unknown
     or cannot start. ``auto`` warns when ONNX Runtime has CUDA and it does not start.
     """
     device = parse_device(choice)
-    quantized = any(precision in ("int8", "mixed") for precision in precisions)
+    quantized = any(precision in ("int8", "int4", "mixed") for precision in precisions)
     if device is None:
         if quantized or PROVIDERS["cuda"] not in ort.get_available_providers():
             return Device("cpu")
