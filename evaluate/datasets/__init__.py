@@ -19,7 +19,7 @@ OWN = {"jsonl": JSONL, "csv": CSV}
 Rows: TypeAlias = str | Path | Sequence[Example | Mapping[str, Any]]
 """A file of labelled responses; or examples, or mappings with the fields of a line of JSON."""
 MAX_BROKEN = 0.1
-"""Share of broken examples, at most, that are left out: a label that nobody knows would else leave a whole class out."""
+"""Share of broken examples, at most, that are left out: a label that is not known would else leave a class out."""
 MAX_SHOWN = 20
 """Broken examples that an error message spells out; it counts the others."""
 

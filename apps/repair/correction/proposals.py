@@ -256,10 +256,10 @@ def _compare_contacts(doubted: _Doubted, ours: Value, sources: Sources, source: 
     response, sentence = doubted.response, doubted.sentence
     around = response[sentence.start : ours.start], response[ours.end : sentence.end]
     heads = list_heads(*around, _name_contact(response[ours.start : ours.end])) - _REACHING
-    known = _list_owners(source, theirs)
-    if heads.isdisjoint(known):
+    owners = _list_owners(source, theirs)
+    if heads.isdisjoint(owners):
         return OF_NOTHING
-    if not heads <= known:
+    if not heads <= owners:
         return OTHER_CLAUSE
     rivals = (
         other.text[part.start : part.end]
