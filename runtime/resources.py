@@ -23,6 +23,8 @@ RESIDENT_MB, ADDRESS_MB = 700, 1_900
 ``compact`` on two cores, for texts of 12,000 characters and all metrics: 850 and 2,110 in all."""
 _GROUP_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 """Limit and usage of a control group, in version 2 and 1."""
+_RECLAIMED = "total_inactive_file", "inactive_file"
+"""Lines of ``memory.stat``, in version 1 and 2: pages of files, which the kernel takes back first."""
 PROCESS_GROUPS = Path("/proc/self/cgroup")
 
 
@@ -99,9 +101,18 @@ def find_memory_limits(groups: Path = CGROUP, process: Path = PROCESS_GROUPS) ->
     for group in _list_groups(groups, process, "memory"):
         for maximum, usage in _GROUP_FILES:
             with suppress(OSError, ValueError):
-                left.append(int((group / maximum).read_text()) - int((group / usage).read_text()))
+                used = int((group / usage).read_text()) - _count_reclaimed(group)
+                left.append(int((group / maximum).read_text()) - used)
     if left:
         yield MemoryLimit(min(left) // MEBIBYTE, RESIDENT_MB, "of memory (its control group)")
+
+
+def _count_reclaimed(group: Path) -> int:
+    """Bytes of a control group's use that are no lack."""
+    with suppress(OSError, ValueError):
+        numbers = dict(line.split() for line in (group / "memory.stat").read_text(encoding="ascii").splitlines())
+        return next((int(numbers[name]) for name in _RECLAIMED if name in numbers), 0)
+    return 0
 
 
 def warn_of_limits(file_bytes: int, groups: Path = CGROUP, process: Path = PROCESS_GROUPS) -> None:

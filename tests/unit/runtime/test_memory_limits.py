@@ -41,6 +41,16 @@ def test_a_group_of_the_first_version_is_read(tmp_path: Path) -> None:
     assert 4 in [limit.mebibytes for limit in find_memory_limits(tmp_path)]
 
 
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [("anon 9\ninactive_file {}\n", 44), ("inactive_file 0\ntotal_inactive_file {}\n", 44), ("odd\n", 4)],
+)
+def test_pages_of_files_are_no_lack(tmp_path: Path, lines: str, left: int) -> None:
+    write_group(tmp_path, str(64 * MEBIBYTE), 60)
+    (tmp_path / "memory.stat").write_text(lines.format(40 * MEBIBYTE))
+    assert left in [limit.mebibytes for limit in find_memory_limits(tmp_path)]
+
+
 @pytest.mark.parametrize("line", ["0::/system.slice/a.service", "4:memory:/system.slice/a.service"])
 def test_the_group_of_a_service_and_those_around_it_count(tmp_path: Path, line: str) -> None:
     (tmp_path / "process").write_text(f"{line}\n")
