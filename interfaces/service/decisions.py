@@ -7,7 +7,7 @@ name. A question has no answer where nothing is to verify, or the verdict is not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from starlette.responses import Response
@@ -40,8 +40,21 @@ from .records import (
 from .request import ServiceRequest, check_size, decode, translate_paths
 from .scoring import score_body
 
-Answer: TypeAlias = float | Mapping[str, float] | str
-"""A probability, the probabilities of options, or why there is no answer."""
+
+class LabelChoice(NamedTuple):
+    """The label of the verdict, which its threshold chooses, and the probabilities of the options."""
+
+    label: str
+    probabilities: Mapping[str, float]
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the label, which need not be the largest."""
+        return self.probabilities[self.label]
+
+
+Answer: TypeAlias = float | LabelChoice | str
+"""A probability, the choice of an option, or why there is no answer."""
 SYSTEM_ONE = msgspec.json.Decoder(SystemOneBody)
 DECISIONS = msgspec.json.Decoder(DecisionsBody)
 STATE = msgspec.json.Decoder(DecisionState)
@@ -57,7 +70,8 @@ async def answer_system_one(request: ServiceRequest) -> Response:
 
     The state has `response`, `knowledge` and `history`, or is the messages of a chat whose last answer is the response.
     A question `noul` has the instructions `supported`; a `choice` has the criteria `consistent`, `inconsistent` and
-    perhaps `unverifiable`. `refusals` says why a question has no answer.
+    perhaps `unverifiable`, and is the verdict's label, whose threshold need not be 0.5. `refusals` says why a question
+    has no answer.
     """
     body = await request.read(SYSTEM_ONE)
     asked = {f"$.questions.{name}": question for name, question in body.questions.items()}
@@ -70,8 +84,7 @@ async def answer_system_one(request: ServiceRequest) -> Response:
         elif isinstance(answer, float):
             answers[name] = NoulAnswer(answer)
         else:
-            choice = max(answer, key=answer.__getitem__)
-            answers[name] = SystemOneChoice(choice, answer, answer[choice])
+            answers[name] = SystemOneChoice(answer.label, answer.probabilities, answer.confidence)
     return make_json(SystemOneAnswer(MODEL, answers, TokenUsage(tokens), refusals))
 
 
@@ -80,7 +93,8 @@ async def decide(request: ServiceRequest) -> Response:
 
     The input is the JSON of an object with `response`, `knowledge` and `history`, or the messages of a chat whose last
     answer is the response. A question `predicate` has the instructions `supported`; a `choice` has the values
-    `consistent`, `inconsistent` and perhaps `unverifiable`. A `refusal` has its reason.
+    `consistent`, `inconsistent` and perhaps `unverifiable`, and is the verdict's label, whose threshold need not be
+    0.5. A `refusal` has its reason.
     """
     body = await request.read(DECISIONS)
     asked = {f"$.questions[{index}]": question for index, question in enumerate(body.questions)}
@@ -92,9 +106,8 @@ async def decide(request: ServiceRequest) -> Response:
         elif isinstance(answer, float):
             answers.append(PredicateAnswer(question.name, answer))
         else:
-            choice = max(answer, key=answer.__getitem__)
-            listed = tuple(ValueProbability(value, probability) for value, probability in answer.items())
-            answers.append(ChoiceAnswer(question.name, choice, listed, answer[choice]))
+            listed = tuple(ValueProbability(value, probability) for value, probability in answer.probabilities.items())
+            answers.append(ChoiceAnswer(question.name, answer.label, listed, answer.confidence))
     return make_json(DecisionAnswers(MODEL, tuple(answers), DecisionUsage(tokens, total_tokens=tokens)))
 
 
@@ -166,7 +179,7 @@ def _find_answer(score: Score, options: Sequence[str]) -> Answer:
     verdict = score.verdict
     if verdict.label == "unverifiable":
         if LABELS[2] in options:
-            return {option: float(option == LABELS[2]) for option in options}
+            return LabelChoice(verdict.label, {option: float(option == LABELS[2]) for option in options})
         return "The response states nothing that knowledge could confirm."
     if verdict.probability is None or verdict.label == "unknown":
         return verdict.message or "There is no verdict."
@@ -174,4 +187,4 @@ def _find_answer(score: Score, options: Sequence[str]) -> Answer:
         return "The verdict is not sure."
     probability = verdict.probability
     shares = dict(zip(LABELS, (probability, 1 - probability, 0.0), strict=True))
-    return {option: shares[option] for option in options} if options else probability
+    return LabelChoice(verdict.label, {option: shares[option] for option in options}) if options else probability

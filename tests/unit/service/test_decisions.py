@@ -71,6 +71,15 @@ def test_the_two_questions_have_one_verdict(response: str, label: str) -> None:
     }
 
 
+def test_the_choice_is_the_label_that_the_threshold_gives() -> None:
+    profiles = {name: msgspec.structs.replace(one, threshold=0.995) for name, one in SURE.profiles.items()}
+    strict = msgspec.structs.replace(SURE, profiles=profiles, band=Band(low=0.99, high=1.0))
+    answers = ask(RIGHT, {"ok": NOUL, "label": {"type": "choice", "criteria": dict.fromkeys(LABELS)}}, fusion=strict)
+    probability = answers["ok"]["noul"]
+    assert 0.5 < probability < 0.995
+    assert (answers["label"]["choice"], answers["label"]["confidence"]) == ("inconsistent", 1 - probability)
+
+
 def test_nothing_to_verify_and_a_verdict_that_is_not_sure_are_refused() -> None:
     questions = {"ok": NOUL, "label": {"type": "choice", "criteria": dict.fromkeys((*LABELS, "unverifiable"))}}
     answers = ask("Thanks!", questions)
