@@ -57,14 +57,18 @@ _TOP: Mapping[str, Any] = {
 """Fields of an answer that are kept, each if it is of its type."""
 
 
-class _Called(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is read of what a call calls, or of a part of it."""
+class _Function(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is read of a call of a function, or of a part of it."""
 
     name: Word | None = None
     arguments: str | dict[str, Any] | None = None
-    """Of a function."""
+
+
+class _Custom(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is read of a call of a custom tool, or of a part of it."""
+
+    name: Word | None = None
     input: str | None = None
-    """Of a custom tool."""
 
 
 class _Call(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -73,8 +77,8 @@ class _Call(msgspec.Struct, frozen=True, omit_defaults=True):
     index: int | None = None
     id: Annotated[str, msgspec.Meta(pattern=r"^[\w.:/@+|=-]{0,256}$")] | None = None
     type: Word | None = None
-    function: _Called | None = None
-    custom: _Called | None = None
+    function: _Function | None = None
+    custom: _Custom | None = None
 
 
 class _Message(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -83,7 +87,7 @@ class _Message(msgspec.Struct, frozen=True, omit_defaults=True):
     role: Word | None = None
     content: str | None = None
     tool_calls: tuple[_Call, ...] | None = None
-    function_call: _Called | None = None
+    function_call: _Function | None = None
     refusal: str | None = None
 
 
@@ -225,7 +229,7 @@ class _ChoiceState:
             )
         for position, call in enumerate(message.tool_calls or ()):
             _join(self.calls.setdefault(position if call.index is None else call.index, {}), msgspec.to_builtins(call))
-        _join(self.function_call, msgspec.to_builtins(message.function_call or _Called()))
+        _join(self.function_call, msgspec.to_builtins(message.function_call or _Function()))
 
     def list_calls(self) -> list[dict[str, Any]]:
         """Its calls, as ``TurnChecker`` reads them; InvalidRequest for a call of two tools at once."""
@@ -278,16 +282,15 @@ def _close(call: dict[str, Any]) -> None:
             call[key] = "".join(value)
 
 
-def _list_tools(message: _Message) -> Iterator[_Called | None]:
+def _list_tools(message: _Message) -> Iterator[_Function | _Custom | None]:
     for call in message.tool_calls or ():
         yield from (call.function, call.custom)
 
 
-def _count(called: _Called | None) -> int:
+def _count(called: _Function | _Custom | None) -> int:
     """Characters of the arguments."""
-    if called is None:
-        return 0
-    return len(called.arguments if isinstance(called.arguments, str) else "") + len(called.input or "")
+    text = called.input if isinstance(called, _Custom) else None if called is None else called.arguments
+    return len(text) if isinstance(text, str) else 0
 
 
 class CheckedChat:
@@ -428,7 +431,7 @@ class CheckedChat:
         if self._turns is not None and (calls or final is not None):
             turn = state.turn = yield from self._turns.check("" if final is None else final.released, calls)
             blocked = self._turns.policy.list_blocked(turn)
-            if turn.label == "unknown":
+            if turn.label == "unknown" or turn.status == "invalid":
                 reason = turn.status if turn.status in UNCHECKED else "unknown"
                 state.note(NotChecked("calls" if calls else "text", reason, turn.message))
         if calls and (self._turns is None or self._turns.policy.argument == "pass"):

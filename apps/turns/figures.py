@@ -77,9 +77,28 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 """Words after which a clause states nothing about what a record has."""
-_DENIAL = re.compile(r"no|not|without|never|neither|nor|lacks?|excludes?|excluded|excluding|cannot|\w+n['’]t")
-_NEAR = 4
-"""Words between a denial and what it denies, at most."""
+_DENIAL = re.compile(
+    r"no|not|without|never|neither|nor|none|nothing|hardly|barely|rarely|lacks?|lacking|exclud\w+|cannot|\w+n['’]t"
+)
+_DENIED_BEFORE = re.compile(
+    r"(?:(?<!\bwith )\bno|\b(?:lacks?|excludes?)|\b(?:is|are|comes?) without|\bthere (?:is|are)(?: not|n['’]t)"
+    r"|\b(?:do|does)(?: not|n['’]t) (?:have|offer|include|provide|serve|feature|allow|permit|accept|come with))"
+    r"(?: (?:an?|any|the))? $"
+)
+"""A denial directly before what it denies. A "room without breakfast" denies nothing of its hotel; nor does "no free
+parking", as an adjective says of which kind there is none."""
+_GIVEN = re.compile(r" (?:included|available|allowed|permitted|offered|provided)\b")
+_DENIED_AFTER = re.compile(rf"(?: (?:is|are)n['’]t|(?: is| are)? not){_GIVEN.pattern}")
+_DENIED_WHOLLY = re.compile(r"(?: at all| whatsoever| here| there| either)?(?:\W*$| ?[,)]| (?:and|or|nor)\b)")
+"""What may follow a denial, so that it is of the whole: not "fees", "on Sundays"."""
+_AT_NAME = re.compile(r" (?:at|in) (?:[\w'’-]+ ){0,2}")
+_PARTIAL = re.compile(
+    r"\b(?:on|before|after|until|till|for|during|from|between|when|only|just|some|most|every|that|which|who|where"
+    r"|sa(?:y|ys|id)|th(?:ink|ought)|winter|summer|\w+days?|nights?|mornings?|evenings?|weekends?|moment)\b"
+)
+"""Words with which a denial may be of a part, or somebody else's."""
+_OTHER_SUBJECT = re.compile(r"\w\W+(?:at|in|of|from|near|with) (?:the )?(?:[\w'’-]+ )?$")
+"""Before a name: something of the record, such as one of its rooms, is spoken of."""
 _TITLE_WORDS = 6
 _CLAUSE_END = re.compile(r"[;.]\s|\b(?:while|whereas|but|than|of which|and (?:the|your|my))\b")
 
@@ -513,15 +532,9 @@ def _check_flags(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Fi
         if len(inside) != 1 or _OPEN.search(clause):
             continue
         (mention,) = inside.values()
-        words = list(re.finditer(r"[\w'’]+", clause))
-        stems = [stem_words(word[0]) for word in words]
-        for key, wanted in mention.group.flags.items():
-            indices = [index for index, of_word in enumerate(stems) if of_word & wanted]
+        said = _read_flags(clause, mention.start - start, mention.group.flags)
+        for key, is_denied in said.items():
             value = mention.record.get(key)
-            if value is None or len(indices) < len(wanted):
-                continue
-            near = words[max(0, indices[0] - _NEAR) : indices[-1] + _NEAR]
-            is_denied = any(_DENIAL.fullmatch(word[0].lower()) for word in near)
             if is_denied is value:
                 begin = sentence.start + start
                 yield Finding(
@@ -534,6 +547,49 @@ def _check_flags(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Fi
                     end=begin + len(clause),
                     message=f"The record has {key} {str(value).lower()}.",
                 )
+
+
+def _read_flags(clause: str, name: int, flags: Mapping[str, frozenset[str]]) -> dict[str, bool]:
+    """Which flags a clause about the record that is named at ``name`` denies, by their keys, and which it does not.
+
+    Nothing where it has a denial that does not stand directly beside a flag; with a denial of one flag, nothing of the
+    others: "no parking or breakfast".
+    """
+    clause = re.sub(r"\s", " ", clause.lower())
+    words = list(re.finditer(r"[\w'’]+", clause))
+    stems = [stem_words(word[0]) for word in words]
+    indices = {key: [index for index, of_word in enumerate(stems) if of_word & wanted] for key, wanted in flags.items()}
+    mentioned = {key: of_key for key, of_key in indices.items() if len(of_key) >= len(flags[key])}
+    denials = {word.start() for word in words if _DENIAL.fullmatch(word[0])}
+    if not denials:
+        return dict.fromkeys(mentioned, False)
+    if _PARTIAL.search(clause) or (max(denials) > name and _OTHER_SUBJECT.search(clause[:name])):
+        return {}
+    direct: set[int] = set()
+    denied: dict[str, bool] = {}
+    for key, of_key in mentioned.items():
+        if of_key[-1] - of_key[0] < len(of_key):  # one beside the other
+            begin, end = _find_denial(clause, words[of_key[0]].start(), words[of_key[-1]].end(), name, "free" in key)
+            direct |= {denial for denial in denials if begin <= denial < end}
+            denied |= {key: True} if begin < end else {}
+    return denied if direct == denials else {}
+
+
+def _find_denial(clause: str, start: int, end: int, name: int, is_free: bool) -> tuple[int, int]:
+    """The range of a clause with the words of a flag, which are from ``start`` to ``end``, and what denies them; empty
+    if nothing does."""
+    before = clause[:start].removesuffix("free ") if is_free else clause[:start]
+    if match := _DENIED_BEFORE.search(before):
+        begin, stop = match.start(), end
+        participle = _GIVEN.match(clause, end)
+        end = participle.end() if participle else end
+    elif after := _DENIED_AFTER.match(clause, end):
+        begin, stop = start, after.end()
+        end = stop
+    else:
+        return 0, 0
+    is_whole = _DENIED_WHOLLY.match(clause, end) or (end < name and _AT_NAME.fullmatch(clause, end, name))
+    return (begin, stop) if is_whole else (0, 0)
 
 
 def _split_clauses(text: str) -> Iterator[tuple[int, int]]:

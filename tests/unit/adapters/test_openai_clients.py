@@ -155,7 +155,18 @@ def cut(call: dict[str, Any]) -> list[dict[str, Any]]:
         (BLOCK, '{"guests": 7, "city": "Leeds"}', False, "inconsistent", "scored"),
         (ANNOTATE, '{"guests": 7, "city": "Leeds"}', True, "inconsistent", "scored"),
         (TurnPolicy(action="block"), '{"guests": 7}', True, "unverifiable", "scored"),
-        (TurnPolicy(argument="block", unknown="annotate"), '{"guests": 7', False, "inconsistent", "scored"),
+        (TurnPolicy(argument="block", unknown="annotate"), '{"guests": 7', True, "unknown", "invalid"),
+        (TurnPolicy(action="block"), '{"guests": 7', True, "unverifiable", "scored"),
+        (BLOCK, "", True, "unverifiable", "scored"),
+        (BLOCK, '{"guests": 4, "city": "Lee', False, "unknown", "invalid"),
+        (BLOCK, '{"guests": 4,}', False, "unknown", "invalid"),
+        (BLOCK, '{"guests": 7777, "guests": 4}', False, "unknown", "invalid"),
+        (BLOCK, '{"table": {"guests": 7777, "guests": 4}}', False, "unknown", "invalid"),
+        (BLOCK, '{"guests": NaN}', False, "unknown", "invalid"),
+        (BLOCK, '{"guests": 4} {"guests": 7}', False, "unknown", "invalid"),
+        (BLOCK, "[4]", False, "unknown", "invalid"),
+        (BLOCK, "null", False, "unknown", "invalid"),
+        (BLOCK, "[" * 20_000, False, "unknown", "invalid"),
     ],
 )
 def test_calls_leave_when_their_arguments_were_checked(
@@ -178,6 +189,42 @@ def test_calls_leave_when_their_arguments_were_checked(
     turn = choice["groundwire"]["turn"]
     assert (turn["label"], turn["status"]) == (label, status)
     assert choice["groundwire"]["unchanged"] is leaves
+
+
+@pytest.mark.parametrize("guests", [4, 7])
+def test_arguments_that_are_no_object_are_said_to_be_unchecked(engine: Engine, guests: int) -> None:
+    calls = [make_call('{"guests": 4'), make_call(f'{{"guests": {guests}}}')]
+    answer = completion(None, tool_calls=calls)
+    (choice,) = guarded(engine, answer, None, turns=BLOCK).create(model="m", messages=BOOK)["choices"]
+    assert "tool_calls" not in choice["message"]
+    (finding,) = choice["groundwire"]["turn"]["findings"]
+    assert (finding["where"], finding["status"]) == ("calls[1].arguments.guests", "user" if guests == 4 else "absent")
+    (part,) = choice["groundwire"]["not_checked"]
+    assert (part["part"], part["reason"]) == ("calls", "unknown")
+    assert part["message"] == "calls[0] has arguments that are no JSON object with each key once."
+
+
+def test_a_custom_tool_may_have_any_text(engine: Engine) -> None:
+    call = {"id": "t", "type": "custom", "custom": {"name": "x", "input": "Leeds, 4"}}
+    answer = completion(None, tool_calls=[call])
+    (choice,) = guarded(engine, answer, None, turns=BLOCK).create(model="m", messages=BOOK)["choices"]
+    assert choice["message"]["tool_calls"] == [call]
+    assert choice["groundwire"]["turn"]["status"] == "scored"
+
+
+@pytest.mark.parametrize(
+    ("tool", "called"),
+    [
+        ("function", {"name": "book", "arguments": '{"guests": 4}'}),
+        ("custom", {"name": "book", "input": "Leeds"}),
+    ],
+)
+def test_of_a_call_one_text_is_read_and_leaves(engine: Engine, tool: str, called: dict[str, str]) -> None:
+    both = {"arguments": '{"guests": 7777}', "input": "7777 guests in Paris"} | called
+    answer = completion(None, tool_calls=[{"id": "t", "type": tool, tool: both}])
+    (choice,) = guarded(engine, answer, None, turns=BLOCK).create(model="m", messages=BOOK)["choices"]
+    assert choice["message"]["tool_calls"] == [{"id": "t", "type": tool, tool: called}]
+    assert choice["groundwire"]["label"] == "consistent"
 
 
 def test_a_turn_that_cannot_be_checked_is_stopped_and_said_to_be(engine: Engine) -> None:

@@ -608,6 +608,60 @@ def test_records_of_a_long_list_are_named_by_all_their_words(
     assert [finding.status for finding in checked.findings] == statuses
 
 
+INNS = {
+    "name": "find_hotels",
+    "arguments": {},
+    "result": [
+        {"name": "Grand Leeds Hotel", "breakfast": True, "parking": False, "pets": True, "free_wifi": True},
+        {"name": "Royal York Inn", "breakfast": False, "parking": True, "pets": False, "free_wifi": False},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_wrong"),
+    [
+        ("Grand Leeds Hotel has no parking but breakfast.", False),
+        ("Grand Leeds Hotel has breakfast, no parking.", False),
+        ("Not only breakfast is included at Grand Leeds Hotel.", False),
+        ("Grand Leeds Hotel has breakfast at no charge.", False),
+        ("Grand Leeds Hotel offers breakfast without extra cost.", False),
+        ("Grand Leeds Hotel has no parking.", False),
+        ("Breakfast at Grand Leeds Hotel is not bad.", False),
+        ("Grand Leeds Hotel, unlike Royal York Inn, has breakfast.", False),
+        ("Grand Leeds Hotel has free breakfast and Royal York Inn does not have breakfast.", False),
+        ("Grand Leeds Hotel never runs out of breakfast.", False),
+        ("You will not regret breakfast at Grand Leeds Hotel.", False),
+        ("Pets are no problem at Grand Leeds Hotel.", False),
+        ("No worries, breakfast is included at Grand Leeds Hotel.", False),
+        ("Grand Leeds Hotel has no breakfast.", True),
+        ("Grand Leeds Hotel doesn't have breakfast.", True),
+        ("Grand Leeds Hotel does not offer any breakfast, but the rooms are large.", True),
+        ("There is no breakfast at Grand Leeds Hotel.", True),
+        ("Breakfast is not included at the Grand Leeds Hotel.", True),
+        ("Pets aren't allowed at Grand Leeds Hotel.", True),
+        ("Grand Leeds Hotel has no parking and no breakfast.", True),
+        ("Grand Leeds Hotel has no free wifi.", True),
+        ("Grand Leeds Hotel has parking.", True),
+        ("Grand Leeds Hotel has no parking fee.", False),
+        ("Grand Leeds Hotel has no breakfast buffet.", False),
+        ("Grand Leeds Hotel has no breakfast on Sundays.", False),
+        ("Grand Leeds Hotel does not have only breakfast.", False),
+        ("Grand Leeds Hotel isn't without breakfast.", False),
+        ("Rooms without breakfast at Grand Leeds Hotel cost 80.", False),
+        ("The smallest room at Grand Leeds Hotel has no breakfast.", False),
+        ("Breakfast is not included in the cheapest rate at Grand Leeds Hotel.", False),
+        ("Pets are not allowed in the pool of Grand Leeds Hotel.", False),
+        ("There is no charge for breakfast at Grand Leeds Hotel.", False),
+        ("Royal York Inn has no pets or breakfast.", False),
+        ("No guest leaves Grand Leeds Hotel without breakfast.", False),
+    ],
+)
+def test_a_denial_counts_beside_what_it_denies(checker: TurnChecker, text: str, is_wrong: bool) -> None:
+    checked = checker.check(text, log=[INNS], history=["What about them?"], sentences=False)
+    assert [finding.status for finding in checked.findings] == ["other_record"] * is_wrong
+
+
 def test_a_key_is_no_flag_where_another_has_its_words(checker: TurnChecker) -> None:
     rooms = [{"name": name, "breakfast": False, "breakfast_price": 12} for name in ("Lido Blu", "Villa Rosa")]
     checked = checker.check("The Lido Blu has breakfast for 12.", log=[{"name": "find", "result": rooms}])
