@@ -264,8 +264,8 @@ def _join(call: dict[str, Any], part: Mapping[str, Any]) -> None:
     """Add a part of a call: texts of arguments continue, other fields are replaced."""
     for key, value in part.items():
         before = call.get(key)
-        if isinstance(before, dict) and isinstance(value, dict):
-            _join(before, value)
+        if key in ("function", "custom") and isinstance(value, dict):
+            _join(call.setdefault(key, {}), value)
         elif isinstance(value, str) and key in ("arguments", "input"):
             call[key] = before if isinstance(before, list) else []  # parts, which are joined at the end
             call[key].append(value)
@@ -275,11 +275,10 @@ def _join(call: dict[str, Any], part: Mapping[str, Any]) -> None:
 
 def _close(call: dict[str, Any]) -> None:
     """Join the parts of a call's arguments."""
-    for key, value in call.items():
-        if isinstance(value, dict):
-            _close(value)
-        elif isinstance(value, list):
-            call[key] = "".join(value)
+    for called in (call, call.get("function"), call.get("custom")):
+        for key, value in (called or {}).items():
+            if isinstance(value, list):
+                called[key] = "".join(value)
 
 
 def _list_tools(message: _Message) -> Iterator[_Function | _Custom | None]:

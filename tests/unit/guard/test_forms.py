@@ -110,3 +110,23 @@ def test_odd_events_are_refused(engine: Engine, form: type[ChatForm], events: li
         pass
     finally:
         checked.close()
+
+
+@pytest.mark.parametrize(
+    ("parts", "left"),
+    [
+        (('{"gue', 'sts": 4}'), '{"guests": 4}'),
+        (("", '{"guests"', ": 4}"), '{"guests": 4}'),
+        (({"tags": ["a", "b"]},), {"tags": ["a", "b"]}),
+    ],
+)
+def test_the_arguments_of_a_streamed_call_leave_as_they_came(engine: Engine, parts: Any, left: Any) -> None:
+    checked = open_chat(engine)
+    names: list[dict[str, Any]] = [{"name": "book"}, *[{} for _ in parts[1:]]]
+    for name, part in zip(names, parts, strict=True):
+        delta = make_delta({"index": 0, "id": "c", "type": "function", "function": {**name, "arguments": part}})
+        run(checked.check(delta))
+    chunk = run(checked.finish())
+    assert chunk is not None
+    (call,) = chunk["choices"][0]["delta"]["tool_calls"]
+    assert call["function"] == {"name": "book", "arguments": left}
