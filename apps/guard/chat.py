@@ -275,8 +275,8 @@ def _join(call: dict[str, Any], part: Mapping[str, Any]) -> None:
 
 def _close(call: dict[str, Any]) -> None:
     """Join the parts of a call's arguments."""
-    for called in (call, call.get("function"), call.get("custom")):
-        for key, value in (called or {}).items():
+    for called in (call, call.get("function") or {}, call.get("custom") or {}):
+        for key, value in called.items():
             if isinstance(value, list):
                 called[key] = "".join(value)
 
