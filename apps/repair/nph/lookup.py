@@ -50,7 +50,8 @@ def look_up_names(
 
     A flagged name that a triple supports as stated is not flagged, nor are words in lower case for which the graph has
     nothing else. A name of the graph that no triple supports, where the graph has the stated relation of what is at its
-    other end, is flagged unless the history names it; of a sentence without a flagged name the last.
+    other end, is flagged unless the history names it; of a sentence without a flagged name the last. A clause that
+    denies, asks, supposes or compares is not looked up.
     """
     mentions = [_trim(mention) for mention in mentions]
     text = _read(context, response, links, mentions)
@@ -62,6 +63,7 @@ def look_up_names(
     replaceable = {name.start for name, support in zip(text.names, supports, strict=True) if support.entities}
     for mention in mentions:
         is_word = mention.entity is None and starts_lower(mention.text) and not any(map(starts_upper, mention.text))
+        is_word = is_word and text.states(mention.start)
         if (mention.start, mention.end) in confirmed or (is_word and mention.start not in replaceable):
             del flagged[mention.start]
     busy = {text.sentence(number) for number, name in enumerate(text.names) if name.start in flagged}
@@ -153,7 +155,7 @@ def rate_repair(
         end for support in supports.values() for triple in support.own_path for end in (triple.subject, triple.object)
     }
     confirmed = {
-        name: bool(support.own_path) or (not support.is_read and name.entity in ends)
+        name: bool(support.own_path) or (not support.is_read and name.entity in ends and text.states(name.start))
         for name, support in supports.items()
     }
     if not all(confirmed[name] for name in changes):

@@ -1,7 +1,8 @@
 """What a response states about a name: the relation, the end of it that the name is at, and what is at the other end.
 
 It reads from a name to the nearest word of a relation before and after it; voice, preposition and word order say which
-end the name is at. What cannot be read is left out: a name without a reading is not repaired.
+end the name is at. What cannot be read is left out: a name without a reading is not repaired. Clauses that deny, ask,
+suppose or compare (``clauses``) are not read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from groundwire.runtime.texts.characters import starts_lower
 from groundwire.runtime.triples import Triple
 
+from .clauses import Clauses
 from .relations import (
     ACTING,
     AGENT,
@@ -89,6 +91,7 @@ class Text(NamedTokens):
     def __init__(self, text: str, names: Sequence[NameRange], families: Collection[str]) -> None:
         """``families`` are the relations that words outside the table may name: those of the graph."""
         super().__init__(text, names, families)
+        self._clauses = Clauses(text, self.names)
         self._readings: dict[int, list[NameStatement]] = {}
         self.paths: dict[int, tuple[Triple, ...]] = {}
         """The paths that support names, as far as they were looked up."""
@@ -101,7 +104,13 @@ class Text(NamedTokens):
             self._readings[name] = [*self._read_at(index), *self._read_pronouns(index)] if is_read else []
         return self._readings[name]
 
+    def states(self, start: int) -> bool:
+        """Whether the clause at a position states something, and neither denies, asks, supposes nor compares."""
+        return self._clauses.states(start)
+
     def _read_at(self, index: int) -> Iterator[NameStatement]:
+        if not self.states(self.tokens[index].start):
+            return
         after = self._read_after(index)
         coordinated = () if after is None else self._read_coordinated(index)
         is_subject = after is not None and (

@@ -48,7 +48,8 @@ NO_CANDIDATES = (
 )
 UNREAD = (
     "What the response states about {} cannot be read: it names no relation of the graph with an entity at its other "
-    "end. Name both, or take the most probable repair with veto=False."
+    "end, or denies, asks, supposes or compares. Name both in a plain statement, or take the most probable repair with "
+    "veto=False."
 )
 UNSUPPORTED = (
     "Within two hops the graph has nothing else for what the response states about {}; pass more triples, or take the "

@@ -60,7 +60,7 @@ def consistent(refinement: Refinement) -> Refinement:
     [
         ("It was directed by James Cameron.", ALIEN, "It was directed by Ridley Scott."),
         ("Alien was directed by James Cameron.", ("Hi!",), "Alien was directed by Ridley Scott."),
-        ("It was directed by John Smith, no?", ALIEN, "It was directed by Ridley Scott, no?"),
+        ("It was directed by John Smith. No?", ALIEN, "It was directed by Ridley Scott. No?"),
         ("Alien came out in 1997!", ALIEN, "Alien came out in 1979!"),
         ("Alien came out in 1950!", ALIEN, "Alien came out in 1979!"),
         ("Sure, Alien is a romance.  No?", ALIEN, "Sure, Alien is a science fiction.  No?"),

@@ -57,7 +57,7 @@ def look_up(response: str, history: tuple[str, ...]) -> tuple[set[str], bool]:
         ("It was written by Zorro.", WITCHES, {"Roald Dahl"}),
         ("Zorro wrote The Witches.", (), {"Roald Dahl"}),
         ("Zorro was written by Roald Dahl.", (), {"The Witches", "Matilda", "The BFG"}),
-        ("How about a book called Zorro by Roald Dahl?", (), {"The Witches", "Matilda", "The BFG"}),
+        ("I like a book called Zorro by Roald Dahl.", (), {"The Witches", "Matilda", "The BFG"}),
         ("I love Zorro, which Roald Dahl wrote.", (), {"The Witches", "Matilda", "The BFG"}),
         ("There is Zorro. Roald Dahl wrote that one.", (), {"The Witches", "Matilda", "The BFG"}),
         ("Meet the Parents produced Zorro.", (), set()),
