@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from groundwire.engine.schema.knowledge import list_records
 from groundwire.engine.values import Clock, Measure, Value, read_values
 from groundwire.metrics import Sentence, sentences
 
-from .context import TurnContext, flatten
+from .context import TurnContext
 from .mentions import (
     DAY_MINUTES,
     HALF_DAY,
@@ -26,12 +25,12 @@ from .mentions import (
     has_other,
     list_leaves,
     read_clock,
-    read_date,
     read_float,
     split_words,
     stem_words,
 )
 from .records import Finding, FindingStatus
+from .rows import RecordGroup, has_extreme, has_sum, list_groups, list_values, read_leaf
 from .words import NUMBERS
 
 _COUNT = "|".join(word for word, number in NUMBERS.items() if number >= 1 and word not in ("a", "an"))
@@ -68,10 +67,6 @@ _PERIOD = re.compile(
 _SPOKEN = 3
 """Minutes by which a spoken time may differ."""
 _PRONOUN = re.compile(r"^\W*(?:it|that|this|they|he|she|there|the (?:one|room|train|place))\b", re.IGNORECASE)
-_FLAG_WORDS = frozenset(
-    stem_words("has have is included includes include allowed available offered provided free active")
-)
-"""Words of keys that say nothing of what is there."""
 _OPEN = re.compile(
     r"\?|\b(?:if|whether|unless|could|would|might|may|can|ask|check|except|extra|other|others|like|prefer|sure|was|were|now|yet)\b",
     re.IGNORECASE,
@@ -99,7 +94,8 @@ _PARTIAL = re.compile(
 """Words with which a denial may be of a part, or somebody else's."""
 _OTHER_SUBJECT = re.compile(r"\w\W+(?:at|in|of|from|near|with) (?:the )?(?:[\w'’-]+ )?$")
 """Before a name: something of the record, such as one of its rooms, is spoken of."""
-_TITLE_WORDS = 6
+_IN_ALL = re.compile(r"\b(?:in all|altogether|together|in total|combined|total(?:s|ling)?|sum|add up)\b", re.IGNORECASE)
+"""Words with which a value may be the sum of those of several records."""
 _CLAUSE_END = re.compile(r"[;.]\s|\b(?:while|whereas|but|than|of which|and (?:the|your|my))\b")
 
 
@@ -113,91 +109,6 @@ class Mention(NamedTuple):
     """Of the time that names it; empty for a name."""
 
 
-class RecordGroup:
-    """The records of a list of a result."""
-
-    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Count nothing yet."""
-        self.records = records
-        self.ids = frozenset(map(id, records))
-
-    @cached_property
-    def leaves(self) -> list[tuple[Mapping[str, Any], list[tuple[str, Any]]]]:
-        """Each record with its values, by their paths."""
-        return [(record, _flatten(record)) for record in self.records]
-
-    @cached_property
-    def names(self) -> list[tuple[Mapping[str, Any], list[set[str]]]]:
-        """Each record with the words of each of its values that may name it: no other record has them."""
-        words = Counter(word for record in self.records for word in stem_words(" ".join(map(str, record.values()))))
-        return [
-            (
-                record,
-                [
-                    {word for word in stem_words(value) if len(word) > 2 and words[word] == 1}
-                    for _, value in texts
-                    if _may_name(value)
-                ],
-            )
-            for record, texts in self._texts
-        ]
-
-    @cached_property
-    def titles(self) -> list[tuple[Mapping[str, Any], str]]:
-        """Each record with a name of several words that no other record has as a whole, in lower case; the words may be
-        others' too, as in lists of a thousand."""
-        return [
-            (record, value.lower())
-            for (record, texts), (_, names) in zip(self._texts, self.names, strict=True)
-            if not any(names)
-            for _, value in texts
-            if _may_name(value) and 1 < len(value.split()) <= _TITLE_WORDS
-        ]
-
-    @cached_property
-    def flags(self) -> Mapping[str, frozenset[str]]:
-        """The words of each key that is true or false in some record, and whose words no other key has."""
-        keys = dict.fromkeys(key for record in self.records for key in record)
-        words = {key: frozenset(stem_words(key) - _FLAG_WORDS) for key in keys}
-        counts = Counter(word for of_key in words.values() for word in of_key)
-        return {
-            key: words[key]
-            for key in keys
-            if words[key]
-            and all(counts[word] == 1 for word in words[key])
-            and all(isinstance(record.get(key), bool | None) for record in self.records)
-        }
-
-    @cached_property
-    def clocks(self) -> list[tuple[Mapping[str, Any], str, int]]:
-        """Each time of day of half a day that no other value of its key says: record, key, time."""
-        clocks = ((record, key, read_clock(value)) for record, texts in self._texts for key, value in texts)
-        return [(record, key, clock % HALF_DAY) for record, key, clock in clocks if clock is not None]
-
-    @cached_property
-    def _texts(self) -> list[tuple[Mapping[str, Any], list[tuple[str, str]]]]:
-        held = Counter(
-            (key, value) for record in self.records for key, value in record.items() if isinstance(value, str)
-        )
-        return [
-            (
-                record,
-                [(key, value) for key, value in record.items() if isinstance(value, str) and held[key, value] == 1],
-            )
-            for record in self.records
-        ]
-
-    @cached_property
-    def states(self) -> Mapping[str, frozenset[str]]:
-        """The texts of each key that has more than one, and at most half as many as there are records."""
-        states: dict[str, set[str]] = {}
-        for record in self.records:
-            for key, value in record.items():
-                if isinstance(value, str):
-                    states.setdefault(key, set()).add(value)
-        return {key: frozenset(of_key) for key, of_key in states.items() if 1 < len(of_key) <= len(self.records) / 2}
-
-
 def check_figures(context: TurnContext) -> list[Finding]:
     """Return the figures of a turn's text that are wrong.
 
@@ -206,7 +117,12 @@ def check_figures(context: TurnContext) -> list[Finding]:
     """
     if not context.results or not context.text.strip():
         return []
-    findings = [*_check_shares(context), *_check_durations(context), *_check_amounts(context), *_check_owners(context)]
+    groups = list_groups(context)
+    findings = [
+        finding
+        for check in (_check_shares, _check_durations, _check_amounts, _check_owners)
+        for finding in check(context, groups)
+    ]
     unique: dict[tuple[int | None, int | None], Finding] = {}
     for finding in findings:
         unique.setdefault((finding.start, finding.end), finding)
@@ -217,26 +133,23 @@ def _find(status: FindingStatus, text: str, start: int, end: int, message: str) 
     return Finding(kind="value", status=status, where=text[start:end], start=start, end=end, message=message)
 
 
-def _list_groups(context: TurnContext) -> list[RecordGroup]:
-    """The lists of records of the results."""
-    records = {id(sibling.records): sibling.records for sibling in context.siblings}
-    return [RecordGroup(of_list) for of_list in records.values()]
-
-
-def _check_shares(context: TurnContext) -> Iterator[Finding]:
+def _check_shares(context: TurnContext, groups: Sequence[RecordGroup]) -> Iterator[Finding]:
     """ "Six of the nine": as many records must have a value in common."""
-    by_length: defaultdict[float, list[Sequence[Mapping[str, Any]]]] = defaultdict(list)
-    for group in _list_groups(context):
-        by_length[len(group.records)].append(group.records)
+    by_length: defaultdict[float, list[RecordGroup]] = defaultdict(list)
+    for group in groups:
+        by_length[len(group.records)].append(group)
     counts_of: dict[float, set[int]] = {}
     for match in _SHARE.finditer(context.text):
         context.check_time()
         part, whole = (_read_number(match[name]) for name in ("part", "whole"))
-        groups = by_length.get(whole, ())
+        of_length = by_length.get(whole, ())
         if whole not in counts_of:
-            counts_of[whole] = {count for records in groups for count in _count_values(records)}
+            counts_of[whole] = {count for group in of_length for count in _count_values(group.records)}
         counts = counts_of[whole]
-        if groups and part not in counts and part != whole and part != 1:
+        if not of_length or part in counts or part in (1, whole):
+            continue
+        sentence, _ = _find_sentence(context.text, match.start())
+        if not any(len(rows) == part for group in of_length for rows in group.select(sentence)):
             yield _find(
                 "miscounted", context.text, *match.span(), f"No value is shared by {part:g} of the {whole:g} records."
             )
@@ -251,11 +164,25 @@ def _count_values(records: Sequence[Mapping[str, Any]]) -> Iterator[int]:
         yield sum(not value for value in values)
 
 
+def _find_sentence(text: str, index: int) -> tuple[str, int]:
+    """The sentence with a character of a text, and where it begins; the text where none has it."""
+    around = (item for item in sentences(text) if item.start <= index < item.end)
+    return next(((item.text, item.start) for item in around), (text, 0))
+
+
+def _is_sum(context: TurnContext, groups: Sequence[RecordGroup], index: int) -> bool:
+    """Whether the value at an index of the text is the sum of rows that its sentence is about."""
+    context.check_time()
+    sentence, start = _find_sentence(context.text, index)
+    values = [value for value in read_values(sentence) if value.start <= index - start < value.end]
+    return any(has_sum(value, group.select(sentence)) for value in values for group in groups)
+
+
 def _read_number(text: str) -> float:
     return float(NUMBERS.get(text.lower(), text))
 
 
-def _check_durations(context: TurnContext) -> Iterator[Finding]:
+def _check_durations(context: TurnContext, groups: Sequence[RecordGroup]) -> Iterator[Finding]:
     lengths, others, are_read = _list_lengths(context)
     lengths |= context.dialogue.durations
     has_times = are_read and any(lengths)
@@ -273,7 +200,9 @@ def _check_durations(context: TurnContext) -> Iterator[Finding]:
             if re.search(r"\b(?:just|about|some|nearly|almost|over|under|around|roughly)\b", before)
             else margin
         )
-        if has_times and not any(abs(minutes - length) <= margin for length in (*lengths, *others)):
+        if not has_times or any(abs(minutes - length) <= margin for length in (*lengths, *others)):
+            continue
+        if not _is_sum(context, groups, match.start()):
             yield _find(
                 "absent", context.text, *match.span(), "No result, and no two times of the results, give this duration."
             )
@@ -293,7 +222,7 @@ def _list_lengths(context: TurnContext) -> tuple[set[float], set[float], bool]:
         for _, key, leaf in list_leaves(value, ""):
             words = {word.lower() for word in split_words(key)}
             is_duration = not words.isdisjoint(_DURATION_KEYS)
-            if (number := _read_leaf(leaf)) is not None:
+            if (number := read_leaf(leaf)) is not None:
                 units = [_MINUTES_OF[word] for word in words if word in _MINUTES_OF]
                 lengths.update(number * unit for unit in units)
                 others |= {number, 60 * number, number / 60} if is_duration and not units else {number}
@@ -326,13 +255,13 @@ def _read_period(text: str, *, is_duration: bool) -> Iterator[float]:
         yield clock
 
 
-def _check_amounts(context: TurnContext) -> Iterator[Finding]:
+def _check_amounts(context: TurnContext, groups: Sequence[RecordGroup]) -> Iterator[Finding]:
     text = context.text
     keyed = [
         (key.lower(), number)
         for result in context.results
         for _, key, leaf in list_leaves(result, "")
-        if (number := _read_leaf(leaf)) is not None
+        if (number := read_leaf(leaf)) is not None
     ]
     written = Mentions(leaf for leaf in context.result_values if " " in leaf).numbers
     numbers = sorted((*(number for _, number in keyed), *written))
@@ -344,7 +273,11 @@ def _check_amounts(context: TurnContext) -> Iterator[Finding]:
         if _DIFFERENCE.search(before) or _DIFFERENCE.match(after):
             margin = max(0.6, 0.04 * amount)
             context.check_time()
-            if not _has_gap(numbers, amount, margin) and not has_near(numbers, amount, margin):
+            if (
+                not _has_gap(numbers, amount, margin)
+                and not has_near(numbers, amount, margin)
+                and not _is_sum(context, groups, value.start)
+            ):
                 yield _find("absent", text, value.start, value.end, "No two amounts of the results differ by this.")
         elif _EACH.match(after):
             owners = [key for key, number in keyed if abs(number - amount) < 0.01]
@@ -352,18 +285,12 @@ def _check_amounts(context: TurnContext) -> Iterator[Finding]:
                 yield _find("absent", text, value.start, value.end, f"The result has this as {owners[0]}.")
 
 
-def _read_leaf(leaf: Any) -> float | None:
-    """The number that a value of a result is; None for another value."""
-    return read_float(leaf) if isinstance(leaf, int | float) and not isinstance(leaf, bool) else None
-
-
 def _has_gap(ordered: Sequence[float], gap: float, margin: float) -> bool:
     """Whether two numbers, of which the smallest is first, lie so far apart, up to a margin."""
     return any(has_near(ordered, number + gap, margin) for number in ordered)
 
 
-def _check_owners(context: TurnContext) -> Iterator[Finding]:
-    groups = _list_groups(context)
+def _check_owners(context: TurnContext, groups: Sequence[RecordGroup]) -> Iterator[Finding]:
     previous: Mention | None = None
     for sentence in sentences(context.text):
         context.check_time()
@@ -411,10 +338,6 @@ def _list_mentions(text: str, group: RecordGroup) -> Iterator[Mention]:
         yield from (Mention(start, record, group, key) for start, said in clocks if said % HALF_DAY == clock)
 
 
-def _may_name(value: str) -> bool:
-    return re.search(r"[^\W\d_]{3}", value) is not None and read_clock(value) is None and read_date(value) is None
-
-
 def _compare(
     sentence: Sentence,
     value: Value,
@@ -442,6 +365,11 @@ def _compare(
             theirs |= keys
     if has_it or not theirs or (named.key and theirs <= {named.key}):
         return
+    selections = named.group.select(sentence.text)
+    if has_extreme(value, selections, sentence.text[max(0, named.start) : value.start]) or (
+        _IN_ALL.search(sentence.text) and has_sum(value, selections)
+    ):
+        return
     elsewhere = (leaf for result in context.results for leaf in _list_outside(result, named.group.ids))
     if any(_equals(value, leaf) for leaf in elsewhere) or _is_derived(value, named.record, context.dialogue.numbers):
         return
@@ -460,15 +388,11 @@ def _list_outside(value: Any, ids: Collection[int]) -> Iterator[Any]:
         yield value
 
 
-def _flatten(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [(path.lstrip("."), leaf) for path, leaf in flatten(record).items() if not isinstance(leaf, bool)]
-
-
 def _is_derived(value: Value, record: Mapping[str, Any], mentioned: Collection[float]) -> bool:
     """Whether two numbers of a record, or one and a number of the dialogue, give the value."""
     if not isinstance(value.content, Measure):
         return False
-    numbers = [number for _, leaf in _flatten(record) if (number := _read_leaf(leaf)) is not None]
+    numbers = [number for _, leaf in list_values(record) if (number := read_leaf(leaf)) is not None]
     ordered = sorted((*numbers, *mentioned))
     amount = value.content.amount / value.content.factor
     margin = 0.01 * amount
@@ -489,7 +413,7 @@ def _equals(value: Value, leaf: Any) -> bool:
             return False
         gap = abs(content.minutes - clock) % HALF_DAY
         return min(gap, HALF_DAY - gap) <= (0 if content.half_known else _SPOKEN)
-    number = _read_leaf(leaf)
+    number = read_leaf(leaf)
     if not isinstance(content, Measure) or number is None:
         return False
     amount = content.amount / content.factor

@@ -302,6 +302,15 @@ def test_a_tool_may_be_declared_an_action() -> None:
         ("You would be €59 better off.", []),
         ("It opens an hour and a half later.", []),
         ("It opens three hours later.", [("three hours", "absent")]),
+        ("The three cost you €307 in all.", []),
+        ("The three cost you €307.50 in all.", [("€307.50", "absent")]),
+        ("The three cost you $307 in all.", [("$307", "absent")]),
+        ("The two open ones cost you €235.", []),
+        ("The two that are not open cost you €235.", [("€235", "absent")]),
+        ("Villa Fiorita is €104, the cheapest one is €72.", []),
+        ("Villa Fiorita is €104, the dearest one is €72.", [("€72", "other_record")]),
+        ("Villa Fiorita is the cheapest at €72.", [("€72", "other_record")]),
+        ("Villa Fiorita, the cheapest, is €72.", [("€72", "other_record")]),
     ],
 )
 def test_whose_figures_are_said(checker: TurnChecker, text: str, expected: list[tuple[str, str]]) -> None:
@@ -319,6 +328,44 @@ def test_a_count_must_be_that_of_a_value(checker: TurnChecker) -> None:
         for text in ("Six of the nine are free.", "Five of the nine are free.")
     ]
     assert found == ["unverifiable", "inconsistent"]
+
+
+TRIPS = {
+    "name": "list_trips",
+    "arguments": {},
+    "result": [
+        {"line": f"L{number}", "fare": 11 + number, "currency": "EUR", "walk_m": 10 * number, "ride_min": 7 * number}
+        | {"state": "late" if number < 6 else "due", "direct": number % 2 == 0, "fee": number, "quantity": number}
+        for number in range(9)
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_right"),
+    [
+        ("Four of the nine cost under €15.", True),
+        ("Two of the nine cost under €15.", False),
+        ("Five of the nine cost €15 or more.", True),
+        ("Four of the nine are at most 30 m away.", True),
+        ("Four of the nine are within 0.03 km.", True),
+        ("Two of the nine are within 30 m.", False),
+        ("Two of the nine are direct and due.", True),
+        ("Two of the nine are direct and late.", False),
+        ("Two of the nine are direct and cost under €15.", True),
+        ("Seven of the nine do not cost under €13.", True),
+        ("Seven of the nine cost under €13.", False),
+        ("The rides add up to 4 hours 12 minutes.", True),
+        ("The rides add up to 4 hours 19 minutes.", False),
+        ("It adds €135 to the bill.", True),
+        ("It adds €136 to the bill.", False),
+        ("It adds €600 to the bill.", True),
+        ("It adds €601 to the bill.", False),
+    ],
+)
+def test_counts_and_sums_follow_from_rows(checker: TurnChecker, text: str, is_right: bool) -> None:
+    problems = checker.check(text, log=[TRIPS], sentences=False).problems
+    assert (not problems) == is_right
 
 
 def test_states_belong_to_their_records(checker: TurnChecker) -> None:
