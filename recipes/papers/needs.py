@@ -46,6 +46,7 @@ NEEDS: Mapping[str, Needs] = MappingProxyType(
         "q2-8": Needs(_PARTS, ("q2", "q2_no_nli"), (DATA,)),
         "q2-9": Needs(_PARTS, ("q2",), (DATA,)),
         "q2-10": Needs("responses for which Q² kept a question", ("q2",), (DATA,)),
+        "q2-11": Needs(_PARTS, (), (DATA,)),
         "pmi-1": Needs(_BEGIN, _PMI, (DATA, DEV)),
         "pmi-2": Needs(_BEGIN, _PMI, (DATA, DEV)),
         "pmi-3": Needs(_BEGIN, _PMI, (DATA,)),

@@ -38,6 +38,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "q2-8": q2.measure_q2_table_8,
         "q2-9": q2.measure_q2_table_9,
         "q2-10": q2.measure_q2_table_10,
+        "q2-11": q2.measure_q2_table_11,
         "pmi-1": _note_sources(pmi_faith.measure_pmi_table_1),
         "pmi-2": _note_sources(pmi_faith.measure_pmi_table_2),
         "pmi-3": _note_sources(pmi_faith.measure_pmi_table_3),
