@@ -28,6 +28,8 @@ USR_EXAMPLES = 260
 SMALLER = ("Original", "T5-small", "Albert-base")
 ABLATIONS = {"Q2": "Q²", "greedy": "-top-n", "personal": "-filter personal"}
 """Names of runs on the command line, and in table 9."""
+KNOWLEDGE = ("Random dialogue", "Same dialogue")
+"""Rows of table 10: where the knowledge that replaces a response's own is from."""
 DNLI_THRESHOLD = 0.1
 
 
@@ -165,14 +167,14 @@ def measure_q2_table_9(runs: Sequence[ScoredRun]) -> Measured:
 
 
 def measure_q2_table_10(runs: Sequence[ScoredRun]) -> Measured:
-    """Q² with knowledge of another dialogue: mean score, and how often the knowledge has no answer."""
+    """Q² with knowledge of another turn: mean score, and how often the knowledge has no answer."""
     measured = Measured()
-    for run in runs:
+    for row, run in match_variants(runs, KNOWLEDGE):
         examples = run.all_examples()
         questions = [question for scored_example in examples for question in scored_example.questions()]
         if questions:
-            measured.put("Random dialogue", "Q²", measured.mean(examples, "q2", "the set"))
-            measured.put("Random dialogue", "% no answer", 100 * sum(map(_has_no_answer, questions)) / len(questions))
+            measured.put(row, "Q²", measured.mean(examples, "q2", "the set"))
+            measured.put(row, "% no answer", 100 * sum(map(_has_no_answer, questions)) / len(questions))
     return measured
 
 

@@ -54,7 +54,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
     }
 )
 """The function that measures each table."""
-COMPARING = {"q2-7": q2.SMALLER, "q2-8": q2.SMALLER, "q2-9": tuple(q2.ABLATIONS), **nph.VARIANTS}
+COMPARING = {"q2-7": q2.SMALLER, "q2-8": q2.SMALLER, "q2-9": tuple(q2.ABLATIONS), "q2-10": q2.KNOWLEDGE, **nph.VARIANTS}
 """Tables whose runs differ in models or options, with the names of those runs; the first one may be left out."""
 
 
