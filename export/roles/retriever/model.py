@@ -84,9 +84,9 @@ class NodeTable(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, otherwise: Tensor) -> Tensor:
         """Return vectors [M, D] of texts [M, T]: the table's, or ``otherwise`` [M, D] where it has none."""
         keys = self.hash_tokens(input_ids, attention_mask)
-        found = (keys.unsqueeze(1) == self.get_buffer("keys")).to(torch.int32)
-        known = found.amax(1, keepdim=True) > 0
-        return torch.where(known, self.vectors[found.argmax(1)].to(otherwise.dtype), otherwise)
+        matches = (keys.unsqueeze(1) == self.get_buffer("keys")).to(torch.int32)
+        has_node = matches.amax(1, keepdim=True) > 0
+        return torch.where(has_node, self.vectors[matches.argmax(1)].to(otherwise.dtype), otherwise)
 
 
 class RetrieverBlock(nn.Module):
