@@ -41,6 +41,8 @@ class Example(Record, frozen=True):
     """What or who gave the response."""
     context: str = ""
     """Responses with the same non-empty context answer the same turn and may be ranked against each other."""
+    dialogue: str = ""
+    """Responses with the same non-empty dialogue are turns of one conversation."""
     source: str = ""
     """Part of the set, for breakdowns."""
     language: str = ""
@@ -90,18 +92,31 @@ def sample_examples(examples: Sequence[Example], count: int, seed: int) -> list[
     return [examples[index] for index in sorted(chosen)]
 
 
-def shuffle_knowledge(examples: Sequence[Example], seed: int) -> list[Example]:
+def shuffle_knowledge(examples: Sequence[Example], seed: int, same_dialogue: bool = False) -> list[Example]:
     """Every example with the knowledge of another, drawn at random, and so with the label inconsistent.
 
-    The test of the Q² paper's table 10: a metric that reads the knowledge gives such responses very low values.
-    InvalidRequest when all examples have the same knowledge.
+    The test of the Q² paper's table 10: a metric that reads the knowledge gives such responses very low values. With
+    ``same_dialogue`` the other is a turn of its dialogue, and examples whose dialogue has no other knowledge are left
+    out. InvalidRequest when none has another knowledge to draw from.
     """
     rng = random.Random(seed)
-    others = sorted({example.knowledge for example in examples})
-    if len(others) < 2:
-        raise InvalidRequest("All examples have the same knowledge; there is no other to give them.")
+    pools: dict[str, set[tuple[str, ...]]] = {}
+    for example in examples:
+        pools.setdefault(example.dialogue if same_dialogue else "", set()).add(example.knowledge)
+    if same_dialogue:
+        pools.pop("", None)
+    candidates = {dialogue: sorted(pool) for dialogue, pool in pools.items() if len(pool) > 1}
+    if not candidates:
+        raise InvalidRequest(
+            "No dialogue has turns with different knowledge; name the dialogue of each row in its field `dialogue`."
+            if same_dialogue
+            else "All examples have the same knowledge; there is no other to give them."
+        )
     shuffled = []
     for example in examples:
+        others = candidates.get(example.dialogue if same_dialogue else "")
+        if others is None:
+            continue
         drawn = rng.randrange(len(others) - 1)
         # The last one takes the place of the example's own, which is not drawn.
         knowledge = others[-1] if others[drawn] == example.knowledge else others[drawn]

@@ -3,11 +3,10 @@
 A line is ``{"response": …, "knowledge": "…" or ["…", …]}`` with, where labelled, ``label`` (1 consistent, 0 not, or
 "unverifiable"), ``grade``, ``verifiable``, ``hallucination`` (true or false), ``unsupported`` (``[{"start": 11, "end":
 14}]``, characters of the response) and ``evidence`` (``[{"passage": 0, "start": 0, "end": 20}]``, what supports the
-response, in characters of a passage), and with ``id``, ``history``, ``system``, ``context``, ``source`` and
-``language`` where known.
-A line
-with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of one context. Other fields are
-ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and history, and reads ``messages``.
+response, in characters of a passage), and with ``id``, ``history``, ``system``, ``context``, ``dialogue``, ``source``
+and ``language`` where known. A line with ``consistent`` and ``inconsistent`` instead of ``response`` is two examples of
+one context. Other fields are ignored. ``interfaces/files/columns.py`` has the other names of response, knowledge and
+history, and reads ``messages``.
 """
 
 from __future__ import annotations
@@ -79,6 +78,7 @@ class ExampleLine(msgspec.Struct, frozen=True):
     """Several systems that gave the same response."""
     context: str | int | None = None
     context_id: str | int | None = None
+    dialogue: str | int | None = None
     language: str | None = None
     source: str | None = None
     retriever: str | None = None
@@ -113,6 +113,7 @@ def build_examples(number: int, line: ExampleLine) -> Iterator[Example]:
         hallucinated=line.hallucination,
         system=line.system or JOINT.join(line.models or ()),
         context="" if context is None else str(context),
+        dialogue="" if line.dialogue is None else str(line.dialogue),
         source=line.source or line.retriever or JOINT.join(line.subsets or ()),
         language=line.language or "",
     )

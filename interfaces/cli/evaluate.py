@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,13 @@ from . import evaluation as common
 if TYPE_CHECKING:
     from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures, VerdictFigures
     from groundwire.monitor.records import Estimate
+
+
+class RandomKnowledge(StrEnum):
+    """Where the knowledge that replaces a response's own is from."""
+
+    ANY = "any"
+    SAME_DIALOGUE = "same-dialogue"
 
 
 @dataclass(frozen=True)
@@ -43,12 +51,12 @@ class SampleOptions(common.StatisticsOptions):
         ),
     ] = None
     random_knowledge: Annotated[
-        bool,
+        RandomKnowledge | None,
         typer.Option(
-            "--random-knowledge",
-            help="Give every response the knowledge of another example, and the label 0: a test of the metrics.",
+            help="Give every response the knowledge of another example, or of another turn of its dialogue, and the "
+            "label 0: a test of the metrics.",
         ),
-    ] = False
+    ] = None
 
 
 @expand_groups
@@ -112,7 +120,8 @@ def evaluate(
     elif label != "consistency":
         raise typer.BadParameter(f"{label}: use consistency or hallucination.", param_hint="--label")
     if sample_options.random_knowledge:
-        sets = {name: shuffle_knowledge(examples, seed) for name, examples in sets.items()}
+        same_dialogue = sample_options.random_knowledge is RandomKnowledge.SAME_DIALOGUE
+        sets = {name: shuffle_knowledge(examples, seed, same_dialogue) for name, examples in sets.items()}
     with common.show_scoring() as watch:
         with options.refuse_absent_bundles(engine_options.bundle, extra):
             scored = score_sets(sets, out, settings, watch)

@@ -44,6 +44,7 @@ def _read(source: Source) -> Items:
             history=strip_texts(cells["message"]),
             label=label,
             system=system,
+            dialogue=cells["episode_idx"],
             source=part,
         )
 
@@ -60,6 +61,7 @@ def _read_cross(number: int, cells: dict[str, str], systems: tuple[str, ...]) ->
             label=parse_choice(system + LABEL, cells[system + LABEL], {"0": 1, "1": 0}),
             system=system,
             context=str(number),
+            dialogue=cells["episode_idx"],
         )
 
 

@@ -8,14 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from groundwire.export.roles.retriever import record, retriever_of
-
-from ..common import backbone
 from ..common.loop import Schedule
-from .compgcn import GraphLookup, GraphRetriever
-from .evaluate import make_corrupted_cases, measure_retriever, report_retrieval
+from .evaluate import measure_retriever
 from .loss import RetrieverRecipe
-from .retriever import fit_retriever
+from .retriever import fit_retriever, save_retriever
 from .templates import TemplateDialogues
 
 _NAMES = RetrieverRecipe(paths=False)
@@ -35,7 +31,7 @@ NCE the model keeps what ``align_joint`` sets, which contrasts candidates too.""
 def ablate_retriever(
     data: Path, out: Path, schedule: Schedule, measured: int, ablations: Mapping[str, RetrieverRecipe] = ABLATIONS
 ) -> dict[str, Any]:
-    """Train and measure each of ``ablations``; those already in ``out/ablations.json`` are not repeated."""
+    """Train, save and measure each of ``ablations``; those already in ``out/ablations.json`` are not repeated."""
     source, held_out = TemplateDialogues.read(data), TemplateDialogues.read(data, "dev")
     table = out / "ablations.json"
     done: dict[str, Any] = json.loads(table.read_text()) if table.exists() else {}
@@ -43,12 +39,8 @@ def ablate_retriever(
         if name in done:
             continue
         model = fit_retriever(source, out / name, schedule, recipe)
-        if isinstance(model, GraphRetriever):
-            role, tokenizer = record(model, backbone.read_tokenizer_json()), backbone.read_tokenizer_json()
-            lookup = GraphLookup(role, retriever_of(model, role, tokenizer), model)
-            report = report_retrieval(lookup, make_corrupted_cases(held_out, measured))
-        else:
-            report = measure_retriever(model, held_out, measured, recipe)
+        save_retriever(model, out / name)
+        report = measure_retriever(model, held_out, measured, recipe)
         done[name] = {"steps": schedule.steps, "batch": schedule.batch, **report}
         table.write_text(json.dumps(done, indent=1) + "\n")
     return done

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -44,9 +44,7 @@ class DialogueSource(Protocol):
 class RetrieverBatcher:
     """Examples as tensors."""
 
-    def __init__(self, config: RetrieverConfig, node_of: Mapping[str, int] | None = None) -> None:
-        """``node_of`` maps each entity to its row of a memory that is a table; every batch then has ``nodes`` [M]."""
-        self._node_of = node_of
+    def __init__(self, config: RetrieverConfig) -> None:
         self._encoder = load_text_encoder(config.max_tokens)
         tokens = backbone.load_tokenizer()
         self._mask, self._pad = int(tokens.mask_token_id), int(tokens.pad_token_id)
@@ -96,7 +94,6 @@ class RetrieverBatcher:
             "targets": _pad([_list_targets(masked) for masked in inputs], -100),
             "texts": _pad(ids, self._pad),
             "text_mask": _pad([[1] * len(row) for row in ids], 0),
-            **({} if self._node_of is None else {"nodes": torch.tensor([self._node_of[text] for text in texts])}),
             **{name: torch.tensor(values) for name, values in flat.items()},
             "anchors": _pad(table["anchors"], -1),
             "candidates": _pad(table["candidates"], -1),

@@ -3,24 +3,21 @@
 Every node gathers the compositions (here the products) of its neighbours with the relations, over triples, inverse
 triples and itself, each with a matrix of its own. Vectors start as the causal language model's pooled states of the
 entities' and relations' texts, and are trained to predict the relation between two entities (DistMult). The paper finds
-this memory far worse than texts (its table 4); it is here for that comparison and in no bundle.
+this memory far worse than texts (its table 4); it is here for that comparison.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from groundwire.export.roles.retriever import EntityRetriever
-from groundwire.runtime.bundles.manifest import RetrieverRole
-from groundwire.runtime.models.retriever import Retriever, Vector
-from groundwire.runtime.texts.tokenization import TextEncoder, Window
+from groundwire.runtime.texts.tokenization import TextEncoder
 from groundwire.runtime.triples import Triple, readable
-
-from .loss import RetrieverLoss
 
 EDGES, PREDICTED = 8192, 512
 """Triples drawn for one step, and how many of them have their relation predicted; messages go along the others."""
@@ -92,50 +89,23 @@ class GraphMemory:
             return cls(names, network(edges[drawn])[0].detach())
 
 
-class GraphRetriever(EntityRetriever):
-    """A retriever whose memory is a table of entities, which is trained further."""
+@torch.no_grad()
+def use_graph_memory(model: EntityRetriever, encoder: TextEncoder, memory: GraphMemory) -> EntityRetriever:
+    """``model`` with ``memory`` before its texts; the vectors are trained further.
 
-    table: nn.Parameter
-    nodes: Mapping[str, int]
-
-    @classmethod
-    def of(cls, model: EntityRetriever, memory: GraphMemory) -> GraphRetriever:
-        """``model`` with ``memory`` in place of texts; its configuration must remember names alone."""
-        retriever = cls(model.config)
-        retriever.load_state_dict(model.state_dict())
-        for name, parameter in model.named_parameters():
-            retriever.get_parameter(name).requires_grad = parameter.requires_grad
-        retriever.table = nn.Parameter(memory.vectors.clone())
-        retriever.nodes = memory.nodes
-        return retriever
-
-    def look_up(self, nodes: Tensor) -> Tensor:
-        """The memory's vectors [M, D] of ``nodes`` [M], rows of the table."""
-        vectors: Tensor = self.memory_norm(self.table[nodes])
-        return vectors
-
-
-class GraphLoss(RetrieverLoss):
-    """The loss of a retriever whose memory is a table."""
-
-    def memory(self, model: EntityRetriever, batch: Mapping[str, Tensor]) -> Tensor:
-        """As ``Loss.memory``."""
-        assert isinstance(model, GraphRetriever)
-        return model.look_up(batch["nodes"])
-
-
-class GraphLookup(Retriever):
-    """The runtime's retriever with a table in place of its memory graph."""
-
-    def __init__(self, role: RetrieverRole, like: Retriever, model: GraphRetriever) -> None:
-        super().__init__(role, (like._states, like._query, like._memory), like._encoder, like._profile)
-        self._table = model
-
-    @torch.inference_mode()
-    def _remember(self, windows: Mapping[str, Window]) -> dict[str, Vector]:
-        names = list(windows)
-        nodes = torch.tensor([self._table.nodes[name] for name in names], dtype=torch.int64)
-        return dict(zip(names, self._table.look_up(nodes).numpy(), strict=True))
+    Of entities with the same tokens the first counts. The model must remember names alone (``paths``).
+    """
+    retriever = EntityRetriever(replace(model.config, nodes=len(memory.nodes)))
+    retriever.load_state_dict(model.state_dict(), strict=False)
+    for name, parameter in model.named_parameters():
+        retriever.get_parameter(name).requires_grad = parameter.requires_grad
+    table = retriever.table
+    assert table is not None
+    table.vectors.copy_(memory.vectors)
+    for node, name in enumerate(memory.nodes):
+        ids = torch.tensor([encoder.encode_plain(name).ids[: model.config.max_tokens]])
+        table.get_buffer("keys")[node] = table.hash_tokens(ids, torch.ones_like(ids))[0]
+    return retriever
 
 
 @torch.inference_mode()

@@ -75,15 +75,11 @@ class RetrieverLoss:
         language, contrast, _ = self.parts(model, batch)
         return language if self.recipe.negatives == "none" else language + self.recipe.weight * contrast
 
-    def memory(self, model: EntityRetriever, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """The vectors [M, D] of a batch's texts."""
-        return model.remember(batch["texts"], batch["text_mask"])
-
     def parts(
         self, model: EntityRetriever, batch: Mapping[str, torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The language model's loss, NCE's, and the scores [Q, C] of all candidates, -inf at padding."""
-        memory = self.memory(model, batch)
+        memory = model.remember(batch["texts"], batch["text_mask"])
         hidden = model.states(*(batch[name] for name in ENCODER_INPUTS))
         pooled = model.pool(hidden, batch["members"])
         row, slot = batch["row"], batch["slot"]

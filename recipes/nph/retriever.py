@@ -19,7 +19,7 @@ from groundwire.export.roles.retriever.model import RetrieverBlock
 from ..common import backbone
 from ..common.loop import ParameterGroup, Schedule, fit, write_report
 from .batches import ENCODER_INPUTS, DialogueSource, RetrieverBatcher, draw_batches, load_text_encoder
-from .compgcn import GraphLoss, GraphMemory, GraphRetriever
+from .compgcn import GraphMemory, use_graph_memory
 from .dialogue_corpus import DialogueCorpus
 from .evaluate import measure_retriever
 from .examples import RetrievalExamples
@@ -137,21 +137,22 @@ def train_retriever(
 ) -> None:
     """Train and save the model and its tokenizer in ``out``, measured on ``measured`` responses in ``report.json``.
 
-    ``start`` is the checkpoint of an earlier run to continue from. ValueError for a recipe whose memory is a table,
-    which cannot be exported; InvalidRequest for ``dialogues`` that are not in ``data``.
+    ``start`` is the checkpoint of an earlier run to continue from. InvalidRequest for ``dialogues`` that are not in
+    ``data``.
     """
     recipe = recipe or RetrieverRecipe()
-    if recipe.memory != "text":
-        raise ValueError(
-            f"A retriever with the memory {recipe.memory!r} is for comparison only; train it with ablate-retriever."
-        )
     source, dev_source = dialogues.read(data), dialogues.read(data, "dev")
     model = fit_retriever(source, out, schedule, recipe, start)
-    model.save(out)
-    backbone.load_tokenizer().save_pretrained(out)
+    save_retriever(model, out)
     report = measure_retriever(model, dev_source, measured, recipe)
     settings = {"dialogues": dialogues.value, "steps": schedule.steps, "batch": schedule.batch, "seed": schedule.seed}
     write_report(out, settings | report)
+
+
+def save_retriever(model: EntityRetriever, out: Path) -> None:
+    """Write a checkpoint that ``groundwire export`` takes: the model and its tokenizer."""
+    model.save(out)
+    backbone.load_tokenizer().save_pretrained(out)
 
 
 def fit_retriever(
@@ -171,11 +172,9 @@ def fit_retriever(
         first = Schedule(steps=max(1, recipe.aligned // 16), batch=min(16, schedule.batch), seed=schedule.seed + 1)
         align_joint(model.eval(), draw_batches(source, make, batcher, first, 0))
     if recipe.memory == "compgcn":
-        memory = GraphMemory.learn(
-            model, load_text_encoder(recipe.max_tokens), source.index.triples, recipe.graph_steps
-        )
-        model, loss = GraphRetriever.of(model, memory), GraphLoss(recipe)
-        batcher = RetrieverBatcher(model.config, memory.nodes)
+        encoder = load_text_encoder(recipe.max_tokens)
+        memory = GraphMemory.learn(model, encoder, source.index.triples, recipe.graph_steps)
+        model = use_graph_memory(model, encoder, memory)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     fit(
         model,

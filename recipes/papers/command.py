@@ -11,6 +11,7 @@ from groundwire.cli.display import error_console, escape_markup, output_console
 from groundwire.cli.evaluation import require_extra
 from groundwire.runtime.errors import InvalidRequest
 
+from . import q2
 from .needs import explain_empty
 from .published import PAPERS, TABLES
 from .render import render_table
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .runs import ScoredRun
 
 RANDOM_KNOWLEDGE = "q2-10"
-"""The table whose runs are made with ``groundwire evaluate --random-knowledge`` (and its seed 0)."""
+"""The table whose runs are made with ``groundwire evaluate --random-knowledge …`` (and its seed 0)."""
 SUFFIXES = (".csv", ".json", ".jsonl", ".tsv")
 
 
@@ -64,7 +65,7 @@ def show_table(
                 f"{escape_markup(published.title)}"
             )
         return
-    loaded = _load_runs(runs or [], data or [], dev or [], shuffle=table == RANDOM_KNOWLEDGE)
+    loaded = _load_runs(table, runs or [], data or [], dev or [])
     rendered = render_table(table, loaded)
     if markdown:
         typer.echo(rendered.markdown(), nl=False)
@@ -75,22 +76,27 @@ def show_table(
         raise typer.Exit(1)
 
 
-def _load_runs(names: list[str], data: list[Path], dev: list[Path], shuffle: bool = False) -> list[ScoredRun]:
-    """The runs with their scores; with ``shuffle``, of examples that have the knowledge of others."""
+def _load_runs(table: str, names: list[str], data: list[Path], dev: list[Path]) -> list[ScoredRun]:
+    """The runs with their scores; those of ``RANDOM_KNOWLEDGE`` are of examples that have the knowledge of others."""
     from groundwire.evaluate.datasets.examples import shuffle_knowledge
 
     from . import runs
 
     require_extra()
     examples, development = _read_examples(data), _read_examples(dev)
-    if shuffle:
-        examples = {name: shuffle_knowledge(of_set, 0) for name, of_set in examples.items()}
+
+    def list_scored(variant: str) -> dict[str, list[Example]]:
+        if table != RANDOM_KNOWLEDGE:
+            return examples
+        same_dialogue = variant.lower() == q2.KNOWLEDGE[1].lower()
+        return {name: shuffle_knowledge(of_set, 0, same_dialogue) for name, of_set in examples.items()}
+
     if not names:
         return [runs.build_unscored_run(examples)] if examples else []
     return [
         runs.ScoredRun(name, file=Path(path))
         if path.endswith((".json", ".jsonl"))
-        else runs.load_run(Path(path), name, examples, development)
+        else runs.load_run(Path(path), name, list_scored(name), development)
         for name, path in map(_split_name, names)
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from . import conv_fever, pmi_faith, q2
+from . import conv_fever, pmi_faith, q2, ratings
 from .runs import ScoredRun
 
 
@@ -46,6 +46,7 @@ NEEDS: Mapping[str, Needs] = MappingProxyType(
         "q2-8": Needs(_PARTS, ("q2", "q2_no_nli"), (DATA,)),
         "q2-9": Needs(_PARTS, ("q2",), (DATA,)),
         "q2-10": Needs("responses for which Q² kept a question", ("q2",), (DATA,)),
+        "q2-11": Needs(_PARTS, (), (DATA,)),
         "pmi-1": Needs(_BEGIN, _PMI, (DATA, DEV)),
         "pmi-2": Needs(_BEGIN, _PMI, (DATA, DEV)),
         "pmi-3": Needs(_BEGIN, _PMI, (DATA,)),
@@ -61,7 +62,10 @@ NEEDS: Mapping[str, Needs] = MappingProxyType(
         "nph-3": Needs("files of `groundwire refine --feqa --json`"),
         "nph-4": Needs("reports of `python -m groundwire.recipes measure-retriever`"),
         "nph-5": Needs("reports of `python -m groundwire.recipes measure-critic`"),
-        "nph-6": Needs("labelled examples whose system is the name of a row", (), (DATA,)),
+        **{
+            table: Needs('files of ratings, `{"system": ROW, "ratings": [COLUMN, …]}` per line')
+            for table in ratings.RATED
+        },
     }
 )
 """What each table needs."""

@@ -1,7 +1,7 @@
-"""Tables 3 to 6 of the Neural Path Hunter paper: refinement, the retriever, the critic, and what people say.
+"""Tables 3 to 5 of the Neural Path Hunter paper: refinement, the retriever and the critic.
 
-They are measured on files: what ``groundwire refine --feqa --json`` prints (table 3), the reports of
-``groundwire.recipes measure-retriever`` and ``measure-critic`` (4 and 5), and examples that people labelled (6).
+They are measured on files: what ``groundwire refine --feqa --json`` prints (table 3), and the reports of
+``groundwire.recipes measure-retriever`` and ``measure-critic`` (4 and 5).
 """
 
 from __future__ import annotations
@@ -88,16 +88,6 @@ def measure_nph_table_5(runs: Sequence[ScoredRun]) -> Measured:
         for column in ("Precision", "Recall", "F1"):
             if column.lower() in figures:
                 measured.put(variant, column, 100 * figures[column.lower()])
-    return measured
-
-
-def measure_nph_table_6(runs: Sequence[ScoredRun]) -> Measured:
-    """The share of each system's responses, in per cent, that people label inconsistent."""
-    measured = Measured()
-    examples = [scored.example for run in runs for scored in run.all_examples() if scored.example.label is not None]
-    for row in TABLES["nph-6"].rows:
-        of_system = [example.label == 0 for example in examples if example.system == row.name]
-        measured.put(row.name, "Hallucination", _mean_percent(of_system))
     return measured
 
 

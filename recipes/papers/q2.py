@@ -1,8 +1,9 @@
-"""Tables 2 to 10 of the Q² paper."""
+"""Tables 2 to 11 of the Q² paper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
 
 from groundwire.engine.schema.explanations import Comparison
 from groundwire.recipes.formats.usr import is_in_q2
@@ -27,6 +28,8 @@ USR_EXAMPLES = 260
 SMALLER = ("Original", "T5-small", "Albert-base")
 ABLATIONS = {"Q2": "Q²", "greedy": "-top-n", "personal": "-filter personal"}
 """Names of runs on the command line, and in table 9."""
+KNOWLEDGE = ("Random dialogue", "Same dialogue")
+"""Rows of table 10: where the knowledge that replaces a response's own is from."""
 DNLI_THRESHOLD = 0.1
 
 
@@ -164,14 +167,27 @@ def measure_q2_table_9(runs: Sequence[ScoredRun]) -> Measured:
 
 
 def measure_q2_table_10(runs: Sequence[ScoredRun]) -> Measured:
-    """Q² with knowledge of another dialogue: mean score, and how often the knowledge has no answer."""
+    """Q² with knowledge of another turn: mean score, and how often the knowledge has no answer."""
     measured = Measured()
-    for run in runs:
+    for row, run in match_variants(runs, KNOWLEDGE):
         examples = run.all_examples()
         questions = [question for scored_example in examples for question in scored_example.questions()]
         if questions:
-            measured.put("Random dialogue", "Q²", measured.mean(examples, "q2", "the set"))
-            measured.put("Random dialogue", "% no answer", 100 * sum(map(_has_no_answer, questions)) / len(questions))
+            measured.put(row, "Q²", measured.mean(examples, "q2", "the set"))
+            measured.put(row, "% no answer", 100 * sum(map(_has_no_answer, questions)) / len(questions))
+    return measured
+
+
+def measure_q2_table_11(runs: Sequence[ScoredRun]) -> Measured:
+    """Mean lengths of dodeca's responses by label, in characters and in words."""
+    measured = Measured()
+    for run in runs:
+        for name, examples in _iterate_parts(run, measured):
+            system, _, label = name.partition(" ")
+            if system == "dodeca":
+                responses = [scored_example.example.response for scored_example in examples]
+                measured.put(label.capitalize(), "Average # Characters", fmean(map(len, responses)))
+                measured.put(label.capitalize(), "Average # Tokens", fmean(len(text.split()) for text in responses))
     return measured
 
 

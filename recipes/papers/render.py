@@ -13,7 +13,7 @@ from rich.markup import escape
 from groundwire.engine.schema.base import Record
 from groundwire.runtime.errors import InvalidRequest
 
-from . import conv_fever, nph, pmi_faith, q2
+from . import conv_fever, nph, pmi_faith, q2, ratings
 from .published import PAPERS, TABLES, PublishedColumn
 from .runs import Measured, ScoredRun
 
@@ -38,6 +38,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "q2-8": q2.measure_q2_table_8,
         "q2-9": q2.measure_q2_table_9,
         "q2-10": q2.measure_q2_table_10,
+        "q2-11": q2.measure_q2_table_11,
         "pmi-1": _note_sources(pmi_faith.measure_pmi_table_1),
         "pmi-2": _note_sources(pmi_faith.measure_pmi_table_2),
         "pmi-3": _note_sources(pmi_faith.measure_pmi_table_3),
@@ -49,11 +50,11 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "nph-3": nph.measure_nph_table_3,
         "nph-4": nph.measure_nph_table_4,
         "nph-5": nph.measure_nph_table_5,
-        "nph-6": nph.measure_nph_table_6,
+        **{table: partial(ratings.measure_ratings, table) for table in ratings.RATED},
     }
 )
 """The function that measures each table."""
-COMPARING = {"q2-7": q2.SMALLER, "q2-8": q2.SMALLER, "q2-9": tuple(q2.ABLATIONS), **nph.VARIANTS}
+COMPARING = {"q2-7": q2.SMALLER, "q2-8": q2.SMALLER, "q2-9": tuple(q2.ABLATIONS), "q2-10": q2.KNOWLEDGE, **nph.VARIANTS}
 """Tables whose runs differ in models or options, with the names of those runs; the first one may be left out."""
 
 
@@ -121,7 +122,7 @@ class PaperTable(Record, frozen=True):
 
 
 def render_table(table: str, runs: Sequence[ScoredRun] = ()) -> PaperTable:
-    """The table ``q2-2`` to ``nph-6``, measured on ``runs``; without runs its measured cells are empty.
+    """The table ``q2-2`` to ``nph-7``, measured on ``runs``; without runs its measured cells are empty.
 
     Where several runs have a cell, the first counts. InvalidRequest for an unknown table or variant.
     """

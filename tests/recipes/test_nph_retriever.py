@@ -15,12 +15,13 @@ pytest.importorskip("groundwire.recipes", reason="needs the train extra", exc_ty
 
 import torch
 
+from groundwire.export import RoleOptions, export_role
 from groundwire.export.roles.retriever import EntityRetriever, record, retriever_of
 from groundwire.recipes.common import backbone
 from groundwire.recipes.common.loop import Schedule
 from groundwire.recipes.nph import ablation, bundle, evaluate, retriever
-from groundwire.recipes.nph.batches import RetrieverBatcher, collate_examples, draw_batches
-from groundwire.recipes.nph.compgcn import CompGCN
+from groundwire.recipes.nph.batches import RetrieverBatcher, collate_examples, draw_batches, load_text_encoder
+from groundwire.recipes.nph.compgcn import CompGCN, GraphMemory, use_graph_memory
 from groundwire.recipes.nph.examples import RetrievalExample, RetrievalExamples
 from groundwire.recipes.nph.loss import RetrieverLoss, RetrieverRecipe
 from groundwire.recipes.nph.retriever import align_joint, build_retriever
@@ -199,8 +200,6 @@ def test_a_checkpoint_has_its_report_and_becomes_a_bundle(data: Path, tmp_path: 
     assert bundled["retriever"] == report["retriever"]
     with pytest.raises(ValueError, match="no finished critic or retriever"):
         bundle.collect_nph_roles(tmp_path / "bundle")
-    with pytest.raises(ValueError, match="is for comparison"):
-        retriever.train_retriever(data, tmp_path / "x", SCHEDULE, replace(SMALL, memory="compgcn"))
 
 
 @pytest.mark.usefixtures("small")
@@ -214,6 +213,31 @@ def test_ablations_are_trained_and_measured(data: Path, tmp_path: Path) -> None:
     assert set(done) == set(recipes)
     assert all(0 < row["retriever"]["mrr"] <= 1 for row in done.values())
     assert json.loads((tmp_path / "ablations.json").read_text()) == done
+    for name in recipes:
+        options = RoleOptions(str(tmp_path / name), precision="fp32")
+        made = export_role("retriever", options, tmp_path / "bundles" / name)
+        cases = evaluate.make_corrupted_cases(TemplateDialogues.read(data, "dev"), 6)
+        bundled = evaluate.report_retrieval(_opened(made.directory), cases)
+        assert bundled["retriever"] == done[name]["retriever"], name
+
+
+@pytest.mark.usefixtures("small")
+def test_a_graphs_entities_are_remembered_by_the_table_and_others_by_their_text() -> None:
+    text = build_retriever(replace(SMALL, paths=False)).eval()
+    encoder, names = load_text_encoder(96), ["Ann Archer", "Red River"]
+    memory = GraphMemory(names, torch.randn(2, text.width))
+    graph = use_graph_memory(text, encoder, memory).eval()
+    ids = [encoder.encode_plain(name).ids for name in ("Red River", "Ann", "Ann Archer", "red river")]
+    width = max(map(len, ids)) + 2
+    rows = torch.tensor([row + [7] * (width - len(row)) for row in ids])
+    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
+    with torch.inference_mode():
+        remembered, by_text = graph.remember(rows, mask), text.remember(rows, mask)
+        table = text.memory_norm(memory.vectors)
+    assert torch.allclose(remembered[[0, 2]], table[[1, 0]], atol=1e-6)
+    assert torch.equal(remembered[1], by_text[1])
+    # The tokenizer takes no account of case.
+    assert torch.equal(remembered[3], remembered[0])
 
 
 def test_messages_go_along_both_directions() -> None:

@@ -100,6 +100,25 @@ def test_q2_10_is_measured_on_random_knowledge() -> None:
     }
 
 
+def test_q2_11_counts_characters_and_words_of_one_system() -> None:
+    """Responses are "dodeca r0" to "dodeca r149" and, of the other system, longer."""
+    sets = []
+    for system, label in HIGH:
+        texts = [f"{system} r{n}" + " more" * (system == "memnet") for n in range(150)]
+        rows = [
+            msgspec.structs.replace(build_example(n, label, system), response=text + " !" * label)
+            for n, text in enumerate(texts)
+        ]
+        sets.append(a_set(f"{system}_{label}", ((example, None) for example in rows)))
+    characters = (10 * 9 + 90 * 10 + 50 * 11) / 150
+    assert measured(render_table("q2-11", [ScoredRun(sets=tuple(sets))])) == {
+        ("Inconsistent", "Average # Characters"): pytest.approx(characters),
+        ("Inconsistent", "Average # Tokens"): 2.0,
+        ("Consistent", "Average # Characters"): pytest.approx(characters + 2),
+        ("Consistent", "Average # Tokens"): 3.0,
+    }
+
+
 def test_q2_3_counts_one_half_as_inconsistent() -> None:
     cells = measured(render_table("q2-3", [ScoredRun(sets=parts())]))
     assert cells["Inconsistent Q²", "Recall"] == pytest.approx(100 * 260 / 300)

@@ -1,4 +1,4 @@
-"""Tables 3 to 6 of the Neural Path Hunter paper, measured on what other commands write."""
+"""Tables 2 to 7 of the Neural Path Hunter paper, measured on what other commands write."""
 
 from __future__ import annotations
 
@@ -113,18 +113,47 @@ def test_a_report_of_the_training_package_fills_a_row(
     }
 
 
-def test_people_say_which_responses_are_hallucinated(tmp_path: Path) -> None:
-    rows = [("GPT2-KG", 0), ("GPT2-KG", 0), ("GPT2-KG", 1), ("GPT2-KG (+ NPH)", 1), ("another", 0)]
-    data = tmp_path / "labelled.jsonl"
-    data.write_text(
-        "".join(
-            json.dumps({"response": f"r{n}", "knowledge": "k", "label": label, "system": system}) + "\n"
-            for n, (system, label) in enumerate(rows)
-        )
+def write_ratings(path: Path, rows: list[tuple[str, list[str]]]) -> Path:
+    path.write_text("".join(json.dumps({"system": system, "ratings": ratings}) + "\n" for system, ratings in rows))
+    return path
+
+
+def test_people_say_what_holds_of_a_response(tmp_path: Path) -> None:
+    path = write_ratings(
+        tmp_path / "ratings.jsonl",
+        [
+            ("Greedy", ["Ex", "Fluency"]),
+            ("Greedy", ["Faithfulness", "Coherence", "Fluency"]),
+            ("Top20", ["Generic"]),
+            ("mine", []),
+        ],
     )
-    result = CliRunner().invoke(app, ["nph-6", "--data", str(data), "--markdown"], catch_exceptions=False)
-    assert "| GPT2-KG | 97.5% / 66.7% |" in result.output
-    assert "| GPT2-KG (+ NPH) | 56.5% / 0.0% |" in result.output
+    result = CliRunner().invoke(app, ["nph-7", str(path), "--markdown"], catch_exceptions=False)
+    assert "| Greedy | 17.66% / 50.00% | 2.00% / 0.00% | 1.66% / 0.00% | 69.00% / 50.00% | 9.66% / 0.00% |" in (
+        result.output
+    )
+    assert "| Top20 | 28.33% / 0.00% |" in result.output
+    assert "| Beam Search | 18.33% / – |" in result.output
+    assert "- Here: Systems that are no row of the table: mine." in result.output
+
+
+def test_shares_are_in_the_papers_unit(tmp_path: Path) -> None:
+    rows = [("Topical Chat PMI-D", ["Fai", "Gra"]), ("Topical Chat PMI-D", ["Fai"])]
+    path = write_ratings(tmp_path / "ratings.jsonl", rows)
+    assert measured(render_table("pmi-7", [ScoredRun(file=path)])) == {
+        ("Topical Chat PMI-D", "Fai"): 1.0,
+        ("Topical Chat PMI-D", "Rel"): 0.0,
+        ("Topical Chat PMI-D", "Gra"): 0.5,
+    }
+
+
+def test_a_rating_that_is_no_column_is_refused(tmp_path: Path) -> None:
+    path = write_ratings(tmp_path / "ratings.jsonl", [("GPT2-KG", ["Coherence"])])
+    with pytest.raises(InvalidRequest, match="'Coherence' is no column of the table; it has Hallucination, Fluency"):
+        render_table("nph-6", [ScoredRun(file=path)])
+    path.write_text("no JSON")
+    with pytest.raises(InvalidRequest, match=r"ratings\.jsonl cannot be read"):
+        render_table("nph-6", [ScoredRun(file=path)])
 
 
 @pytest.mark.parametrize("table", ["nph-3", "nph-4", "nph-5"])

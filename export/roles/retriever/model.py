@@ -16,6 +16,9 @@ are GPT-2's: norms before the blocks, so that the vector at a slot reaches the q
 Differences from the paper, each because a small model must learn from few steps: the memory is normalised, with a bias
 that starts at 1, so that DistMult starts as a product of query and entity instead of one of three texts; entities can
 be remembered with the triples that join them to their anchor (``paths``).
+
+The paper's other memory, a table that CompGCN makes of a graph (``nodes``), is looked up by an entity's tokens, so that
+its graph takes what the other takes; entities that are not in the table are remembered by their text.
 """
 
 from __future__ import annotations
@@ -54,6 +57,36 @@ class RetrieverConfig:
     max_tokens: int = 256
     masked: bool = True
     """False puts a learned constant in place of the masked model's states: the ablation "w/o MLM"."""
+    nodes: int = 0
+    """Entities in the memory's table; 0 remembers texts alone."""
+
+
+class NodeTable(nn.Module):
+    """Vectors of a graph's entities, by their tokens."""
+
+    MODULUS = 2**43 - 57
+    """A prime: remainders of 512 tokens add up to less than 2**53, because ONNX Runtime sums integers as doubles."""
+    FACTOR = 6364136223846
+
+    def __init__(self, nodes: int, width: int, positions: int) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(torch.zeros(nodes, width))
+        self.register_buffer("keys", torch.zeros(nodes, dtype=torch.int64))
+        powers = torch.tensor([pow(self.FACTOR, position + 1, self.MODULUS) for position in range(positions)])
+        self.register_buffer("powers", powers, persistent=False)
+
+    def hash_tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return a key [M] of each text's tokens [M, T], whatever it is padded with."""
+        index = torch.arange(input_ids.shape[1], device=input_ids.device)
+        terms = (input_ids + 1) * attention_mask * self.get_buffer("powers")[index] % self.MODULUS
+        return terms.sum(1)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, otherwise: Tensor) -> Tensor:
+        """Return vectors [M, D] of texts [M, T]: the table's, or ``otherwise`` [M, D] where it has none."""
+        keys = self.hash_tokens(input_ids, attention_mask)
+        matches = (keys.unsqueeze(1) == self.get_buffer("keys")).to(torch.int32)
+        has_node = matches.amax(1, keepdim=True) > 0
+        return torch.where(has_node, self.vectors[matches.argmax(1)].to(otherwise.dtype), otherwise)
 
 
 class RetrieverBlock(nn.Module):
@@ -125,6 +158,7 @@ class EntityRetriever(nn.Module):
         self.causal = Causal(config, bert)
         self.joint = nn.Linear(2 * width, width)
         self.memory_norm = nn.LayerNorm(width, eps=bert.layer_norm_eps)
+        self.table = NodeTable(config.nodes, width, bert.max_position_embeddings) if config.nodes else None
         self.blank = nn.Parameter(torch.zeros(width), requires_grad=not config.masked)
         self.decode = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width, eps=bert.layer_norm_eps))
         self.frequency = nn.Parameter(torch.zeros(bert.vocab_size))
@@ -175,6 +209,8 @@ class EntityRetriever(nn.Module):
             pooled = (states - (1 - mask) * 1e4).amax(dim=1)
         else:
             pooled = (states * mask).sum(dim=1) / mask.sum(dim=1)
+        if self.table is not None:
+            pooled = self.table(input_ids, attention_mask, pooled)
         vectors: Tensor = self.memory_norm(pooled)
         return vectors
 

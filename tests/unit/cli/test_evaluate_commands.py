@@ -138,7 +138,16 @@ def test_a_metric_that_did_not_score_every_example_says_on_how_many_it_was_measu
 def test_the_table_of_random_knowledge_reads_the_run_with_random_knowledge(tmp_path: Path) -> None:
     data = write(tmp_path / "years.jsonl", examples(12))
     done = run(
-        "evaluate", data, "--metrics", "q2", "--random-knowledge", "--set", "repeats=20", "--out", tmp_path / "run"
+        "evaluate",
+        data,
+        "--metrics",
+        "q2",
+        "--random-knowledge",
+        "any",
+        "--set",
+        "repeats=20",
+        "--out",
+        tmp_path / "run",
     )
     assert done.exit_code == 0, done.output
     # The knowledge of every example has another year, which contradicts half of the answers.
@@ -149,6 +158,17 @@ def test_the_table_of_random_knowledge_reads_the_run_with_random_knowledge(tmp_p
     assert table.exit_code == 0, table.output
     assert "| Random dialogue | 0.00 / 0.5" in table.output
     assert "| Same dialogue | 0.02 / – |" in table.output
+
+
+def test_the_table_of_random_knowledge_reads_a_run_of_the_same_dialogue(tmp_path: Path) -> None:
+    data = write(tmp_path / "years.jsonl", [row | {"dialogue": n % 2} for n, row in enumerate(examples(12))])
+    given = ("--metrics", "q2", "--random-knowledge", "same-dialogue", "--set", "repeats=20")
+    done = run("evaluate", data, *given, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    table = run("tables", "q2-10", f"Same dialogue={tmp_path / 'run'}", "--data", data, "--markdown")
+    assert table.exit_code == 0, table.output
+    assert "| Random dialogue | 0.00 / – |" in table.output
+    assert "| Same dialogue | 0.02 / 0.5" in table.output
 
 
 def test_figures_again_without_a_model(

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from groundwire.engine.extend import make_request
@@ -71,8 +72,8 @@ NORMALISED = {
         Example(id="1", response="r", knowledge=("k",), verifiable=False, system="small/beam", source="gt"),
     ),
     "a turn that two systems answered": (
-        {"context_id": 0, "system": "a", "subsets": ["a_consistent"], "topic": "tea", "label": 1},
-        Example(id="1", response="r", knowledge=("k",), label=1, system="a", context="0", source="a_consistent"),
+        {"context_id": 0, "dialogue": 3, "system": "a", "subsets": ["a_good"], "topic": "tea", "label": 1},
+        Example("1", "r", ("k",), label=1, system="a", context="0", dialogue="3", source="a_good"),
     ),
     "a generic response": (
         {"begin_label": "Generic", "label": 0, "source": "cmu"},
@@ -135,6 +136,7 @@ def test_q2_cross_annotation_labels_inconsistency_1(tmp_path: Path) -> None:
         label=1,
         system="dodeca",
         context="0",
+        dialogue="4",
     )
     assert (cold.id, cold.label, cold.system, cold.context) == ("0-memnet", 0, "memnet", "0")
     assert (first.history, first.context, second.response, second.label) == ((), "1", 'i like "it"', 1)
@@ -161,6 +163,7 @@ def test_q2_sets_are_labelled_by_their_name(
             history=("Tea?",),
             label=label,
             system=system,
+            dialogue="1",
             source=source,
         )
     ]
@@ -411,6 +414,20 @@ def test_shuffled_knowledge_is_that_of_another_example() -> None:
     assert shuffled != shuffle_knowledge(examples, 1)
     with pytest.raises(InvalidRequest, match="the same knowledge"):
         shuffle_knowledge(examples[::4], 0)
+
+
+def test_shuffled_knowledge_of_the_same_dialogue() -> None:
+    """Dialogue 3 has one passage for all turns, and the last example names no dialogue."""
+    examples = [Example(str(i), f"r{i}", (f"k{i % 4}-{i % 12}",), dialogue=str(i % 4)) for i in range(48)]
+    flat = [msgspec.structs.replace(e, knowledge=("k3",)) if e.dialogue == "3" else e for e in examples]
+    shuffled = shuffle_knowledge([*flat, Example("x", "r", ("k0-x",))], 0, same_dialogue=True)
+    assert [e.id for e in shuffled] == [e.id for e in flat if e.dialogue != "3"]
+    old = {e.id: e for e in flat}
+    for example in shuffled:
+        assert example.knowledge != old[example.id].knowledge
+        assert example.knowledge[0].startswith(f"k{example.dialogue}-")
+    with pytest.raises(InvalidRequest, match="name the dialogue of each row"):
+        shuffle_knowledge([Example(str(i), "r", (f"k{i}",)) for i in range(4)], 0, same_dialogue=True)
 
 
 @pytest.mark.parametrize(
