@@ -168,7 +168,7 @@ class Kept:
         return list_heads(*self._passages)
 
     @cached_property
-    def told_heads(self) -> set[str]:
+    def history_heads(self) -> set[str]:
         """The words of the dialogue before the response, as ``known_heads``."""
         return list_heads(*self._history)
 

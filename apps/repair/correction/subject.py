@@ -76,5 +76,5 @@ def exchanges_subject(change: SubjectChange, untouched: Kept) -> bool:
     Another name is right for who did something, as in "Ann Lee sang the old song". It is not where words tell one of a
     kind from the others, where a number or date is what fits, or where the dialogue or the knowledge has the subject.
     """
-    is_known = change.lost <= untouched.known_heads or not change.lost.isdisjoint(untouched.told_heads)
+    is_known = change.lost <= untouched.known_heads or not change.lost.isdisjoint(untouched.history_heads)
     return change.qualifies or change.has_amount or is_known
