@@ -14,7 +14,7 @@ from groundwire.engine import Engine, Options, Score, default_engine
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
-from .datasets import Rows, read_rows
+from .datasets import LeftOut, Rows, read_rows
 from .datasets.examples import Example
 from .report.page import write_report
 from .scores.metric_values import VALUES, ExampleValues, build_example_values, load_values, save_values
@@ -149,6 +149,7 @@ def measure_set(
     calibration: Calibration | None,
     *,
     development: Development | None = None,
+    left_out: LeftOut | None = None,
     seed: int,
     repeats: int,
     max_false_positive_rate: float | None,
@@ -161,6 +162,7 @@ def measure_set(
         its_scores,
         calibration=calibration,
         development=development,
+        left_out=left_out,
         fitted=len(examples) - len(unfitted),
         seed=seed,
         repeats=repeats,

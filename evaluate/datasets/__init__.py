@@ -13,7 +13,7 @@ from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
 from .plain import CSV, JSONL, make_examples
-from .source import ALLOWED, Broken, Format, Source
+from .source import ALLOWED, Broken, Format, LeftOut, Source
 
 OWN = {"jsonl": JSONL, "csv": CSV}
 Rows: TypeAlias = str | Path | Sequence[Example | Mapping[str, Any]]
@@ -41,18 +41,18 @@ def read_dataset(
     format: str | None = None,
     columns: Mapping[str, str] = MappingProxyType({}),
     score_columns: Sequence[str] = (),
-    leave_out: Callable[[str], None] | None = None,
+    leave_out: Callable[[str, LeftOut], None] | None = None,
 ) -> list[Example]:
     """The examples of a labelled set, in the order of the file.
 
     ``format`` is a name of ``list_formats``; None finds it from the file's columns or first record. ``columns``, field
     by name, are for files of Groundwire's own formats in which response, knowledge, … have other names, and so are
     ``score_columns``, the columns with scores of other tools. Broken examples are left out, and ``leave_out`` is called
-    with one message that names the line of each and what is wrong there. Without it, and where they are more than a
-    tenth, they raise InvalidRequest with that message: what is left is another set, with other figures. InvalidRequest
-    also for a file that cannot be read or holds no example, for an unknown format, for a score column without a number,
-    and for two examples with the same id. The engine decides whether the texts of an example can be scored (an empty
-    response, no knowledge): status ``invalid``.
+    with one message that names the line of each and what is wrong there, and with the lines. Without it, and where they
+    are more than a tenth, they raise InvalidRequest with that message: what is left is another set, with other figures.
+    InvalidRequest also for a file that cannot be read or holds no example, for an unknown format, for a score column
+    without a number, and for two examples with the same id. The engine decides whether the texts of an example can be
+    scored (an empty response, no knowledge): status ``invalid``.
     """
     available = list_formats()
     if format is not None and format not in available:
@@ -85,7 +85,8 @@ def read_dataset(
         listed = "\n".join(lines)
         if leave_out is None or len(broken) > MAX_BROKEN * (len(broken) + len(examples)):
             raise InvalidRequest(f"{path} (format {name}) has {count}, so none was read; fix or remove them:\n{listed}")
-        leave_out(f"{path} (format {name}) has {count}, left out; the figures are of the others:\n{listed}")
+        left_out = LeftOut(len(broken), tuple(item.where for item in broken[:MAX_SHOWN]))
+        leave_out(f"{path} (format {name}) has {count}, left out; the figures are of the others:\n{listed}", left_out)
     if not examples:
         raise InvalidRequest(f"{path} (format {name}) holds no examples.")
     present = {column for example in examples for column, _ in example.scores}
@@ -119,4 +120,4 @@ def _describe_source(source: Source) -> str:
     return f"its first line names the columns {', '.join(source.header())}"[:400]
 
 
-__all__ = ["Format", "Rows", "list_formats", "read_dataset", "read_rows"]
+__all__ = ["Format", "LeftOut", "Rows", "list_formats", "read_dataset", "read_rows"]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from groundwire.engine.schema.base import Record
 from groundwire.files.json_text import MalformedText, decode_json
 from groundwire.files.rows import Row, check_header, split_rows
 from groundwire.files.sources import open_source, read_parquet, strip_gzip, translate_read_errors
@@ -31,6 +32,14 @@ class Broken(NamedTuple):
 
     where: str
     why: str
+
+
+class LeftOut(Record, frozen=True):
+    """The broken examples of a file that were not read."""
+
+    examples: int
+    first: tuple[str, ...]
+    """Where the file has the first of them: "line 12", "entry 3"."""
 
 
 Items: TypeAlias = Iterator[LocatedExample | Broken]

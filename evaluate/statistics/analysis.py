@@ -18,6 +18,7 @@ from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
 from ..datasets.examples import Example, flag_unshared_knowledge
+from ..datasets.source import LeftOut
 from ..scores.metric_values import DEFAULT_PROFILE, VERDICT, MetricValues, collect_metric_values, decide_examples
 from .agreement import HALF, Threshold, is_bounded, measure_agreement
 from .citing import measure_citing
@@ -110,6 +111,7 @@ def analyse(
     *,
     calibration: Calibration | None = None,
     development: Development | None = None,
+    left_out: LeftOut | None = None,
     fitted: int = 0,
     seed: int = 0,
     repeats: int = 1000,
@@ -123,6 +125,7 @@ def analyse(
         scores: The scores of ``examples``, in their order.
         calibration: The calibration that draws the verdicts again, whatever the scores were made with; None keeps them.
         development: Scored examples on which thresholds are tuned; None tunes none.
+        left_out: Broken examples of the set's file; None where all were read.
         fitted: How many further examples ``select_unfitted`` left out.
         seed: Seed of the bootstrap samples.
         repeats: Samples for every interval, 1 or more.
@@ -138,6 +141,12 @@ def analyse(
     human = HumanLabels(examples, repeats, seed)
     columns = collect_metric_values(examples, scores, calibration)
     notes: list[str] = []
+    if left_out:
+        count, first = left_out.examples, ", ".join(left_out.first)
+        more = f" and {count - len(left_out.first)} more" if count > len(left_out.first) else ""
+        notes.append(
+            f"Broken examples of the file are left out: {count} ({first}{more}). All figures are of the others."
+        )
     if fitted:
         notes.append(
             f"The calibration was fitted to {fitted} of the {fitted + len(examples)} examples. They are left out: all "
@@ -202,6 +211,7 @@ def analyse(
         notes=tuple(notes),
         marking=measure_marking(examples, scores, human),
         citing=measure_citing(examples, scores, human),
+        left_out=left_out,
         fitted=fitted,
         shifts=shifts,
     )

@@ -17,6 +17,8 @@ from groundwire.monitor.records import Estimate, Shift
 from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
+from ..datasets.source import LeftOut
+
 SCHEMA = 3
 """Version of ``results.json``."""
 
@@ -272,6 +274,8 @@ class SetFigures(Record, frozen=True):
     calibration."""
     marking: MarkingFigures | None = None
     citing: CitingFigures | None = None
+    left_out: LeftOut | None = None
+    """Broken examples, which are not among ``examples``; None where all were read."""
     fitted: int = 0
     """Further examples, left out of all figures: the calibration was fitted to them."""
     trade_off: TradeOff | None = None

@@ -20,6 +20,7 @@ from groundwire.files.results_file import translate_write_errors
 from . import evaluation as common
 
 if TYPE_CHECKING:
+    from groundwire.evaluate.datasets import LeftOut
     from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures, VerdictFigures
     from groundwire.monitor.records import Estimate
 
@@ -85,7 +86,7 @@ def evaluate(
     An example is `{"response": "…", "knowledge": "…", "label": 1}`: 1 or a word such as consistent, faithful or true; 0
     or inconsistent, hallucinated, false. Scores are kept in the run's directory, so a stopped run resumes, and figures
     are computed again without a model. Every figure has a 95 % interval. The first line is the verdict, by its
-    probability.
+    probability. Broken lines are left out; the report names them, and the exit code is then 3.
 
         groundwire evaluate labelled.jsonl --out runs/labelled
         groundwire evaluate tests.jsonl --dev dev.jsonl --metrics q2,nli,overlap_precision --out runs/mine
@@ -111,8 +112,13 @@ def evaluate(
     )
     dev, label, seed, repeats = sample_options.dev, sample_options.label, sample_options.seed, sample_options.repeats
     score_columns = _split_score_columns(sample_options.score_columns)
+    left_out: dict[str, LeftOut] = {}
     complete = common.read_sets(
-        [*data, *([dev] if dev else [])], summary.columns, score_columns, strict=sample_options.strict
+        [*data, *([dev] if dev else [])],
+        summary.columns,
+        score_columns,
+        strict=sample_options.strict,
+        left_out=left_out,
     )
     sets = {name: sample_examples(examples, sample_options.sample, seed) for name, examples in complete.items()}
     if label == "hallucination":
@@ -138,6 +144,7 @@ def evaluate(
                 scored.sets[name],
                 scored.calibration,
                 development=development,
+                left_out=left_out.get(name),
                 seed=seed,
                 repeats=repeats,
                 max_false_positive_rate=sample_options.max_false_positive_rate,
@@ -151,6 +158,8 @@ def evaluate(
     else:
         with translate_write_errors(STDOUT):
             _print_results(run.results, report)
+    if left_out:
+        raise typer.Exit(display.EXIT_UNSCORED)
 
 
 def _split_score_columns(value: str | None) -> tuple[str, ...]:

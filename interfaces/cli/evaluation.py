@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ from groundwire.runtime.errors import InvalidRequest
 if TYPE_CHECKING:
     from groundwire.engine import Score
     from groundwire.evaluate.calibration.fusion import FusionOptions
+    from groundwire.evaluate.datasets import LeftOut
     from groundwire.evaluate.datasets.examples import Example
     from groundwire.evaluate.scores.scoring import Watch
     from groundwire.monitor.records import Shift
@@ -162,15 +164,21 @@ def read_sets(
     *,
     labelled: bool = True,
     strict: bool = False,
+    left_out: dict[str, LeftOut] | None = None,
 ) -> dict[str, list[Example]]:
     """The examples of the sets by name; InvalidRequest for a set that is ``labelled`` and where no example has a label
-    of any kind, and for a broken row if ``strict``."""
+    of any kind, and for a broken row if ``strict``. Into ``left_out`` come the broken rows, by set."""
     from groundwire.evaluate.datasets import read_dataset
+
+    def leave_out(name: str, message: str, rows: LeftOut) -> None:
+        display.error_console().print(display.escape_markup(message), soft_wrap=True)
+        if left_out is not None:
+            left_out[name] = rows
 
     names = options.parse_column_names(columns, LABELLED_FIELDS)
     sets = {
         name: read_dataset(
-            path, columns=names, score_columns=score_columns, leave_out=None if strict else _print_left_out
+            path, columns=names, score_columns=score_columns, leave_out=None if strict else partial(leave_out, name)
         )
         for name, path in name_sets(paths).items()
     }
@@ -191,10 +199,6 @@ def read_sets(
                 soft_wrap=True,
             )
     return sets
-
-
-def _print_left_out(message: str) -> None:
-    display.error_console().print(display.escape_markup(message), soft_wrap=True)
 
 
 def print_dropped(name: str, before: int, after: int) -> None:

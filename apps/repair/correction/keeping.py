@@ -167,6 +167,11 @@ class Kept:
         """The words of the knowledge that tell what a value is of."""
         return list_heads(*self._passages)
 
+    @cached_property
+    def history_heads(self) -> set[str]:
+        """The words of the dialogue before the response, as ``known_heads``."""
+        return list_heads(*self._history)
+
     def _is_known(self, part: Value) -> bool:
         return any(compare(part.content, other.content) == "supports" for other in self.known)
 

@@ -30,6 +30,7 @@ from .alignment import align_words
 from .keeping import CONTACTS, Kept, find_clause, list_heads
 from .question import UserQuestion
 from .sources import Sources, SourceSentence, find_free_parts
+from .subject import exchanges_subject, find_subject_change
 
 # Chosen by eye, on development pairs, down to COVERED.
 VALUE, LIKELY_VALUE, WORDING, ANSWER, CANDIDATE = 1.0, 0.7, 0.8, 0.7, 0.3
@@ -68,6 +69,7 @@ HAS_IT = "The knowledge says {new!r} where the response says {old!r}, but the re
 IN_DIALOGUE = "The knowledge says {new!r} where the response says {old!r}, but the dialogue has {old!r}, too."
 OTHER_KIND = "The knowledge says {new!r} where the response says {old!r}, but that is a value of another kind."
 OTHER_CLAUSE = "The knowledge says {new!r} where the response says {old!r}, but about something else."
+OTHER_SUBJECT = "The knowledge says it of {new!r}, not of {old!r}; what a response speaks of is not exchanged."
 OF_NOTHING = (
     "The knowledge says {new!r}, but no word around it says that it is about what the response gives as {old!r}."
 )
@@ -144,6 +146,10 @@ def propose(
         plain = _is_plain(doubted, proposal, untouched, contradicted=contradicted)
         if _overlaps(proposal, supported) and not _fits_better(doubted, proposal, sources):
             objection = HAS_BOTH.format(old=old, new=proposal.text)
+        elif (change := find_subject_change(response, *proposal[:3])) and exchanges_subject(change, untouched):
+            objection = OTHER_SUBJECT.format(old=old, new=proposal.text)
+        elif _is_about_other(doubted, proposal, untouched):
+            objection = OTHER_CLAUSE.format(old=old, new=proposal.text)
         else:
             objection = question.find_objection(
                 sentence, proposal.start, proposal.end, proposal.text, proposal.sentence
@@ -158,6 +164,18 @@ def propose(
         chosen = min(earlier, proposal, key=lambda item: (bool(item.objection), -item.weight))
         best[key] = chosen._replace(weight=weight)
     return sorted(best.values(), key=lambda proposal: (-proposal.weight, proposal.start))
+
+
+def _is_about_other(doubted: _Doubted, proposal: Proposal, untouched: Kept) -> bool:
+    """Whether the sentence of a proposal says the same of another subject than the clause of the response."""
+    clause = find_clause(doubted.response, proposal.start, proposal.end)
+    for difference in align_words(doubted.sentence.text, proposal.sentence.text):
+        start, end = doubted.sentence.start + difference.start, doubted.sentence.start + difference.end
+        if clause.start <= start < clause.end and not difference.negates:
+            change = find_subject_change(doubted.response, start, end, difference.text)
+            if change and exchanges_subject(change, untouched) and (change.is_name or change.qualifies):
+                return True
+    return False
 
 
 def _find_objection(

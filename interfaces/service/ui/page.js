@@ -27,17 +27,20 @@ function split(points, ranges, edges = []) {
   const cuts = new Set([0, points.length, ...edges]);
   for (const range of ranges) cuts.add(range.start).add(range.end);
   const sorted = [...cuts].filter((cut) => cut >= 0 && cut <= points.length).sort((a, b) => a - b);
+  const byStart = [...ranges].sort((a, b) => a.start - b.start);
+  let next = 0;
+  let covering = [];
   return sorted.slice(1).map((end, index) => {
     const start = sorted[index];
-    return {
-      start, end, text: points.slice(start, end).join(""),
-      covering: ranges.filter((range) => range.start <= start && end <= range.end),
-    };
+    const first = next;
+    while (next < byStart.length && byStart[next].start <= start) next += 1;
+    covering = [...covering, ...byStart.slice(first, next)].filter((range) => range.end >= end);
+    return { start, end, text: points.slice(start, end).join(""), covering };
   });
 }
 
 const MARKDOWN = [
-  { kind: "code", pattern: /(?<before>^```[^\n]*\n)(?<inner>[\s\S]*?)(?<after>^```[ \t]*$\n?|(?![\s\S]))/gmu },
+  { kind: "code", pattern: /(?<before>^```(?=[^`\n]*\n)(?:[ \t]*\n)?)(?<inner>[\s\S]*?)(?<after>^```[ \t]*$\n?|(?![\s\S]))/gmu },
   { kind: "code", pattern: /(?<before>`)(?<inner>[^`\n]+)(?<after>`)/gu },
   { kind: "strong", pattern: /(?<before>^#{1,6} +)(?<inner>[^\n]+)(?<after>)/gmu },
   { kind: "strong", pattern: /(?<before>\*\*)(?<inner>[^\s*][^\n]*?)(?<after>\*\*)/gu },
@@ -45,20 +48,36 @@ const MARKDOWN = [
   { kind: "bullet", pattern: /(?<=^[ \t]*)(?<before>[-*+])(?<inner>)(?<after>)(?= )/gmu },
 ];
 
+/** How many code points precede each unit of a text, and its end. */
+function countPoints(text) {
+  const offsets = new Uint32Array(text.length + 1);
+  let unit = 0;
+  let count = 0;
+  for (const point of text) {
+    offsets.fill(count, unit, unit + point.length);
+    unit += point.length;
+    count += 1;
+  }
+  offsets[unit] = count;
+  return offsets;
+}
+
 /** Ranges of a text that Markdown shows otherwise: the inner parts by their element, and the signs around them. */
 function readMarkdown(text) {
   const ranges = [];
   if (text.length > LONG) return ranges;
-  const count = (part) => Array.from(part).length;
+  const offsets = countPoints(text);
+  const inCode = new Uint8Array(text.length);
   for (const { kind, pattern } of MARKDOWN) {
-    for (const { index, groups: { before, inner, after } } of text.matchAll(pattern)) {
-      const start = count(text.slice(0, index)) + count(before);
-      const end = start + count(inner);
-      const isInCode = ranges.some((range) => range.kind === "code" && range.start < end + count(after) && start - count(before) < range.end);
-      if (isInCode) continue;
+    for (const { 0: whole, index, groups: { before, inner } } of text.matchAll(pattern)) {
+      const last = index + whole.length;
+      const begin = index + before.length;
+      if (inCode.subarray(index, last).includes(1)) continue;
+      if (kind === "code") inCode.fill(1, begin, begin + inner.length);
+      const [first, start, end, stop] = [index, begin, begin + inner.length, last].map((unit) => offsets[unit]);
       if (kind !== "bullet") ranges.push({ start, end, kind });
-      ranges.push({ start: start - count(before), end: start, kind: kind === "bullet" ? "bullet" : "sign" });
-      if (after) ranges.push({ start: end, end: end + count(after), kind: "sign" });
+      ranges.push({ start: first, end: start, kind: kind === "bullet" ? "bullet" : "sign" });
+      ranges.push({ start: end, end: stop, kind: "sign" });
     }
   }
   return ranges.filter((range) => range.start < range.end);

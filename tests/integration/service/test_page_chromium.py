@@ -150,7 +150,7 @@ def test_markdown_is_shown_without_markup_of_the_texts(page: Page) -> None:
     expect(page.locator("#state")).to_have_text("Done.", timeout=MILLISECONDS)
     shown = page.locator("#response-text")
     assert shown.locator("strong").all_inner_texts() == ["bar"]
-    assert "".join(shown.locator("code").all_inner_texts()) == "11 pmls **\n"
+    assert "".join(shown.locator("code").all_inner_texts()) == "11 pmsh\nls **\n"
     assert shown.locator("b, a[href^=java]").count() == 0
     text = "".join(
         shown.evaluate(
@@ -159,3 +159,19 @@ def test_markdown_is_shown_without_markup_of_the_texts(page: Page) -> None:
     )
     assert text.startswith("• The bar closes at 11 pm")
     assert "2*3*4 <b>x</b> [a](javascript:b)" in text
+    # What was scored is shown: the words after a fence, which characters beyond the basic plane do not shift.
+    for written, code in (
+        ("🎈 **x**\n```Delivery is free\nls\n```", "Delivery is free\nls\n"),
+        ("🎈 **x**\n``` \nls\n```\n", "ls\n"),
+        ("🎈 **x**\n```a`b\n", "a"),
+    ):
+        shown = page.evaluate(
+            """text => {
+                const pieces = split(Array.from(text), readMarkdown(text));
+                const join = (kind) => pieces.filter((piece) => piece.covering.some((range) => range.kind === kind))
+                    .map((piece) => piece.text).join("");
+                return [join("strong"), join("code")];
+            }""",
+            written,
+        )
+        assert shown == ["x", code]

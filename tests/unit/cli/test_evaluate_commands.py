@@ -19,6 +19,7 @@ from groundwire.cli.calibrate import warn_of_few_examples
 from groundwire.cli.evaluate import _tabulate_metrics
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
 from groundwire.evaluate.comparison import RunComparison
+from groundwire.evaluate.datasets import LeftOut
 from groundwire.evaluate.scores.scoring import ScoringSettings
 from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
 from groundwire.monitor.records import Estimate
@@ -81,10 +82,14 @@ def test_a_broken_row_is_left_out_unless_the_run_is_strict(tmp_path: Path) -> No
     path = write(tmp_path / "years.jsonl", [*examples(12), {"response": "It is red.", "label": 7}])
     run_of = ("evaluate", path, "--metrics", "nli", "--set", "repeats=10", "--out")
     lenient, strict = run(*run_of, tmp_path / "a"), run(*run_of, tmp_path / "b", "--strict")
-    assert lenient.exit_code == 0, lenient.output
+    assert lenient.exit_code == 3, lenient.output
     assert "has 1 broken example, left out" in lenient.stderr
     assert "line 25" in lenient.stderr
-    assert Results.load(tmp_path / "a" / "results.json").sets[0].examples == 24
+    figures = Results.load(tmp_path / "a" / "results.json").sets[0]
+    assert (figures.examples, figures.left_out) == (24, LeftOut(1, ("line 25",)))
+    note = "Broken examples of the file are left out: 1 (line 25)."
+    assert any(line.startswith(note) for line in figures.notes)
+    assert note in (tmp_path / "a" / "report.html").read_text()
     assert isinstance(strict.exception, InvalidRequest)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundwire.evaluate.datasets import list_formats, read_dataset
+from groundwire.evaluate.datasets import LeftOut, list_formats, read_dataset
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.dataset_files import BEGIN, CROSS, FACTUAL, Q2, lines, save, table
 
@@ -73,13 +73,19 @@ def test_of_many_broken_examples_some_are_spelt_out(tmp_path: Path) -> None:
 
 def test_broken_examples_are_left_out_where_it_is_said(tmp_path: Path) -> None:
     path = save(tmp_path, "own.jsonl", lines(GOOD, GOOD | {"label": 3}, *[GOOD] * 8))
-    messages: list[str] = []
-    assert len(read_dataset(path, leave_out=messages.append)) == 9
-    assert "has 1 broken example, left out" in messages[0]
-    assert "line 2: label is 3" in messages[0]
+    calls: list[tuple[str, LeftOut]] = []
+
+    def leave_out(message: str, rows: LeftOut) -> None:
+        calls.append((message, rows))
+
+    assert len(read_dataset(path, leave_out=leave_out)) == 9
+    (message, rows), *_ = calls
+    assert "has 1 broken example, left out" in message
+    assert "line 2: label is 3" in message
+    assert rows == LeftOut(1, ("line 2",))
     more = save(tmp_path, "more.jsonl", lines(GOOD | {"label": 3}, *[GOOD] * 8))
     with pytest.raises(InvalidRequest, match="1 broken example, so none was read"):
-        read_dataset(more, leave_out=messages.append)
+        read_dataset(more, leave_out=leave_out)
 
 
 def test_score_columns_hold_numbers(tmp_path: Path) -> None:
