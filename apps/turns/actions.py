@@ -8,7 +8,7 @@ Questions, offers, intentions and negations claim nothing. A claim is compared w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -61,6 +61,14 @@ _STATE = re.compile(
     r"|\b(?:is|are) (?:now )?(?:refunding|paying|crediting|sending|going out|(?:up|down) (?:from|to))\b",
     re.IGNORECASE,
 )
+_STATES = ("status", "state")
+_FAILED_STATES = frozenset(
+    ("failed", "failure", "rejected", "declined", "denied", "refused", "cancelled", "canceled", "conflict")
+)
+_PENDING_STATES = frozenset(("pending", "queued", "waitlisted", "processing", "in_progress"))
+"""States in a result that say what has become of the call that changes something."""
+_CONFIRMED = frozenset(("confirmed", "completed", "accepted", "approved"))
+"""Fields of a result that deny the call where they are false."""
 _REQUESTS = frozenset({"asked", "requested", "submitted"})
 """What is true of a pending call too."""
 _NO_CLAIM = re.compile(
@@ -174,6 +182,33 @@ def is_action(name: str) -> bool:
     )
 
 
+def find_outcome(call: ToolCall) -> CallStatus:
+    """Return what came of a call that changes something: its status, else what its result says has become of it.
+
+    The state that the call asks for is none of these: "cancelled" is what ``cancel_order`` wants.
+
+    >>> find_outcome(ToolCall(name="book_table", result={"status": "waitlisted"}))
+    'pending'
+    >>> find_outcome(ToolCall(name="book_table", result={"booked": False}))
+    'failed'
+    """
+    status = find_status(call)
+    result = read_result(call.result)
+    if call.status is not None or status != "succeeded" or not isinstance(result, Mapping):
+        return status
+    verbs = tuple(word.lower().removesuffix("e") for word in split_words(call.name) if len(word) > 2)
+    states = {state.lower() for key in _STATES if isinstance(state := result.get(key), str)}
+    unwanted = {state for state in states if not state.startswith(verbs)}
+    denied = {key.lower() for key, value in result.items() if value is False and isinstance(key, str)}
+    if (
+        unwanted & _FAILED_STATES
+        or denied & _CONFIRMED
+        or any(key.endswith("ed") and key.startswith(verbs) for key in denied)
+    ):
+        return "failed"
+    return "pending" if unwanted & _PENDING_STATES else status
+
+
 class ActionLog:
     """The actions in the log of a turn."""
 
@@ -192,7 +227,7 @@ class ActionLog:
                 last.pop(key, None)
                 last[key] = call
         return tuple(
-            Action(call, find_status(call), self._find_kinds(call), self._find_topic(call)) for call in last.values()
+            Action(call, find_outcome(call), self._find_kinds(call), self._find_topic(call)) for call in last.values()
         )
 
     @cached_property

@@ -53,6 +53,10 @@ _CALL_FIELDS = frozenset(ToolCall.__struct_fields__)
 _PASSAGE_FIELDS = frozenset(Passage.__struct_fields__)
 _ERRORS = ("error", "errors", "is_error", "isError", "error_code")
 _SUCCESS = ("success", "ok")
+_ERROR_TEXT = re.compile(
+    r"\s*(?:(?:[\w.]*(?:error|exception)|failed|failure)\b[^\w]|traceback\b|tool execution failed)", re.I
+)
+"""How a text begins that a tool gives in place of a result."""
 UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeError)
 """What the decoder of JSON raises for a text: it is none, is nested too deeply, or has lone surrogates."""
 
@@ -97,7 +101,8 @@ def read_call(value: Any, name: str = "call") -> ToolCall:
 def find_status(call: ToolCall) -> CallStatus:
     """Return what came of a call: its status, else what its result says.
 
-    Without a result it is pending; with an error in the place of a result it has failed.
+    Without a result it is pending; with an error in the place of a result (a field, a text that begins as one, a
+    ``status_code`` of HTTP from 400 on) it has failed.
 
     >>> find_status(ToolCall(name="refund", result={"error": "closed"}))
     'failed'
@@ -107,10 +112,14 @@ def find_status(call: ToolCall) -> CallStatus:
     result = read_result(call.result)
     if result is None:
         return "pending"
+    if isinstance(result, str):
+        return "failed" if _ERROR_TEXT.match(result) else "succeeded"
     if not isinstance(result, Mapping):
         return "succeeded"
+    code = result.get("status_code", result.get("statusCode"))
+    has_error = result.get("status") == "error" or (isinstance(code, int) and 400 <= code < 600)
     has_failed = any(result.get(key) for key in _ERRORS) or any(result.get(key) is False for key in _SUCCESS)
-    return "failed" if has_failed else "succeeded"
+    return "failed" if has_error or has_failed else "succeeded"
 
 
 def read_result(result: Any) -> Any:

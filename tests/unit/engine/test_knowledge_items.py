@@ -212,6 +212,13 @@ def test_keys_name_units_and_a_record_of_a_list_is_a_line(record: dict[str, Any]
         (ToolCall(name="a", result={"errors": {}}), "succeeded"),
         (ToolCall(name="a", result={"errors": {"id": "unknown"}}), "failed"),
         (ToolCall(name="a", result={"success": False}, status="succeeded"), "succeeded"),
+        (ToolCall(name="a", result="Error: no table left"), "failed"),
+        (ToolCall(name="a", result="Traceback (most recent call last): …"), "failed"),
+        (ToolCall(name="a", result="ToolException: closed"), "failed"),
+        (ToolCall(name="a", result="Errors in your form are shown in red."), "succeeded"),
+        (ToolCall(name="a", result={"status": "error", "message": "no table"}), "failed"),
+        (ToolCall(name="a", result={"status_code": 409, "detail": "conflict"}), "failed"),
+        (ToolCall(name="find_order", result={"status": "cancelled"}), "succeeded"),
     ],
 )
 def test_the_status_of_a_call(call: ToolCall, status: str) -> None:
