@@ -17,9 +17,10 @@ from groundwire.engine.schema.knowledge import CallStatus, find_status, read_res
 from groundwire.metrics import sentences
 from groundwire.runtime.texts.characters import is_numeric
 
-from .context import TurnContext, flatten
+from .context import TurnContext
 from .mentions import list_leaves, split_words, stem_words
 from .records import Finding, FindingStatus
+from .rows import flatten
 from .words import GENERIC, KIND_OF, PARTICIPLES, READ_NOUNS, READS
 
 _HEAD = r"(?:i['’]?ve|i have|we['’]?ve|we have|you['’]?ve|you have)"

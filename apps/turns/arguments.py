@@ -26,7 +26,7 @@ from groundwire.runtime.texts.characters import (
 )
 from groundwire.runtime.texts.unread import is_blank
 
-from .context import TurnContext, flatten
+from .context import TurnContext
 from .mentions import (
     HALF_DAY,
     MAX_ADDENDS,
@@ -40,6 +40,7 @@ from .mentions import (
     stem_words,
 )
 from .records import Finding, FindingStatus
+from .rows import flatten
 from .words import CHOICE_KEY, FREE_KEY, MONTHS, PLAIN, PROPER_KEY, PROSE_KEY, SETTING_KEY
 
 _PROSE_WORDS = 4

@@ -138,12 +138,14 @@ class TurnChecker:
         try:
             context = _read_context(text, calls, log, history, self._tools, end)
             _ = context.siblings  # read here, as they go into the depth of results
+            return self._plan_requests(context, sentences=sentences)
         except RecursionError as error:
             raise InvalidRequest(
                 "calls or log are nested too deeply; pass the parts that the turn rests on."
             ) from error
+
+    def _plan_requests(self, context: TurnContext, *, sentences: bool) -> _Turn:
         instructions = tuple(said for role, said in context.history if role == SYSTEM)
-        knowledge = (*instructions, *list_passages(context.log))
         spoken = tuple(said for role, said in context.history if role != SYSTEM)
         arguments = list(list_arguments(context))
         prose = [argument for argument in arguments if is_prose(argument)]
@@ -151,10 +153,15 @@ class TurnChecker:
             raise InvalidRequest(
                 f"calls have {len(prose)} arguments that are sentences; allowed are {MAX_PROSE}. Check them in parts."
             )
-        requests = [make_request(argument.value, (*spoken, *knowledge), (), self._plan.options) for argument in prose]
-        has_score = sentences and not is_blank(text)
+
+        def ask(said: str, others: tuple[str, ...], dialogue: tuple[str, ...]) -> Request:
+            knowledge = (*others, *instructions, *list_passages(context.select_log(said)))
+            return make_request(said, knowledge, dialogue, self._plan.options)
+
+        requests = [ask(argument.value, spoken, ()) for argument in prose]
+        has_score = sentences and not is_blank(context.text)
         if has_score:
-            requests.append(make_request(text, knowledge, spoken, self._plan.options))
+            requests.append(ask(context.text, (), spoken))
         return _Turn(context, arguments, requests, has_score)
 
 

@@ -9,10 +9,13 @@ from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from groundwire.engine import InvalidRequest, ToolCall
 from groundwire.engine.schema.knowledge import find_status, read_result
 
 from .mentions import Mentions, list_leaves, read_clock, read_date
+from .rows import RecordGroup, flatten, list_mentions
 
 
 class Tools(NamedTuple):
@@ -30,6 +33,8 @@ class DeadlinePassed(Exception):
     """The time for the rules is over."""
 
 
+LONG_LIST = 20
+"""Records of a list that models do not read whole: about 2,000 characters."""
 NO_TOOLS = Tools(frozenset(), frozenset(), {})
 
 
@@ -110,8 +115,11 @@ class TurnContext:
 
     def check_time(self) -> None:
         """Raise DeadlinePassed if the time for the rules is over."""
-        if self._end is not None and time.monotonic() > self._end:
+        if self._is_late():
             raise DeadlinePassed("The deadline passed before all of the turn was checked.")
+
+    def _is_late(self) -> bool:
+        return self._end is not None and time.monotonic() > self._end
 
     @cached_property
     def user(self) -> Mentions:
@@ -131,7 +139,9 @@ class TurnContext:
     @cached_property
     def results(self) -> tuple[Any, ...]:
         """The results of the log as JSON, without those of failed calls."""
-        return tuple(read_result(call.result) for call in self.log if find_status(call) != "failed")
+        return tuple(
+            result for call, result in zip(self.log, self.all_results, strict=True) if find_status(call) != "failed"
+        )
 
     @cached_property
     def all_results(self) -> tuple[Any, ...]:
@@ -192,6 +202,29 @@ class TurnContext:
         return tuple(sibling for result in self.results for sibling in _list_siblings(result))
 
     @cached_property
+    def groups(self) -> tuple[RecordGroup, ...]:
+        """The lists of two or more records."""
+        records = {id(sibling.records): sibling.records for sibling in self.siblings}
+        return tuple(map(RecordGroup, records.values()))
+
+    def select_log(self, text: str) -> tuple[ToolCall, ...]:
+        """Return the log with the records that a text names alone, in place of long lists with any of them.
+
+        Models read excerpts of long knowledge, which may have a value of the text in another record. After the deadline
+        the log is returned as it is.
+        """
+        cut: dict[int, frozenset[int]] = {}
+        for group in self.groups:
+            if len(group.records) >= LONG_LIST and not self._is_late():
+                named = frozenset(id(mention.record) for mention in list_mentions(text, group))
+                cut |= dict.fromkeys(group.ids, named) if named else {}
+        if not cut:
+            return self.log
+        return tuple(
+            replace(call, result=_cut(result, cut)) for call, result in zip(self.log, self.all_results, strict=True)
+        )
+
+    @cached_property
     def owners(self) -> Mapping[str, Sequence[Sibling]]:
         """The records that have a value, by the value as a text in lower case."""
         owners: defaultdict[str, list[Sibling]] = defaultdict(list)
@@ -199,6 +232,15 @@ class TurnContext:
             for value in {str(leaf).lower() for leaf in flatten(sibling.record).values()}:
                 owners[value].append(sibling)
         return owners
+
+
+def _cut(value: Any, cut: Mapping[int, Collection[int]]) -> Any:
+    """A result without the records that are to be cut, by their ids, each with those of its list that stay."""
+    if isinstance(value, Mapping):
+        return {key: _cut(inner, cut) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cut(item, cut) for item in value if id(item) in cut.get(id(item), (id(item),))]
+    return value
 
 
 def _list_siblings(value: Any) -> Iterator[Sibling]:
@@ -211,8 +253,3 @@ def _list_siblings(value: Any) -> Iterator[Sibling]:
             yield from (Sibling(record, records) for record in records)
         for inner in value:
             yield from _list_siblings(inner)
-
-
-def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a record and of the objects in it, by their paths."""
-    return {path: value for path, _, value in list_leaves(record, "") if value is not None}

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from groundwire.engine.schema.knowledge import list_records
 from groundwire.engine.values import Clock, Measure, Value, read_values
@@ -30,7 +30,7 @@ from .mentions import (
     stem_words,
 )
 from .records import Finding, FindingStatus
-from .rows import RecordGroup, has_extreme, has_sum, list_groups, list_values, read_leaf
+from .rows import Mention, RecordGroup, has_extreme, has_sum, list_mentions, list_values, read_leaf
 from .words import NUMBERS
 
 _COUNT = "|".join(word for word, number in NUMBERS.items() if number >= 1 and word not in ("a", "an"))
@@ -99,16 +99,6 @@ _IN_ALL = re.compile(r"\b(?:in all|altogether|together|in total|combined|total(?
 _CLAUSE_END = re.compile(r"[;.]\s|\b(?:while|whereas|but|than|of which|and (?:the|your|my))\b")
 
 
-class Mention(NamedTuple):
-    """Where a text names a record."""
-
-    start: int
-    record: Mapping[str, Any]
-    group: RecordGroup
-    key: str
-    """Of the time that names it; empty for a name."""
-
-
 def check_figures(context: TurnContext) -> list[Finding]:
     """Return the figures of a turn's text that are wrong.
 
@@ -117,11 +107,10 @@ def check_figures(context: TurnContext) -> list[Finding]:
     """
     if not context.results or not context.text.strip():
         return []
-    groups = list_groups(context)
     findings = [
         finding
         for check in (_check_shares, _check_durations, _check_amounts, _check_owners)
-        for finding in check(context, groups)
+        for finding in check(context)
     ]
     unique: dict[tuple[int | None, int | None], Finding] = {}
     for finding in findings:
@@ -133,10 +122,10 @@ def _find(status: FindingStatus, text: str, start: int, end: int, message: str) 
     return Finding(kind="value", status=status, where=text[start:end], start=start, end=end, message=message)
 
 
-def _check_shares(context: TurnContext, groups: Sequence[RecordGroup]) -> Iterator[Finding]:
+def _check_shares(context: TurnContext) -> Iterator[Finding]:
     """ "Six of the nine": as many records must have a value in common."""
     by_length: defaultdict[float, list[RecordGroup]] = defaultdict(list)
-    for group in groups:
+    for group in context.groups:
         by_length[len(group.records)].append(group)
     counts_of: dict[float, set[int]] = {}
     for match in _SHARE.finditer(context.text):
@@ -170,19 +159,19 @@ def _find_sentence(text: str, index: int) -> tuple[str, int]:
     return next(((item.text, item.start) for item in around), (text, 0))
 
 
-def _is_sum(context: TurnContext, groups: Sequence[RecordGroup], index: int) -> bool:
+def _is_sum(context: TurnContext, index: int) -> bool:
     """Whether the value at an index of the text is the sum of rows that its sentence is about."""
     context.check_time()
     sentence, start = _find_sentence(context.text, index)
     values = [value for value in read_values(sentence) if value.start <= index - start < value.end]
-    return any(has_sum(value, group.select(sentence)) for value in values for group in groups)
+    return any(has_sum(value, group.select(sentence)) for value in values for group in context.groups)
 
 
 def _read_number(text: str) -> float:
     return float(NUMBERS.get(text.lower(), text))
 
 
-def _check_durations(context: TurnContext, groups: Sequence[RecordGroup]) -> Iterator[Finding]:
+def _check_durations(context: TurnContext) -> Iterator[Finding]:
     lengths, others, are_read = _list_lengths(context)
     lengths |= context.dialogue.durations
     has_times = are_read and any(lengths)
@@ -202,7 +191,7 @@ def _check_durations(context: TurnContext, groups: Sequence[RecordGroup]) -> Ite
         )
         if not has_times or any(abs(minutes - length) <= margin for length in (*lengths, *others)):
             continue
-        if not _is_sum(context, groups, match.start()):
+        if not _is_sum(context, match.start()):
             yield _find(
                 "absent", context.text, *match.span(), "No result, and no two times of the results, give this duration."
             )
@@ -255,7 +244,7 @@ def _read_period(text: str, *, is_duration: bool) -> Iterator[float]:
         yield clock
 
 
-def _check_amounts(context: TurnContext, groups: Sequence[RecordGroup]) -> Iterator[Finding]:
+def _check_amounts(context: TurnContext) -> Iterator[Finding]:
     text = context.text
     keyed = [
         (key.lower(), number)
@@ -276,7 +265,7 @@ def _check_amounts(context: TurnContext, groups: Sequence[RecordGroup]) -> Itera
             if (
                 not _has_gap(numbers, amount, margin)
                 and not has_near(numbers, amount, margin)
-                and not _is_sum(context, groups, value.start)
+                and not _is_sum(context, value.start)
             ):
                 yield _find("absent", text, value.start, value.end, "No two amounts of the results differ by this.")
         elif _EACH.match(after):
@@ -290,11 +279,11 @@ def _has_gap(ordered: Sequence[float], gap: float, margin: float) -> bool:
     return any(has_near(ordered, number + gap, margin) for number in ordered)
 
 
-def _check_owners(context: TurnContext, groups: Sequence[RecordGroup]) -> Iterator[Finding]:
+def _check_owners(context: TurnContext) -> Iterator[Finding]:
     previous: Mention | None = None
     for sentence in sentences(context.text):
         context.check_time()
-        unsorted = [mention for group in groups for mention in _list_mentions(sentence.text, group)]
+        unsorted = [mention for group in context.groups for mention in list_mentions(sentence.text, group)]
         mentions = sorted(unsorted, key=lambda mention: mention.start)
         for value in read_values(sentence.text):
             named = _find_named(sentence, value, mentions, previous)
@@ -317,25 +306,6 @@ def _find_named(
     if chosen:
         return chosen[-1]
     return previous if not before and not mentions and previous and _PRONOUN.match(sentence.text) else None
-
-
-def _list_mentions(text: str, group: RecordGroup) -> Iterator[Mention]:
-    stems = {word: match.start() for match in re.finditer(r"[^\W\d_]+", text) for word in stem_words(match[0])}
-    if not stems:
-        return
-    for record, names in group.names:
-        for wanted in names:
-            said = [stems[word] for word in wanted if word in stems]
-            if wanted and len(said) * 2 >= len(wanted):
-                yield Mention(min(said), record, group, "")
-                break
-    lower = text.lower()
-    for record, title in group.titles:
-        if (match := re.search(rf"\b{re.escape(title)}\b", lower) if title in lower else None) is not None:
-            yield Mention(match.start(), record, group, "")
-    clocks = [(value.start, value.content.minutes) for value in read_values(text) if isinstance(value.content, Clock)]
-    for record, key, clock in group.clocks if clocks else ():
-        yield from (Mention(start, record, group, key) for start, said in clocks if said % HALF_DAY == clock)
 
 
 def _compare(

@@ -65,7 +65,8 @@ class TurnCheck(Record, frozen=True, kw_only=True):
     message: str = ""
     """Why the label is ``unknown``, as a sentence."""
     score: Score | None = None
-    """The score of the text, with its sentences; None if it was not asked for, or the turn has no text."""
+    """The score of the text, with its sentences; None if it was not asked for, or the turn has no text. Of a list of 20
+    records or more it reads those that the text names, if it names any."""
 
     @property
     def problems(self) -> tuple[Finding, ...]:

@@ -14,13 +14,12 @@ from functools import cache, cached_property
 from itertools import combinations, islice
 from math import fsum, nan
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from groundwire.engine.schema.knowledge import split_key
-from groundwire.engine.values import Measure, Value, read_values
+from groundwire.engine.values import Clock, Measure, Value, read_values
 
-from .context import TurnContext, flatten
-from .mentions import HALF_DAY, read_clock, read_date, read_float, stem_words
+from .mentions import HALF_DAY, list_leaves, read_clock, read_date, read_float, stem_words
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
@@ -61,10 +60,14 @@ _FLAG_WORDS = frozenset(
 _TITLE_WORDS = 6
 
 
-def list_groups(context: TurnContext) -> list[RecordGroup]:
-    """Return the lists of two or more records in the results of a turn's log."""
-    records = {id(sibling.records): sibling.records for sibling in context.siblings}
-    return [RecordGroup(of_list) for of_list in records.values()]
+class Mention(NamedTuple):
+    """Where a text names a record."""
+
+    start: int
+    record: Row
+    group: RecordGroup
+    key: str
+    """Of the time that names it; empty for a name."""
 
 
 class RecordGroup:
@@ -280,6 +283,26 @@ def has_extreme(value: Value, selections: Sequence[Rows], before: str) -> bool:
     )
 
 
+def list_mentions(text: str, group: RecordGroup) -> Iterator[Mention]:
+    """Yield where a text names records of a list: by a name, or by a time of day."""
+    stems = {word: match.start() for match in re.finditer(r"[^\W\d_]+", text) for word in stem_words(match[0])}
+    if not stems:
+        return
+    for record, names in group.names:
+        for wanted in names:
+            said = [stems[word] for word in wanted if word in stems]
+            if wanted and len(said) * 2 >= len(wanted):
+                yield Mention(min(said), record, group, "")
+                break
+    lower = text.lower()
+    for record, title in group.titles:
+        if (match := re.search(rf"\b{re.escape(title)}\b", lower) if title in lower else None) is not None:
+            yield Mention(match.start(), record, group, "")
+    clocks = [(value.start, value.content.minutes) for value in read_values(text) if isinstance(value.content, Clock)]
+    for record, key, clock in group.clocks if clocks else ():
+        yield from (Mention(start, record, group, key) for start, said in clocks if said % HALF_DAY == clock)
+
+
 def _may_name(value: str) -> bool:
     return re.search(r"[^\W\d_]{3}", value) is not None and read_clock(value) is None and read_date(value) is None
 
@@ -292,3 +315,8 @@ def list_values(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def read_leaf(leaf: Any) -> float | None:
     """The number that a value of a result is; None for another value."""
     return read_float(leaf) if isinstance(leaf, int | float) and not isinstance(leaf, bool) else None
+
+
+def flatten(record: Row) -> dict[str, Any]:
+    """Return the values of a record and of the objects in it, by their paths."""
+    return {path: value for path, _, value in list_leaves(record, "") if value is not None}

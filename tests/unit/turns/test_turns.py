@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from unittest.mock import Mock, patch
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -612,6 +613,29 @@ def test_an_argument_may_be_the_gap_of_two_others(checker: TurnChecker) -> None:
     assert check_argument(checker, 95, begin="10:10", end="11:45") == "user"
     assert check_argument(checker, 5, first="2026-09-01", last="2026-09-06") == "user"
     assert check_argument(checker, 6, first="2026-09-01", last="2026-09-06") == "absent"
+
+
+SECOND = ("Arms", "Court", "House", "Inn", "Lodge", "Manor", "Park", "Rest")
+
+
+def test_models_read_the_records_of_a_long_list_that_are_named() -> None:
+    read: list[str] = []
+
+    def rate(text: str, passages: tuple[str, ...]) -> float:
+        read.extend(passages)
+        return 0.9
+
+    rows = [{"name": f"{first} {second}"} for first in ("Alder", "Birch", "Cedar") for second in SECOND]
+    log = [
+        {"name": "find", "arguments": {}, "result": msgspec.json.encode({"total": 24, "rooms": rows}).decode()},
+        {"name": "list", "arguments": {}, "result": [{"name": "Short Row"}, {"name": "Long Row"}]},
+    ]
+    with make_engine(rate) as engine:
+        for text, count in (("The Birch Lodge is open.", 1), ("Birch Lodge or Cedar Inn?", 2), ("It is open.", 24)):
+            read.clear()
+            TurnChecker(engine).check(text, log=log)
+            assert sum("".join(read).count(row["name"]) for row in rows) == count
+            assert all(words in "".join(read) for words in ("total: 24", "Short Row", "Long Row"))
 
 
 ROOMS = {
