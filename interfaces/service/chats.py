@@ -15,11 +15,13 @@ class RememberedChat(NamedTuple):
 
     knowledge: tuple[str, ...]
     history: tuple[str, ...]
+    messages: bytes = b""
+    """Its messages and tools as JSON, where tool calls are checked; else empty."""
 
     @property
     def size(self) -> int:
         """Characters."""
-        return sum(map(len, (*self.knowledge, *self.history)))
+        return sum(map(len, (*self.knowledge, *self.history, self.messages)))
 
 
 class RememberedChats:

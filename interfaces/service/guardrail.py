@@ -5,18 +5,22 @@ An answer that was not checked is blocked, unless the guardrail's configuration 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from starlette.responses import Response
 
-from groundwire.engine import Score
+from groundwire.engine import Options, Score
 from groundwire.engine.extend import list_passages
-from groundwire.guard import Redact
+from groundwire.guard import Redact, TurnPolicy
 from groundwire.guard.chat import read_history, read_knowledge
+from groundwire.guard.steps import arun
+from groundwire.guard.turns import TurnGuard
 from groundwire.runtime.texts.unread import is_blank
 
 from .chats import RememberedChat
 from .problems import make_json
-from .records import GuardrailAnswer, GuardrailBody, GuardrailParameters, ResponseBody
+from .records import GuardrailAnswer, GuardrailBody, GuardrailParameters, JsonObject, ResponseBody
 from .request import ServiceRequest, check_size, check_texts, translate_paths
 from .scoring import score_body
 
@@ -49,21 +53,30 @@ def _remember(request: ServiceRequest, body: GuardrailBody) -> None:
         return
     messages = body.structured_messages or ()
     knowledge = _read_parameters(body) or read_knowledge({"messages": messages})
+    checks_calls = _get_parameters(body).on_invented == "block"
+    chat = msgspec.json.encode({"messages": messages, "tools": body.tools or ()}) if checks_calls else b""
     history = tuple(read_history(messages)) if messages else body.texts or ()
     check_texts(request.service.settings, (), knowledge, history)
-    request.service.chats.add(request.context.tenant, body.litellm_call_id, RememberedChat(knowledge, history))
+    request.service.chats.add(request.context.tenant, body.litellm_call_id, RememberedChat(knowledge, history, chat))
 
 
 def _read_parameters(body: GuardrailBody) -> tuple[str, ...]:
     """The knowledge of the guardrail's parameters, which the configuration or the request gives."""
-    parameters = body.additional_provider_specific_params
-    return list_passages(parameters.knowledge) if parameters else ()
+    return list_passages(_get_parameters(body).knowledge)
+
+
+def _get_parameters(body: GuardrailBody) -> GuardrailParameters:
+    return body.additional_provider_specific_params or GuardrailParameters()
 
 
 async def _check_answers(request: ServiceRequest, body: GuardrailBody) -> GuardrailAnswer:
-    parameters = body.additional_provider_specific_params or GuardrailParameters()
+    parameters = _get_parameters(body)
     chat = request.service.chats.get(request.context.tenant, body.litellm_call_id)
     knowledge = _read_parameters(body) or chat.knowledge
+    if body.tool_calls and parameters.on_invented == "block":
+        reason = await _check_calls(request, body.tool_calls, parameters, chat)
+        if reason:
+            return GuardrailAnswer("BLOCKED", reason)
     answers = body.texts or ()
     texts = list(answers)
     for index, text in enumerate(answers):
@@ -83,6 +96,23 @@ async def _check_answers(request: ServiceRequest, body: GuardrailBody) -> Guardr
     if texts != list(answers):
         return GuardrailAnswer("GUARDRAIL_INTERVENED", texts=tuple(texts))
     return GuardrailAnswer("NONE")
+
+
+async def _check_calls(
+    request: ServiceRequest, calls: Sequence[JsonObject], parameters: GuardrailParameters, chat: RememberedChat
+) -> str:
+    """Why the calls of an answer do not pass; empty if they do."""
+    check_size("tool_calls", sum(len(str(call)) for call in calls), request.service.settings.max_response_chars)
+    if not chat.messages:
+        return "" if parameters.on_unknown == "pass" else "Not checked: the request is not known here."
+    policy = TurnPolicy(argument="block", unknown="block" if parameters.on_unknown == "block" else "annotate")
+    options = request.bound_options(Options())
+    guard = TurnGuard(request.service.engine, policy, msgspec.json.decode(chat.messages), parameters.knowledge, options)
+    turn = await request.wait_in_time(arun(guard.check("", calls)))
+    if not policy.list_blocked(turn):
+        return ""
+    wrong = [f"{finding.where}: {finding.message}" for finding in turn.problems]
+    return " ".join(wrong) or f"Not checked: {turn.message}".strip()
 
 
 def _explain(score: Score) -> str:

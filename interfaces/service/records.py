@@ -294,6 +294,8 @@ class GuardrailParameters(msgspec.Struct, frozen=True):
     """redact: inconsistent sentences are replaced by a mark, and the rest of the answer passes."""
     on_unknown: Literal["block", "pass"] = "block"
     """What becomes of an answer that cannot be checked: without knowledge, or without a verdict."""
+    on_invented: Literal["block", "pass"] = "pass"
+    """What becomes of tool calls with an argument that neither dialogue nor results give; pass looks at no call."""
 
 
 class GuardrailBody(msgspec.Struct, frozen=True):
@@ -306,6 +308,10 @@ class GuardrailBody(msgspec.Struct, frozen=True):
     litellm_call_id: Annotated[str, msgspec.Meta(max_length=256)] | None = None
     structured_messages: tuple[JsonObject, ...] | None = None
     """The messages of the request: system messages and results of tools are its knowledge."""
+    tools: tuple[JsonObject, ...] | None = None
+    """Definitions of the tools of the request."""
+    tool_calls: tuple[JsonObject, ...] | None = None
+    """The calls of the answer."""
     additional_provider_specific_params: GuardrailParameters | None = None
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +24,9 @@ from litellm.proxy.guardrails.guardrail_hooks.generic_guardrail_api.generic_guar
 MESSAGES = [{"role": "system", "content": KNOWLEDGE}, {"role": "user", "content": "What is honey like?"}]
 
 
-def guard(engine: Engine, *texts: str, messages: Any = MESSAGES, **parameters: Any) -> list[str]:
+def guard(
+    engine: Engine, *texts: str, messages: Any = MESSAGES, calls: Sequence[Any] = (), **parameters: Any
+) -> list[str]:
     """The texts that LiteLLM lets pass, of an answer after its request."""
 
     async def run() -> list[str]:
@@ -41,7 +45,8 @@ def guard(engine: Engine, *texts: str, messages: Any = MESSAGES, **parameters: A
             call = SimpleNamespace(litellm_call_id="c-1", litellm_trace_id=None, model_call_details={})
             request = {"texts": [MESSAGES[1]["content"]], "structured_messages": messages}
             await guardrail.apply_guardrail(request, {}, "request", call)
-            answer = await guardrail.apply_guardrail({"texts": list(texts)}, {}, "response", call)
+            answered = {"texts": list(texts)} | ({"tool_calls": list(calls)} if calls else {})
+            answer = await guardrail.apply_guardrail(answered, {}, "response", call)
             return list(answer["texts"])
 
     return asyncio.run(run())
@@ -63,3 +68,16 @@ def test_inconsistent_sentences_are_redacted(engine: Engine) -> None:
     (text,) = guard(engine, f"{CONSISTENT} {INCONSISTENT}", on_inconsistent="redact")
     assert text.startswith(CONSISTENT)
     assert INCONSISTENT not in text
+
+
+def test_a_call_with_an_invented_argument_is_blocked(engine: Engine) -> None:
+    said = [{"role": "user", "content": "A table for three at Lido, please."}]
+
+    def book(guests: int) -> list[str]:
+        function = {"name": "book_table", "arguments": json.dumps({"place": "Lido", "guests": guests})}
+        call = {"id": "1", "index": 0, "type": "function", "function": function}
+        return guard(engine, messages=said, calls=[call], on_invented="block")
+
+    assert book(3) == []
+    with pytest.raises(GuardrailRaisedException, match="guests"):
+        book(7)

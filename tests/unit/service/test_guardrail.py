@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
@@ -103,6 +104,38 @@ def test_what_was_not_checked_is_blocked_unless_the_configuration_says_otherwise
     assert passed.json() == {"action": "NONE"}
     (failed,) = post(answer(RIGHT, knowledge=SYSTEM["content"]), runtime=world(nli=fail))
     assert failed.status_code >= 500
+
+
+CALLS_BLOCKED = {"on_invented": "block"}
+BOOK = {"role": "user", "content": "A table for three at Lido, please."}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameters", "reason"),
+    [
+        ({"place": "Lido", "guests": 3}, CALLS_BLOCKED, None),
+        ({"place": "Lido", "guests": 7}, CALLS_BLOCKED, "calls[0].arguments.guests"),
+        ("{", CALLS_BLOCKED, "Not checked"),
+        ("{", CALLS_BLOCKED | {"on_unknown": "pass"}, None),
+        ({"place": "Lido", "guests": 7}, {}, None),
+    ],
+)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_calls_of_an_answer_may_be_checked(
+    arguments: Any, parameters: dict[str, Any], reason: str | None, is_known: bool
+) -> None:
+    said = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    call = {"id": "1", "index": 0, "type": "function", "function": {"name": "book_table", "arguments": said}}
+    sent = {"additional_provider_specific_params": parameters, "structured_messages": [SYSTEM, BOOK]}
+    tools = [{"type": "function", "function": {"name": "book_table"}}]
+    _, answered = post(
+        REQUEST | sent | {"tools": tools},
+        answer(call_id="c-1" if is_known else "c-2", **parameters) | {"tool_calls": [call]},
+    )
+    if not is_known and parameters == CALLS_BLOCKED:
+        reason = "Not checked: the request is not known here."
+    assert answered.json()["action"] == ("BLOCKED" if reason else "NONE"), answered.text
+    assert (reason or "") in answered.json().get("blocked_reason", "")
 
 
 def test_an_answer_is_not_checked_by_the_request_of_another_tenant() -> None:
