@@ -1,9 +1,9 @@
 """Measures how faithful and relevant PMI-Decode is at every alpha and top-p: a small version of PMI-Faith's table 5.
 
 For every pair of settings a response to each context is generated and scored by ``pmi`` (PMI-Faith), by the share of
-its content words that the knowledge contains (``overlap_precision``), by inference (``nli``), all with the bundle
-``scorer``, and by ROUGE-L against a person's response. The scorer's language model must not be the generator:
-PMI-Decode maximises what that model would measure.
+its content words that the knowledge contains (``overlap_precision``), by inference (``nli``) and Q², all with the
+bundle ``scorer``, and by BLEU and ROUGE-L against a person's response. The scorer's language model must not be the
+generator: PMI-Decode maximises what that model would measure.
 
 Contexts are JSON Lines ``{"knowledge", "history", "response"}``; ``gold_response`` replaces ``response`` where a set
 has both, and a context that occurs again (the systems of one benchmark answer the same dialogues) counts once.
@@ -32,7 +32,7 @@ from groundwire.runtime.bundles.bundle import Bundle
 
 from ..common.corpus import read_rows
 
-METRICS = ("pmi", "overlap_precision", "nli")
+METRICS = ("pmi", "overlap_precision", "nli", "q2")
 AT_ONCE = 16
 """Contexts in flight: enough to fill the decoder's batches."""
 ALPHAS = (0.0, 0.25, 0.5, 1.0)
@@ -99,6 +99,9 @@ class TableCell:
     """Its mean, scaled by the smallest and the largest value of the scorer's development sets, as in the paper."""
     overlap_precision: MeanEstimate
     nli: MeanEstimate
+    q2: MeanEstimate
+    bleu: float
+    """Of all responses against a person's, 0–100."""
     rouge_l: MeanEstimate
     log_prob: MeanEstimate
     """Log-probability in nats per token that the generator gives the response, with the knowledge."""
@@ -122,7 +125,7 @@ def read_contexts(path: Path) -> Iterator[DialogueContext]:
 
 def measure_cells(setup: TableSetup) -> Iterator[TableCell]:
     """Yield the table's cells, by top-p and then alpha."""
-    rouge = _load_rouge_l()
+    relevance = _load_bleu(), _load_rouge_l()
     contexts = list(itertools.islice(read_contexts(setup.rows), setup.count))
     if not contexts:
         raise ValueError(f"{setup.rows} has no context with knowledge and history.")
@@ -131,7 +134,9 @@ def measure_cells(setup: TableSetup) -> Iterator[TableCell]:
         scale = engine.core.calibration.scales.get("pmi") if engine.core.calibration else None
         for pmi_top_p, alpha in track(grid, "generating", console=Console(stderr=True), transient=True):
             responses = list(pool.map(_make_writer(engine, setup, alpha, pmi_top_p), contexts))
-            yield _make_cell(alpha, pmi_top_p, contexts, responses, rouge, (scale.low, scale.high) if scale else None)
+            yield _make_cell(
+                alpha, pmi_top_p, contexts, responses, relevance, (scale.low, scale.high) if scale else None
+            )
 
 
 def make_table_report(setup: TableSetup, cells: Sequence[TableCell]) -> dict[str, Any]:
@@ -149,6 +154,8 @@ def render_markdown(cells: Sequence[TableCell]) -> str:
         "PMI-Faith, normalised": lambda cell: "–" if cell.pmi_normalised is None else f"{cell.pmi_normalised:.3f}",
         "Overlap precision": lambda cell: f"{cell.overlap_precision.value:.2f}",
         "NLI": lambda cell: f"{cell.nli.value:.2f}",
+        "Q²": lambda cell: f"{cell.q2.value:.2f}",
+        "BLEU": lambda cell: f"{cell.bleu:.2f}",
         "ROUGE-L": lambda cell: f"{cell.rouge_l.value:.3f} ± {cell.rouge_l.half_width:.3f}",
         "log-probability per token": lambda cell: f"{cell.log_prob.value:.2f}",
         "words": lambda cell: f"{cell.words:.1f}",
@@ -212,7 +219,7 @@ def _make_cell(
     pmi_top_p: float,
     contexts: Sequence[DialogueContext],
     responses: Sequence[GeneratedResponse | None],
-    rouge: Callable[[str, str], float],
+    relevance: tuple[Callable[[Sequence[str], Sequence[str]], float], Callable[[str, str], float]],
     scale: tuple[float, float] | None,
 ) -> TableCell:
     # A context too long for the generator, or a response without words, is not measured.
@@ -224,6 +231,8 @@ def _make_cell(
             if result.value is not None:
                 values[name].append(result.value)
     pmi = MeanEstimate.of(values["pmi"])
+    bleu, rouge = relevance
+    texts = [response.text for _, response in pairs]
     return TableCell(
         alpha=alpha,
         pmi_top_p=pmi_top_p,
@@ -231,12 +240,23 @@ def _make_cell(
         pmi_normalised=None if scale is None else round((pmi.value - scale[0]) / (scale[1] - scale[0]), 4),
         overlap_precision=MeanEstimate.of(values["overlap_precision"]),
         nli=MeanEstimate.of(values["nli"]),
+        q2=MeanEstimate.of(values["q2"]),
+        bleu=round(bleu([context.response for context, _ in pairs], texts), 4) if pairs else 0.0,
         rouge_l=MeanEstimate.of([rouge(context.response, response.text) for context, response in pairs]),
         log_prob=MeanEstimate.of([response.log_prob for _, response in pairs]),
-        words=round(statistics.fmean(len(response.text.split()) for _, response in pairs), 2) if pairs else 0.0,
+        words=round(statistics.fmean(len(text.split()) for text in texts), 2) if pairs else 0.0,
         unfinished=round(sum(not response.finished for _, response in pairs) / max(1, len(pairs)), 4),
-        examples=tuple(response.text for _, response in pairs[:SHOWN]),
+        examples=tuple(texts[:SHOWN]),
     )
+
+
+def _load_bleu() -> Callable[[Sequence[str], Sequence[str]], float]:
+    """BLEU of a corpus, as sacrebleu prints it: (references, responses)."""
+    try:
+        sacrebleu = importlib.import_module("sacrebleu")
+    except ImportError as error:
+        raise ImportError("The table needs sacrebleu: pip install 'groundwire[metrics]'") from error
+    return lambda references, responses: float(sacrebleu.corpus_bleu(list(responses), [list(references)]).score)
 
 
 def _load_rouge_l() -> Callable[[str, str], float]:

@@ -33,6 +33,7 @@ _PAIRS = (
     "value: cross_annotation.csv, or rows with `context`"
 )
 _BEGIN = f"responses of BEGIN, whose source is one of {', '.join(pmi_faith.SOURCES.values())} (begin_*.tsv)"
+_DECODED = "reports of `python -m groundwire.recipes decoding-table`"
 _CROWD = "labelled responses with the retriever, model and decoding that gave them (gt.csv, knn.csv, dpr.csv)"
 
 NEEDS: Mapping[str, Needs] = MappingProxyType(
@@ -50,6 +51,8 @@ NEEDS: Mapping[str, Needs] = MappingProxyType(
         "pmi-1": Needs(_BEGIN, _PMI, (DATA, DEV)),
         "pmi-2": Needs(_BEGIN, _PMI, (DATA, DEV)),
         "pmi-3": Needs(_BEGIN, _PMI, (DATA,)),
+        "pmi-4": Needs(_DECODED),
+        "pmi-5": Needs(_DECODED),
         "pmi-9": Needs(_BEGIN, _PMI, (DEV,)),
         "conv-fever-2": Needs(_CROWD, (), (DATA,)),
         "conv-fever-5": Needs(

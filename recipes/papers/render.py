@@ -13,7 +13,7 @@ from rich.markup import escape
 from groundwire.engine.schema.base import Record
 from groundwire.runtime.errors import InvalidRequest
 
-from . import conv_fever, nph, pmi_faith, q2, ratings
+from . import conv_fever, decoding, nph, pmi_faith, q2, ratings
 from .published import PAPERS, TABLES, PublishedColumn
 from .runs import Measured, ScoredRun
 
@@ -42,6 +42,8 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "pmi-1": _note_sources(pmi_faith.measure_pmi_table_1),
         "pmi-2": _note_sources(pmi_faith.measure_pmi_table_2),
         "pmi-3": _note_sources(pmi_faith.measure_pmi_table_3),
+        "pmi-4": decoding.measure_pmi_table_4,
+        "pmi-5": decoding.measure_pmi_table_5,
         "pmi-9": pmi_faith.measure_pmi_table_9,
         "conv-fever-2": conv_fever.measure_conv_fever_table_2,
         "conv-fever-5": conv_fever.measure_conv_fever_table_5,
@@ -54,7 +56,14 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
     }
 )
 """The function that measures each table."""
-COMPARING = {"q2-7": q2.SMALLER, "q2-8": q2.SMALLER, "q2-9": tuple(q2.ABLATIONS), "q2-10": q2.KNOWLEDGE, **nph.VARIANTS}
+COMPARING = {
+    "q2-7": q2.SMALLER,
+    "q2-8": q2.SMALLER,
+    "q2-9": tuple(q2.ABLATIONS),
+    "q2-10": q2.KNOWLEDGE,
+    "pmi-4": decoding.DATASETS,
+    **nph.VARIANTS,
+}
 """Tables whose runs differ in models or options, with the names of those runs; the first one may be left out."""
 
 

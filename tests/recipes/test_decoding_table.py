@@ -27,7 +27,7 @@ from groundwire.recipes.generator.decoding_table import (
 )
 from groundwire.runtime.bundles.bundle import Bundle, embedded
 from groundwire.runtime.fake import FakeRuntime
-from tests.support.fakes import label
+from tests.support.fakes import ROLES, label
 from tests.support.generation import generator, language_model
 from tests.support.zoo import Zoo
 
@@ -62,7 +62,7 @@ def test_a_mean_has_its_interval() -> None:
 
 def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake model writes "wasps make honey" whatever it is asked, and takes all of it for neutral."""
-    fake = FakeRuntime({"generator": generator, "lm": language_model, "nli": label})
+    fake = FakeRuntime(ROLES | {"generator": generator, "lm": language_model, "nli": label})
     monkeypatch.setattr(Engine, "load", lambda scorer, extra: Engine(fake))
     setup = TableSetup(
         tmp_path, write(tmp_path / "rows.jsonl", ROWS), alphas=(0.0, 1.0), pmi_top_ps=(0.6,), method="beam"
@@ -76,8 +76,11 @@ def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pyt
     assert first.log_prob.value == pytest.approx(-6.5 / 4)
     assert first.pmi_normalised is None
     assert first.nli == MeanEstimate(0.5, 0.0, 2)
+    # No response has four words in a row.
+    assert first.bleu == 0.0
     assert first.examples == ("wasps make honey", "wasps make honey")
     with Engine(fake) as engine:
+        assert first.q2.value == engine.score("wasps make honey", "bees make honey", metrics=["q2"]).value
         values = [
             engine.score("wasps make honey", context.knowledge, history=context.history, metrics=["pmi"]).value
             for context in read_contexts(setup.rows)
@@ -85,10 +88,17 @@ def test_the_figures_are_those_of_the_responses(tmp_path: Path, monkeypatch: pyt
     assert first.pmi.value == pytest.approx(sum(value or 0.0 for value in values) / 2, abs=1e-4)
 
 
+def test_bleu_is_of_the_response_against_the_reference() -> None:
+    """4 of 5 words, 3 of 4 pairs, 2 of 3 triples, 1 of 2 fours; a short response is penalised, a long one is not."""
+    bleu = decoding_table._load_bleu()
+    assert bleu(["a b c d f"], ["a b c d e"]) == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    assert bleu(["a b c d e"], ["a b c d"]) == pytest.approx(100 * math.exp(1 - 5 / 4))
+
+
 def test_the_layout_is_the_papers() -> None:
     mean = MeanEstimate(1.0, 0.5, 2)
     cells = [
-        decoding_table.TableCell(alpha, pmi_top_p, mean, 0.25 + alpha, mean, mean, mean, mean, 7.0, 0.5, ())
+        decoding_table.TableCell(alpha, pmi_top_p, mean, 0.25 + alpha, mean, mean, mean, 5.0, mean, mean, 7.0, 0.5, ())
         for pmi_top_p in (0.9, 0.6)
         for alpha in (0.5, 0.0)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -331,3 +332,41 @@ def test_markdown_has_both_figures() -> None:
     text = render_table("q2-3", [ScoredRun(sets=parts())]).markdown()
     assert "| Inconsistent Q² | 73.0% / 73.0% | 86.7% / 86.7% | 0.793 / 0.793 | 77.3% / 77.3% |" in text
     assert "| Consistent Q² w/o NLI | 85.9% / – | 55.2% / – | 0.672 / – | 73.1% / – |" in text
+
+
+def decoding_report(path: Path, method: str, cells: Sequence[tuple[float, float, float, float]]) -> Path:
+    """A report of ``decoding-table`` whose cells are α, top-p, normalised PMI-Faith and ROUGE-L."""
+    names = ("alpha", "pmi_top_p", "pmi_normalised")
+    rows = [{**dict(zip(names, cell, strict=False)), "rouge_l": {"value": cell[3]}} for cell in cells]
+    setup = {"method": method, "rows": "rows.jsonl", "generator": "mine"}
+    path.write_bytes(msgspec.json.encode({"setup": setup, "cells": [row | {"bleu": 4.5} for row in rows]}))
+    return path
+
+
+def test_pmi_4_takes_the_settings_that_trade_best(tmp_path: Path) -> None:
+    cells = [(0.0, 0.6, 0.4, 0.4), (0.0, 1.0, 0.5, 0.4), (0.25, 0.6, 0.6, 0.4), (0.5, 0.6, 0.7, 0.25)]
+    report = decoding_report(tmp_path / "report.json", "beam", cells)
+    table = render_table("pmi-4", [ScoredRun("TopicalChat", file=report)])
+    assert measured(table) == {
+        ("TopicalChat Beam Search Stand.", "PMI-F"): 0.5,
+        ("TopicalChat Beam Search Stand.", "BLEU"): 4.5,
+        ("TopicalChat Beam Search Stand.", "RougeL"): 0.4,
+        ("TopicalChat Beam Search PMI-D", "PMI-F"): 0.6,
+        ("TopicalChat Beam Search PMI-D", "BLEU"): 4.5,
+        ("TopicalChat Beam Search PMI-D", "RougeL"): 0.4,
+    }
+    assert "TopicalChat Beam Search PMI-D: α 0.25, top-p 0.6, chosen on the same responses." in table.remarks
+
+
+def test_pmi_5_is_a_grid(tmp_path: Path) -> None:
+    cells = [(0.0, 0.6, 0.4, 0.3), (0.25, 1.0, 0.6, 0.2)]
+    report = decoding_report(tmp_path / "report.json", "beam_sampling", cells)
+    assert measured(render_table("pmi-5", [ScoredRun(file=report)])) == {
+        ("p = 0.6", "PMIF α=0"): 0.4,
+        ("p = 0.6", "RougeL α=0"): 0.3,
+        ("p = 1", "PMIF α=0.25"): 0.6,
+        ("p = 1", "RougeL α=0.25"): 0.2,
+    }
+    (tmp_path / "report.json").write_text("{}")
+    with pytest.raises(InvalidRequest, match="decoding-table"):
+        render_table("pmi-5", [ScoredRun(file=tmp_path / "report.json")])
