@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise, starmap
 from typing import NamedTuple
 
 from ..schema.explanations import (
@@ -39,6 +40,8 @@ from ..text.quotations import Quotation, find_quotations, name_words
 from .base import Details, Metric, RoleInfos, WordEvidence
 from .requests import ReadRequest
 
+_DENIAL = re.compile(r"\b(?:not|never|cannot|neither|nor|hardly)\b|n['’]t\b", re.IGNORECASE)
+"""What turns a sentence round; "without flash" may be left out of one."""
 LEAST_SHARE = 0.6
 """Share of a quotation's words that a source has, from which it is an altered quotation of it."""
 STITCHED_SHARE = 0.75
@@ -219,6 +222,7 @@ class _Checker:
         lead = max(groups, key=lambda group: group.matched)
         matched = sum(group.matched for group in groups)
         is_whole = matched == len(quoted) and not any(piece.changes for group in groups for piece in group.pieces)
+        is_whole = is_whole and not any(starmap(self._cuts_denial, pairwise(lead.pieces)))
         if len(groups) == 1 and is_whole:
             return ("exact" if self._is_exact(item, quoted, lead) else "normalized"), (lead,)
         strong = [group for group in groups if self._is_strong(quoted, group)]
@@ -233,6 +237,10 @@ class _Checker:
         return group.matched >= LEAST_PIECE and any(
             count_content([quoted[i] for i in _list_matched(piece)]) for piece in group.pieces
         )
+
+    def _cuts_denial(self, last: Piece, piece: Piece) -> bool:
+        """Whether an ellipsis or brackets between two pieces leave out a "not" of the source."""
+        return last.last < piece.first and _DENIAL.search(self._read(last.last, piece.first)) is not None
 
     def _is_exact(self, item: Quotation, quoted: Sequence[QuotedWord], group: _Group) -> bool:
         if len(group.pieces) > 1:
@@ -249,7 +257,9 @@ class _Checker:
             yield self._make_change(quoted, 0, first.start, begin, first.first)
         before: Piece | None = None
         for piece in group.pieces:
-            if before is not None and (piece.start > before.end or not quoted[piece.start].gap):
+            if before is not None and (
+                piece.start > before.end or not quoted[piece.start].gap or self._cuts_denial(before, piece)
+            ):
                 yield self._make_change(quoted, before.end, piece.start, before.last, piece.first)
             for change in piece.changes:
                 yield self._make_change(quoted, *change)

@@ -271,7 +271,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         )
 
     @classmethod
-    def load(cls, path: Path) -> Calibration:
+    def load(cls, path: str | Path) -> Calibration:
         """Read a file that ``save`` wrote.
 
         Args:
@@ -283,6 +283,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Raises:
             BundleError: The file is missing, damaged, or of another schema.
         """
+        path = Path(path)
         try:
             with path.open("rb") as file:
                 raw = file.read(MAX_BYTES + 1)
@@ -297,7 +298,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
             lambda reason: BundleError(f"{path} is no calibration: {reason}. Write one with Calibration.save."),
         )
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the file that ``load`` reads.
 
         Args:
@@ -306,7 +307,7 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         Raises:
             OSError: The file cannot be written.
         """
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
+        Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
 
     def digest(self) -> str:
         """Eight hexadecimal digits that change with any number."""

@@ -290,3 +290,18 @@ def test_the_work_grows_with_the_lengths_and_not_with_their_product(monkeypatch:
 
 def test_marks_and_dashes_of_other_kinds_are_the_same() -> None:
     assert squeeze("the “old” house –\n> and  more…") == squeeze('the "old" house - and more...')
+
+
+@pytest.mark.parametrize(
+    ("response", "outcome"),
+    [
+        ("Coll said: “We will … raise the parking fee before 2027.”", "altered"),
+        ("Coll said: “We will [definitely] raise the parking fee before 2027.”", "altered"),
+        ("Coll said: “We will not raise … before 2027.”", "normalized"),
+    ],
+)
+def test_an_ellipsis_that_leaves_out_a_negation_alters(response: str, outcome: str) -> None:
+    knowledge = "Mayor Ines Coll: “We will not raise the parking fee before 2027.”"
+    (quotation,) = score(response, knowledge).quotations
+    assert quotation.outcome == outcome
+    assert [part.knowledge_says for part in quotation.changed] == (["not"] if outcome == "altered" else [])
