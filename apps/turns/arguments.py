@@ -15,7 +15,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS
+from groundwire.engine.schema.knowledge import CURRENCIES, split_key
 from groundwire.engine.text.calendar import DAYS, SHORT_DAYS
+from groundwire.engine.values import read_values
 from groundwire.metrics import sentences
 from groundwire.runtime.texts.characters import (
     is_digits,
@@ -40,7 +42,7 @@ from .mentions import (
     stem_words,
 )
 from .records import Finding, FindingStatus
-from .rows import flatten
+from .rows import flatten, has_sum
 from .words import CHOICE_KEY, FREE_KEY, MONTHS, PLAIN, PROPER_KEY, PROSE_KEY, SETTING_KEY
 
 _PROSE_WORDS = 4
@@ -217,7 +219,7 @@ def _follows(argument: Argument, number: float, context: TurnContext) -> bool:
         return True
     if any(has_near(user.addends, number - left, _EXACT) for left in user.addends):
         return True
-    if number in argument.call.lengths or argument.call.has_gap(number):
+    if number in argument.call.lengths or argument.call.has_gap(number) or _is_total(argument, number, context):
         return True
     if context.dialogue.asks_to_compute and any(
         _has_pack(user.addends, everything.ordered, packs) for packs in (number, number - 1)
@@ -227,6 +229,15 @@ def _follows(argument: Argument, number: float, context: TurnContext) -> bool:
         has_near(everything.ordered, number / count, 0.01 / count) and abs(count * count - number) >= 0.01
         for count in user.counts
     )
+
+
+def _is_total(argument: Argument, number: float, context: TurnContext) -> bool:
+    """Whether an amount of money is the sum of the rows that the user spoke of last, or of all of a list."""
+    key = argument.key.lower()
+    if split_key(key, number, "EUR")[1] not in CURRENCIES.values():
+        return False
+    said = next((text for role, text in reversed(context.history) if role == "user"), "")
+    return any(has_sum(value, group.select(said)) for value in read_values(f"{number:.2f}") for group in context.groups)
 
 
 def _has_pack(wholes: Sequence[float], sizes: Sequence[float], packs: float) -> bool:

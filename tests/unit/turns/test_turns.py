@@ -609,6 +609,20 @@ def test_sums_of_many_numbers_are_no_support(checker: TurnChecker, count: int, s
     assert check_argument(checker, 2007 + 7, said=f"{said}.", key="total") == status
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "status"),
+    [
+        ("amount", 307, "user"),
+        ("amount", 235.0, "user"),
+        ("amount", 203, "absent"),
+        ("amount", 308, "absent"),
+        ("guests", 307, "absent"),
+    ],
+)
+def test_an_amount_may_be_the_sum_of_rows(checker: TurnChecker, key: str, value: float, status: str) -> None:
+    assert check_argument(checker, value, key=key, said="Pay for the open ones.") == status
+
+
 def test_an_argument_may_be_the_gap_of_two_others(checker: TurnChecker) -> None:
     assert check_argument(checker, 95, begin="10:10", end="11:45") == "user"
     assert check_argument(checker, 5, first="2026-09-01", last="2026-09-06") == "user"
