@@ -133,6 +133,7 @@ def q2_reader(request: ReadRequest, options: Options, role_info: RoleInfos) -> S
         value=sum(values) / len(values),
         explanation=replace(explanation, questions=comparisons),
         unsupported=find_unsupported(name, comparisons),
+        message=evidence.message or result.message,
         coverage=min(result.coverage or 0.0, evidence.share * min(answer.read.share for answer in read)),
     )
 

@@ -134,6 +134,9 @@ def test_a_text_in_any_script_is_scored_or_truncated(engine: Engine, text: str) 
     assert (score.value is None) == (score.status != "scored")
 
 
+SENTENCE_METRICS = ("nli", "token_classifier", "reader", "q2_reader")
+
+
 def test_long_knowledge_is_read_to_the_end(engine: Engine) -> None:
     filler = "The weather was mild and the road was dry. " * 120
     near, far = (
@@ -143,7 +146,7 @@ def test_long_knowledge_is_read_to_the_end(engine: Engine) -> None:
     coverages = {name: result.coverage for name, result in far.metrics.items() if result.coverage is not None}
     # The models of sentences and the language model take what is relevant, and say so.
     assert coverages.pop("pmi") == coverages.pop("upmi") < 1
-    sentence_models = [name for name in coverages if name in ("nli", "token_classifier", "reader") or "." in name]
+    sentence_models = [name for name in coverages if name in SENTENCE_METRICS or "." in name]
     assert {coverages.pop(name) < 0.3 for name in sentence_models if name != "detector.verifiability"} == {True}
     assert "left out" in far.metrics["pmi"].message
     assert far.metrics["pmi"].decision == near.metrics["pmi"].decision == "consistent"

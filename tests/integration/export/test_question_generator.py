@@ -158,6 +158,7 @@ def test_unknown_family_is_named() -> None:
     class Model:
         class config:  # noqa: N801
             model_type = "pegasus"
+            is_encoder_decoder = True
 
     with pytest.raises(ExportError, match=r"'pegasus'.*Supported: t5, mt5, bart"):
         generation.split_model(Model())

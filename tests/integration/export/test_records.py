@@ -168,5 +168,5 @@ def test_unknown_names() -> None:
     assert find_kind("critic").name == "token_classifier"
     with pytest.raises(ExportError, match=r"Unknown role 'detector.'"):
         find_kind("detector.")
-    with pytest.raises(ExportError, match=r"Unknown precision 'int4'; choose fp32, fp16, fp8 or int8"):
-        check_precision("int4")
+    with pytest.raises(ExportError, match=r"Unknown precision 'int2'; choose fp32, fp16, fp8, int8 or int4"):
+        check_precision("int2")

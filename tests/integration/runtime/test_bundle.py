@@ -135,7 +135,7 @@ def test_a_damaged_manifest_is_refused(bundle: Path, content: bytes) -> None:
             lambda m: m["roles"]["qa"].update(max_tokens="many"),
             r"Expected `int`, got `str` - at `\$.roles\[...\].max_tokens",
         ),
-        (lambda m: m["roles"]["qa"].update(precision="int4"), "Invalid enum value 'int4'"),
+        (lambda m: m["roles"]["qa"].update(precision="int2"), "Invalid enum value 'int2'"),
         (lambda m: m["roles"]["nli"].pop("labels"), "missing required field `labels`"),
         (lambda m: m["files"]["qa.onnx"].pop("sha256"), "missing required field `sha256`"),
         (lambda m: m.pop("files"), "missing required field `files`"),

@@ -133,6 +133,14 @@ def test_a_tenant_whose_job_was_dropped_shows_with_the_next_how_long_it_takes() 
     assert admission.expected_seconds(later) == 1.0
 
 
+def test_a_dropped_job_of_a_tenant_that_is_not_known_leaves_no_trace() -> None:
+    admission = Admission(4)
+    finish(admission, 0, "slow", 50.0)
+    admission.admit(make_job(1, tenant="slow"), 0.0)
+    admission.remove(make_job(2, deadline=9.0, tenant="new"), 0.0, complete=False)
+    assert admission.is_hopeless(make_job(3, deadline=9.0, tenant="new"), 0.0)
+
+
 def test_the_durations_of_kinds_are_bounded() -> None:
     admission = Admission(2)
     for number in range(KINDS + 10):
