@@ -127,8 +127,6 @@ def render_text(text: str) -> RenderedText:
         rendered.edit(_find_tags(text))
     if "&" in rendered.text:
         rendered.edit(_find_entities(rendered.text))
-    if _OVERRIDE in rendered.text:
-        rendered.edit(_find_overrides(rendered.text))
     if not rendered.text.isascii() and _SIGNS.search(rendered.text):
         rendered.edit(_find_signs(rendered.text))
     return rendered if rendered.is_verbatim or rendered.text.strip() else RenderedText(text)
@@ -162,7 +160,6 @@ def _find_tags(text: str) -> Iterator[RenderedPart]:
         raised[match.start()] = RenderedPart(*match.span(), match["digits"].translate(table))
     tags = [match for match in _TAG.finditer(text) if not in_code(match.start())]
     counts = Counter((match["name"] or "").lower() + (match["close"] or "") for match in tags)
-    turns = bool(_BACKWARDS.search(text))
     end, broken = 0, 0
     for match in tags:
         if match.start() < end:
@@ -175,8 +172,6 @@ def _find_tags(text: str) -> Iterator[RenderedPart]:
         if name and not _is_markup(text, match, bool(counts[name] and counts[f"{name}/"])):
             continue
         shown = _show_block(name, match["close"]) if _IS_BLOCK.fullmatch(name) else ""
-        if name == "bdo" and turns:
-            shown = _END if match["close"] else _OVERRIDE if _BACKWARDS.search(match[0]) else ""
         is_broken = broken == match.start()
         if shown and (is_broken or not text[broken : match.start()].strip()):
             shown = shown.removeprefix("\n")  # a line begins here
@@ -198,21 +193,6 @@ def _show_block(name: str, closes: str) -> str:
     if name in ("td", "th"):
         return "" if closes else " "
     return "\n- " if name == "li" and not closes else "\n"
-
-
-# Directions.
-
-_OVERRIDE, _END = "\u202e", "\u202c"
-"""What follows is shown from right to left, whatever it is, until the end."""
-_OVERRIDDEN = re.compile(rf"{_OVERRIDE}([^\u202a-\u202e\u2066-\u2069\n\u2029]*){_END}?")
-_BACKWARDS = re.compile(r"\bdir\s*=\s*[\"']?rtl", re.I)
-
-
-def _find_overrides(text: str) -> Iterator[RenderedPart]:
-    """Turn around what is shown backwards: 24 is 42 for the eye. Scripts that are written so are left as they are."""
-    for match in _OVERRIDDEN.finditer(text):
-        if not any(unicodedata.bidirectional(character) in ("R", "AL") for character in match[1]):
-            yield RenderedPart(*match.span(), match[1][::-1])
 
 
 # Entities.

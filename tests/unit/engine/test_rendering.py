@@ -34,9 +34,6 @@ from tests.support.streams import KNOWLEDGE, world
         ("x<sup>2</sup>, CO<sub>2</sub>, years.<sup>1</sup>, <sup>36</sup> months", "x², CO₂, years.¹, 36 months"),
         ("<p>Open:</p><ul><li>Monday</li><li>Friday</li></ul>", "Open:\n- Monday\n- Friday\n"),
         ("<table><tr><td>1</td><td>2</td></tr></table>", " 1 2\n"),
-        ("lasts \u202e24\u202c or &#8238;.63\u202c or <bdo dir=rtl>24</bdo>", "lasts 42 or 36. or 42"),
-        ("<bdo>24</bdo> months", "24 months"),
-        ("\u202e.shtnom 63\nPlain 36", "36 months.\nPlain 36"),
         ('See <a href="https://a.example">here</a>.', 'See <a href="https://a.example">here.'),
     ],
 )
@@ -52,7 +49,6 @@ def test_text_is_shown_as_people_see_it(text: str, expected: str) -> None:
         "🅿️ is £9, Ⓜ is near, 👩\u200d👩 smile, नमस्\u200dते",
         "AT&T, R&D, ?a=1&copy=2, &unknown; a < b > c, <name>, <order id>",
         "Use the <b> tag, `<b>x</b>`, `&lt;` and ~~~ <i>&amp;</i>",
-        "\u202eהכל 36\u202c \u202d24\u202c",
         "<b></b>",
     ],
 )
