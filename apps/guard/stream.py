@@ -221,7 +221,11 @@ class ResponseStream:
 
     async def _arun(self, work: Procedure[None]) -> None:
         with self._use(work):
-            await self._engine.drive(work)
+            pending = self._engine.drive(work)
+            try:
+                await pending
+            finally:
+                await pending.settle()
 
 
 async def _take(iterator: AsyncIterator[str]) -> str | None:

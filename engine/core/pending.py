@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from groundwire.runtime.errors import InvalidRequest
@@ -56,6 +57,8 @@ class Pending(Generic[T]):
         self._value: T
         self._error: BaseException | None = None
         self._is_cancelled = False
+        self._step: asyncio.Future[None] | None = None
+        """The last time that a thread resumed the procedure for ``await``."""
         self._advance(None)
 
     @property
@@ -103,8 +106,15 @@ class Pending(Generic[T]):
                 else:
                     value = await asyncio.to_thread(wait)
                     value = await value if inspect.isawaitable(value) else value
-                await asyncio.get_running_loop().run_in_executor(self._threads, self._advance, value)
+                self._step = asyncio.get_running_loop().run_in_executor(self._threads, self._advance, value)
+                await asyncio.shield(self._step)
         return self._get()
+
+    async def settle(self) -> None:
+        """Wait, even when cancelled, until no thread runs the procedure: before that it cannot be resumed or closed."""
+        while self._step is not None and not self._step.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((self._step,))
 
     def _use(self) -> _Use:
         return _Use(self)
@@ -138,7 +148,11 @@ class _Use:
             raise InvalidRequest("Another thread or task waits for this request; wait for it in one place.")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._pending._lock.release()
+        step = self._pending._step
+        if step is None or step.done():
+            self._pending._lock.release()
+        else:  # a cancelled task has left the thread that runs the procedure
+            step.add_done_callback(lambda _: self._pending._lock.release())
         if error is None or isinstance(error, TimeoutError):
             return
         is_interrupted = not isinstance(error, Exception)  # a cancelled task, or Ctrl-C

@@ -393,3 +393,35 @@ def test_a_thread_that_feeds_a_stream_gets_an_error_when_the_stream_is_closed() 
         with pytest.raises(StreamClosed):
             feeding.result(60)
         wait_until(lambda: engine.statistics().stopped == {"cancelled": 1})
+
+
+def test_a_procedure_that_a_cancelled_task_leaves_on_a_thread_can_be_closed_as_soon_as_it_settles() -> None:
+    """No other task may wait for it before; a soak met "generator already executing"."""
+    running, goes_on = threading.Event(), threading.Event()
+
+    def procedure() -> Procedure[None]:
+        yield lambda: None
+        running.set()
+        assert goes_on.wait(60)
+        yield lambda: None
+
+    async def main() -> None:
+        work = procedure()
+        pending = Pending(work, lambda job: None)
+        waiting = asyncio.ensure_future(pending)
+        assert await asyncio.to_thread(running.wait, 60)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        with pytest.raises(InvalidRequest, match="in one place"):
+            await pending
+        settling = asyncio.ensure_future(pending.settle())
+        for _ in range(3):
+            await asyncio.sleep(0)
+            settling.cancel()
+        assert not settling.done()
+        goes_on.set()
+        await settling
+        work.close()
+
+    asyncio.run(main())

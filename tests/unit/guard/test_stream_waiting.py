@@ -315,6 +315,33 @@ def test_a_cancelled_task_leaves_the_text_held_for_the_next_call() -> None:
         assert stream.released == "Honey is slow."
 
 
+def test_a_task_that_is_cancelled_while_a_thread_folds_ends_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A soak met "generator already executing" where a client left at that moment."""
+    folding, goes_on = threading.Event(), threading.Event()
+
+    def feed(delta: str) -> Iterator[Any]:
+        yield lambda: None
+        folding.set()
+        assert goes_on.wait(60)
+        yield lambda: None
+
+    async def run() -> None:
+        monkeypatch.setattr(stream._core, "feed", feed)
+        feeding = asyncio.create_task(stream.afeed("Honey is sweet. It"))
+        assert await asyncio.to_thread(folding.wait, 60)
+        feeding.cancel()
+        await asyncio.sleep(0)
+        assert not feeding.done()
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await feeding
+
+    with open_engine() as (engine, _):
+        stream = open_stream(engine)
+        asyncio.run(run())
+        assert not stream.is_ended
+
+
 @pytest.mark.parametrize("is_coroutine", [True, False])
 def test_functions_of_both_kinds_may_rewrite_from_asyncio(is_coroutine: bool) -> None:
     async def rewrite(event: SentenceEvent) -> str:
