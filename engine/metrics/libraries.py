@@ -24,7 +24,7 @@ from .base import Metric, RoleInfos, without_calls
 from .requests import ReadRequest
 
 MAX_BLEU_WORDS = 50_000
-"""BLEU: words of response and knowledge, which sacrebleu counts in a fifth of a second while it keeps others from running."""
+"""BLEU: words of response and knowledge, which sacrebleu counts in a fifth of a second."""
 MAX_CELLS = 4_000_000
 """ROUGE-L: words of the response times words of the knowledge; its table is filled in plain Python, in a second."""
 _ROUGE_WORD = re.compile("[a-z0-9]+")
