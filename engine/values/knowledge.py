@@ -255,7 +255,11 @@ def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) 
         if low.measure != high.measure or low.amount >= high.amount:
             return None
         span = (low.amount, high.amount)
-        return left._replace(content=low._replace(span=span)), right._replace(content=high._replace(span=span))
+        # "Within 3 to 5 days" ends at 5, and "from 3 to 5 days" limits nothing.
+        low, high = low._replace(span=span, limit="none"), high._replace(span=span, limit=low.limit)
+        if high.limit == "lower":
+            high = high._replace(limit="none")
+        return left._replace(content=low), right._replace(content=high)
     if isinstance(low, Date) and isinstance(high, Measure) and high.measure == "count" and low.first is not None:
         # 1939–45
         year = low.first - low.first % 100 + int(high.amount)
@@ -280,7 +284,7 @@ def _join_compound(tokens: Sequence[Token], left: Value, right: Value, index: in
         return None
     if high.factor <= low.factor or low.amount >= high.factor or left.sentence != right.sentence:
         return None
-    whole = low._replace(amount=high.amount + low.amount, hedge=high.hedge)
+    whole = low._replace(amount=high.amount + low.amount, hedge=high.hedge, limit=high.limit)
     return (right._replace(start=left.start, content=whole),)
 
 
@@ -323,7 +327,7 @@ RESPONSE, HISTORY = -1, -2
 _GENERIC = PLACES | ORGANISATIONS
 _IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
 """Words that an acronym leaves out."""
-_NO_CONTENT = FUNCTION_WORDS | {"within"}
+_NO_CONTENT = FUNCTION_WORDS | {"within", "least", "less", "fewer"}
 _PRONOUNS = frozenset(load_table("pronouns"))
 
 

@@ -14,7 +14,8 @@ from groundwire.runtime.texts.characters import is_digits, is_letters, starts_up
 
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
-from .tokens import NEGATIONS, Hedge, Measure, Token, load_table, text_at, touches
+from .hedges import read_hedge
+from .tokens import Measure, Token, load_table, text_at, touches
 from .units import (
     AREAS,
     COUNTRY_OF,
@@ -233,25 +234,9 @@ def _find_step(text: str) -> float:
     return 10.0 ** (len(text) - len(text.rstrip("0")) if text.strip("0") else 0)
 
 
-_HEDGES: dict[tuple[str, ...], Hedge] = {
-    ("more", "than"): "more", ("over",): "more", ("above",): "more", ("exceeding",): "more", ("beyond",): "more",
-    ("at", "least"): "at_least", ("no", "fewer", "than"): "at_least", ("no", "less", "than"): "at_least",
-    ("minimum", "of"): "at_least", ("less", "than"): "less", ("fewer", "than"): "less", ("under",): "less",
-    ("below",): "less", ("at", "most"): "at_most", ("up", "to"): "at_most", ("no", "more", "than"): "at_most",
-    ("maximum", "of"): "at_most", ("about",): "about", ("around",): "about", ("approximately",): "about",
-    ("approx",): "about", ("roughly",): "about", ("some",): "about", ("circa",): "about", ("~",): "about",
-    ("≈",): "about", ("estimated",): "about", ("close", "to"): "about", ("almost",): "almost", ("nearly",): "almost",
-    ("just", "under"): "almost", ("not", "quite"): "almost", ("just", "over"): "about",
-    (">",): "more", ("<",): "less", ("≥",): "at_least", ("≤",): "at_most", (">", "="): "at_least",
-    ("<", "="): "at_most", ("-", ">"): "exact", ("=", ">"): "exact",
-}  # fmt: skip
-_LAST_WORDS = frozenset(words[-1] for words in _HEDGES)
-_SOFT = frozenset({"a", "an", "the", "an estimated"})
 _DETERMINERS = frozenset(load_table("determiners"))
 _NOT_RANKS = frozenset(load_table("not_ranks"))
 _PER_HOUR = (("per", "hour"), ("an", "hour"), ("/", "h"))
-DENIED = 3
-"""Words, at most, from a negation to "more than"."""
 STEM = 5
 """Letters of a word that must agree for it to be the same noun or content word: "found" and "founded" do."""
 
@@ -282,9 +267,8 @@ def read_measure(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
         return _read_plural_scale(tokens, index)
     fraction = read_fraction(tokens, index)
     if fraction is not None:
-        return ReadMeasure(
-            "percentage", Measure("share", fraction[0], 0.0, _find_hedge(tokens, index)), fraction[1], index
-        )
+        hedge, limit = read_hedge(tokens, index, fraction[1])
+        return ReadMeasure("percentage", Measure("share", fraction[0], 0.0, hedge, limit=limit), fraction[1], index)
     ordinal = read_ordinal(tokens, index)
     if ordinal is not None:
         return _read_ordinal(tokens, index, *ordinal)
@@ -349,7 +333,6 @@ def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> Read
     before = text_at(tokens, index - 1)
     if before in CURRENCY_SIGNS or before in CURRENCY_CODES:
         return _read_money(tokens, index, number)
-    hedge = _find_hedge(tokens, index)
     unit_end = _read_unit(tokens, number.end)
     if unit_end is not None:
         unit, end = unit_end
@@ -361,14 +344,17 @@ def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> Read
         elif unit.measure == "duration":
             kind, end = _read_age(tokens, end)
         amount, step = number.value * unit.factor + unit.offset, number.step * unit.factor
-        hedge = _hedge_after(tokens, end, hedge)
-        return ReadMeasure(kind, Measure(unit.measure, amount, step, hedge, factor=unit.factor), end, index)
+        hedge, limit = read_hedge(tokens, index, end)
+        measure = Measure(unit.measure, amount, step, hedge, factor=unit.factor, limit=limit)
+        return ReadMeasure(kind, measure, end, index)
+    hedge, limit = read_hedge(tokens, index, number.end)
     if before in ("aged", "age") or (before == "of" and text_at(tokens, index - 2) == "age"):
         year = UNITS["year"].factor
-        return ReadMeasure("age", Measure("duration", number.value * year, year, hedge, factor=year), number.end, index)
-    hedge = _hedge_after(tokens, number.end, hedge)
+        age = Measure("duration", number.value * year, year, hedge, factor=year, limit=limit)
+        return ReadMeasure("age", age, number.end, index)
     nouns = _read_nouns(tokens, number.end)
-    return ReadMeasure("number", Measure("count", number.value, number.step, hedge, nouns), number.end, index)
+    count = Measure("count", number.value, number.step, hedge, nouns, limit=limit)
+    return ReadMeasure("number", count, number.end, index)
 
 
 def _read_money(tokens: Sequence[Token], index: int, number: Number) -> ReadMeasure:
@@ -381,7 +367,8 @@ def _read_money(tokens: Sequence[Token], index: int, number: Number) -> ReadMeas
     amount, step = number.value * factor, number.step * factor
     end += text_at(tokens, end) in ("usd", "eur", "gbp", "dollars", "euros")
     measure = UNITS[tokens[index - 1].lower].measure
-    return ReadMeasure("money", Measure(measure, amount, step, _find_hedge(tokens, first)), end, first)
+    hedge, limit = read_hedge(tokens, first, end)
+    return ReadMeasure("money", Measure(measure, amount, step, hedge, limit=limit), end, first)
 
 
 def _read_unit(tokens: Sequence[Token], index: int) -> tuple[Unit, int] | None:
@@ -453,41 +440,3 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
 
 _WORKING = frozenset({"working", "business"})
 """Words before "day": "one working day"."""
-_ABOVE = frozenset({"above", "over", "older", "longer"})
-
-
-def _find_hedge(tokens: Sequence[Token], index: int) -> Hedge:
-    last = index - 1
-    if last >= 0 and tokens[last].lower in _SOFT:
-        last -= 1
-    if last < 0 or tokens[last].lower not in _LAST_WORDS:
-        return "exact"
-    for length in (3, 2, 1):
-        words = tuple(token.lower for token in tokens[last - length + 1 : last + 1]) if last + 1 >= length else ()
-        if words in _HEDGES:
-            denied = _HEDGES[words] == "more" and _is_denied(tokens, last - length + 1)
-            return "at_most" if denied else _HEDGES[words]
-    return "exact"
-
-
-def _is_denied(tokens: Sequence[Token], first: int) -> bool:
-    """Whether a negation is shortly before a token, with words alone between: "do not take more than eight"."""
-    for index in range(first - 1, max(first - 1 - DENIED, -1), -1):
-        token = tokens[index]
-        if token.sentence != tokens[first].sentence or not is_letters(token.text[0]):
-            return False
-        if token.lower in NEGATIONS:
-            return text_at(tokens, index + 1) != "only"
-    return False
-
-
-def _hedge_after(tokens: Sequence[Token], end: int, hedge: Hedge) -> Hedge:
-    if hedge != "exact" or end >= len(tokens):
-        return hedge
-    following = (text_at(tokens, end), text_at(tokens, end + 1))
-    plus = following[0] == "+" and touches(tokens, end)
-    if plus or (following[0] in ("or", "and") and following[1] in _ABOVE) or following == ("or", "more"):
-        return "at_least"
-    if following in (("or", "less"), ("or", "fewer")):
-        return "at_most"
-    return "about" if following == ("or", "so") else hedge

@@ -18,6 +18,7 @@ from ..schema.explanations import SpanType, ValueKind
 
 NameType: TypeAlias = Literal["name", "person", "place", "organisation", "nationality"]
 Hedge: TypeAlias = Literal["exact", "about", "almost", "more", "at_least", "less", "at_most"]
+Side: TypeAlias = Literal["none", "lower", "upper"]
 
 
 class Measure(NamedTuple):
@@ -36,6 +37,8 @@ class Measure(NamedTuple):
     """Lowest and highest amount of the range that it is an end of."""
     factor: float = 1.0
     """Size of the unit that was written, in the base unit."""
+    limit: Side = "none"
+    """On which side it is what is allowed or required: "up to 5", "within 5 days", "the minimum age is 5"."""
 
 
 class Date(NamedTuple):

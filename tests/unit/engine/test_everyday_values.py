@@ -182,7 +182,7 @@ AMOUNTS = [
     ("Cancel at least 2 days before.", "Cancel at least 48 hours before.", ["+2 days"]),
     ("You must be at least 16 years old.", "You must be at least 18 years old.", ["-16 years old"]),
     ("You must be at least 18 years old.", "You must be 18 years or older.", ["+18 years old"]),
-    ("You must be over 16.", "You must be over 18.", ["?16"]),
+    ("You must be over 16.", "You must be over 18.", ["-16"]),
     ("You must be over 18.", "You must be 18 or over.", ["?18"]),
     ("You must be 18 or over.", "You must be 18 or over.", ["+18"]),
     ("Dogs must weigh at least 5 kg.", "Dogs must weigh at least 8 kg.", ["-5 kg"]),
