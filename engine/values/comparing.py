@@ -439,6 +439,12 @@ def is_limit(value: Value) -> bool:
     return isinstance(value.content, Measure) and value.content.hedge in ("more", "at_least", "less", "at_most")
 
 
+def have_one_kind(ours: Value, theirs: Value) -> bool:
+    """Whether two values that can be compared are of one kind: "20 pounds" may be money, and limits in years ages."""
+    kinds = {ours.kind, theirs.kind}
+    return len(kinds) == 1 or kinds == {"money", "quantity"} or bound_alike(ours, theirs)
+
+
 def bound_alike(ours: Value, theirs: Value) -> bool:
     """Whether two amounts are upper limits, or lower ones: "at least 16", "the minimum age is 18"."""
     left, right = ours.content, theirs.content

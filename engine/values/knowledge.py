@@ -28,6 +28,7 @@ from .numbers import (
     SCALES,
     TENS,
     ReadMeasure,
+    opens_sum,
     read_measure,
     stem,
 )
@@ -121,7 +122,9 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
     cited = _list_citations(tokens)
     for index in starts:
         token = tokens[index]
-        article = token.lower in ("a", "an") and text_at(tokens, index + 1) not in _AFTER_ARTICLE
+        article = token.lower in ("a", "an") and not (
+            text_at(tokens, index + 1) in _AFTER_ARTICLE or opens_sum(tokens, index)
+        )
         if index < end or article or index in taken or index in cited:
             continue
         value, end = _read_value(tokens, index)

@@ -81,14 +81,63 @@ def read_number(tokens: Sequence[Token], index: int) -> Number | None:
         following = text_at(tokens, index + 1)
         if following in SCALES or following in ("hundred", "dozen"):
             return _multiply(tokens, Number(1, 1, index + 1))
-        return None
+        return Number(1.0, 1.0, index + 1) if opens_sum(tokens, index) else None
     if token.lower == "half" and text_at(tokens, index + 1) in ("a", "an"):
         scale = text_at(tokens, index + 2)
         factor = 12 if scale == "dozen" else SCALES.get(scale)
         return Number(factor / 2, factor / 10, index + 3) if factor else None
     if token.lower in PLURAL_SCALES:
         return None
-    return _read_words(tokens, index)
+    number = _read_words(tokens, index)
+    whole = None if number is None else _add_fraction(tokens, number)
+    return number if whole is None else _multiply(tokens, whole)
+
+
+def opens_sum(tokens: Sequence[Token], index: int) -> bool:
+    """Whether an article is before one unit and a fraction of it: "an hour and a half"."""
+    return text_at(tokens, index + 1) in UNITS and _add_fraction(tokens, Number(1.0, 1.0, index + 2)) is not None
+
+
+def _add_fraction(tokens: Sequence[Token], number: Number) -> Number | None:
+    """``number`` and the fraction after it: "two and a half", "two-and-a-quarter", "2 1/2"; None without one."""
+    end = number.end
+    above, below = text_at(tokens, end), text_at(tokens, end + 2)
+    if text_at(tokens, end + 1) == "/" and len(above) == len(below) == 1 and is_digits(above) and is_digits(below):
+        is_part = 0 < int(above) < int(below) and touches(tokens, end + 1) and touches(tokens, end + 2)
+        return Number(number.value + int(above) / int(below), 0.0, end + 3) if is_part else None
+    end += above == "-" and touches(tokens, end)
+    if text_at(tokens, end) != "and":
+        return None
+    end += 1 + (text_at(tokens, end + 1) == "-")
+    numerator = 1 if text_at(tokens, end) == "a" else ONES.get(text_at(tokens, end), 0)
+    end += 1 + (text_at(tokens, end + 1) == "-")
+    denominator = DENOMINATORS.get(text_at(tokens, end), 0) if text_at(tokens, end) in _PARTS else 0
+    of_another = text_at(tokens, end + 1) == "of" and text_at(tokens, end + 2) in FUNCTION_WORDS
+    if not 0 < numerator < denominator or of_another:
+        return None
+    return Number(number.value + numerator / denominator, _PART_STEP, end + 1)
+
+
+_PARTS = frozenset({"half", "quarter", "quarters"})
+_PART_STEP = 0.1
+"""The place to which halves and quarters in words are read."""
+_DIVIDED = frozenset({"duration", "length", "mass", "volume", "area", "pound"})
+"""What a half of may be named without an article: "a half-hour lesson"."""
+
+
+def _read_part(tokens: Sequence[Token], index: int) -> Number | None:
+    """A part of one unit up to the unit: "half an hour", "three quarters of an hour", "half-hour"; or None."""
+    alone = tokens[index].lower in _PARTS
+    part = (1 / DENOMINATORS[tokens[index].lower], index + 1) if alone else read_fraction(tokens, index)
+    if part is None:
+        return None
+    value, end = part
+    of = text_at(tokens, end) == "of"
+    if text_at(tokens, end + of) in ("a", "an"):
+        return Number(value, _PART_STEP, end + of + 1) if text_at(tokens, end + of + 1) in UNITS else None
+    unit = UNITS.get(text_at(tokens, end + (text_at(tokens, end) == "-")))
+    is_divided = alone and unit is not None and unit.measure in _DIVIDED
+    return Number(value, _PART_STEP, end) if is_divided else None
 
 
 def read_ordinal(tokens: Sequence[Token], index: int) -> tuple[int, int] | None:
@@ -152,7 +201,7 @@ def _read_digits(tokens: Sequence[Token], index: int) -> Number | None:
     fraction = FRACTIONS.get(text_at(tokens, index + 1))
     if fraction and touches(tokens, index + 1):
         number = Number(number.value + fraction, fraction, index + 2)
-    return _multiply(tokens, number)
+    return _multiply(tokens, _add_fraction(tokens, number) or number)
 
 
 def _multiply(tokens: Sequence[Token], number: Number) -> Number:
@@ -265,6 +314,9 @@ def read_measure(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
     token = tokens[index]
     if token.lower in PLURAL_SCALES:
         return _read_plural_scale(tokens, index)
+    part = _read_part(tokens, index)
+    if part is not None:
+        return _read_with_unit(tokens, index, part)
     fraction = read_fraction(tokens, index)
     if fraction is not None:
         hedge, limit = read_hedge(tokens, index, fraction[1])
@@ -336,6 +388,8 @@ def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> Read
     unit_end = _read_unit(tokens, number.end)
     if unit_end is not None:
         unit, end = unit_end
+        number = _add_fraction(tokens, number._replace(end=end)) or number._replace(end=end)
+        end = number.end
         kind: ValueKind = "quantity"
         if unit.measure == "share":
             kind = "percentage"

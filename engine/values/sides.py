@@ -16,11 +16,11 @@ from ..schema.explanations import ValueOutcome
 from .codes import is_source_name
 from .comparing import (
     UNITS_BY_STEM,
-    bound_alike,
     compare,
     count_alike,
     gap,
     have_one_end,
+    have_one_kind,
     have_one_role,
     is_bound,
     is_hour,
@@ -302,7 +302,7 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
             if alike is not False and (not is_limit(theirs) or sides.share(value, location)):
                 compatible.append(location)
         elif (
-            (value.kind == theirs.kind or bound_alike(value, theirs))
+            have_one_kind(value, theirs)
             and (alike or is_other_end(value, theirs))
             and sides.says_alike(value, location)
             and not sides.is_within(value, theirs, location)

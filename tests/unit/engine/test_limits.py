@@ -1,4 +1,4 @@
-"""Limits: what "up to 15 days", "within 5 days" and "the minimum age is 16" say about each other."""
+"""Limits and fractions: "up to 15 days" beside "within 5 days", "two and a half hours" beside "150 minutes"."""
 
 from __future__ import annotations
 
@@ -7,20 +7,49 @@ from pathlib import Path
 
 import pytest
 
+from groundwire.engine.values.comparing import normalize
+from groundwire.engine.values.knowledge import read_values
 from groundwire.engine.values.support import check_values
 
-FILE = Path(__file__).parents[3] / "bench" / "quality" / "limits.jsonl"
-PAIRS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+QUALITY = Path(__file__).parents[3] / "bench" / "quality"
 
 
 def list_outcomes(response: str, *knowledge: str) -> list[str]:
     return [check.outcome for check in check_values(response, knowledge)]
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair["id"])
+def read_pairs(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (QUALITY / name).read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("pair", read_pairs("limits.jsonl"), ids=lambda pair: pair["id"])
 def test_a_limit_is_supported_by_the_same_limit_alone(pair: dict[str, str]) -> None:
     assert "contradicted" not in list_outcomes(pair["right"], *pair["knowledge"])
     assert {"contradicted", "absent"} & {*list_outcomes(pair["wrong"], *pair["knowledge"])}
+
+
+@pytest.mark.parametrize("pair", read_pairs("fractions.jsonl"), ids=lambda pair: pair["id"])
+def test_a_fraction_in_words_is_part_of_its_number(pair: dict[str, str]) -> None:
+    assert {*list_outcomes(pair["right"], *pair["knowledge"])} == {"supported"}
+    assert "contradicted" in list_outcomes(pair["wrong"], *pair["knowledge"])
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("Two and a half hours and two-and-a-quarter miles.", ["0.1041666667 days", "3621.024 m"]),
+        ("A year and a half, half a year, a half-year course.", ["547.86375 days", "182.62125 days", "182.62125 days"]),
+        ("2 1/2 cups, 2½ cups, open 24/7.", ["2.5", "2.5"]),
+        ("Two and three quarters million people.", ["2750000"]),
+        ("Three quarters of an hour, three quarters of them.", ["0.03125 days", "75 %"]),
+        ("Two boys and a quarter of the girls.", ["2", "25 %"]),
+        ("Two and a quarter of them.", ["2", "25 %"]),
+        ("An hour and a half of sport at half past six.", ["0.0625 days", "06:30"]),
+        ("A two-and-a-half-year-old child pays half price.", ["913.10625 days"]),
+    ],
+)
+def test_fractions_in_words(text: str, values: list[str]) -> None:
+    assert [normalize(value.content) for value in read_values(text)] == values
 
 
 @pytest.mark.parametrize(
