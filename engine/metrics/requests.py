@@ -24,10 +24,10 @@ from ..text.reading import (
     join_readings,
     read_sentences_of,
 )
-from ..text.rendering import RenderedPart, RenderedText, render_text
+from ..text.rendering import RenderedPart, RenderedText, UnreadNumber, find_unread_numbers, render_text
 from ..text.retrieval import FAR, NEAR, KnowledgeIndex, Reach
 from ..text.sentences import Sentence, sentences
-from ..text.words import SHORT, Word, read_words, words
+from ..text.words import SHORT, RangeIndex, Word, read_words, words
 from ..values.knowledge import ValueText
 
 
@@ -110,6 +110,11 @@ class ReadRequest(Request, frozen=True, dict=True):
         They are the statement that it makes, where the question's words make one.
         """
         return None
+
+    @cached_property
+    def unread_numbers(self) -> RangeIndex[UnreadNumber]:
+        """The numbers of the response that people see and nothing here reads."""
+        return RangeIndex(find_unread_numbers(self.response))
 
     @cached_property
     def original(self) -> Request:

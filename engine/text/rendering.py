@@ -160,6 +160,7 @@ def _find_tags(text: str) -> Iterator[RenderedPart]:
         raised[match.start()] = RenderedPart(*match.span(), match["digits"].translate(table))
     tags = [match for match in _TAG.finditer(text) if not in_code(match.start())]
     counts = Counter((match["name"] or "").lower() + (match["close"] or "") for match in tags)
+    overrides = _BACKWARDS.search(text) is not None
     end, broken = 0, 0
     for match in tags:
         if match.start() < end:
@@ -169,9 +170,10 @@ def _find_tags(text: str) -> Iterator[RenderedPart]:
             end = raised[match.start()].end
             continue
         name = (match["name"] or "").lower()
-        if name and not _is_markup(text, match, bool(counts[name] and counts[f"{name}/"])):
+        turn = _show_override(name, match) if overrides else ""
+        if name and not turn and not _is_markup(text, match, bool(counts[name] and counts[f"{name}/"])):
             continue
-        shown = _show_block(name, match["close"]) if _IS_BLOCK.fullmatch(name) else ""
+        shown = turn + (_show_block(name, match["close"]) if _IS_BLOCK.fullmatch(name) else "")
         is_broken = broken == match.start()
         if shown and (is_broken or not text[broken : match.start()].strip()):
             shown = shown.removeprefix("\n")  # a line begins here
@@ -193,6 +195,25 @@ def _show_block(name: str, closes: str) -> str:
     if name in ("td", "th"):
         return "" if closes else " "
     return "\n- " if name == "li" and not closes else "\n"
+
+
+def _show_override(name: str, match: re.Match[str]) -> str:
+    """The sign of direction that a tag is; an override by a style is left open."""
+    if match["close"]:
+        return _END if name == "bdo" else ""
+    is_override = _BACKWARDS.search(match[0]) and (name == "bdo" or "override" in match[0].lower())
+    return _TO_THE_LEFT if is_override else ""
+
+
+# Directions.
+
+_TO_THE_LEFT, _END, _END_OF_ISOLATE = "\u202e", "\u202c", "\u2069"
+_OVERRIDES = frozenset({"\u202d", _TO_THE_LEFT})
+"""What follows is shown in one direction, whatever it is, until the end."""
+_ISOLATES = frozenset("\u2066\u2067\u2068")
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_BACKWARDS = re.compile(r"\bdir\s*=\s*[\"']?rtl|\bbidi-override", re.IGNORECASE)
+"""What makes a tag an override: ``<bdo dir="rtl">``, or a style."""
 
 
 # Entities.
@@ -321,21 +342,58 @@ def _show_sign(character: str) -> str:
 
 
 _SHOWN_WORD = re.compile(r"\S+")
+_AROUND = ".,;:!?()[]\"'“”‘’\u202c\u202d\u202e"
 _MAYBE_NUMBER = re.compile(rf"[{_RAISED}]+|[^\x00-\x7f]")
 
 
-def find_unread_numbers(text: str) -> Iterator[str]:
-    """Yield the words of a rendered text with a character that is a number for the eye, and that nothing here reads.
+class UnreadNumber(NamedTuple):
+    """Characters ``start`` to ``end`` of a rendered text that are a number for the eye, and that nothing here reads."""
 
-    >>> list(find_unread_numbers("It lasts 3⁶ months, has 20 m², emits CO₂ and costs ½ €.¹"))
+    start: int
+    end: int
+    text: str
+
+
+def find_unread_numbers(text: str) -> Iterator[UnreadNumber]:
+    """Yield the words of a rendered text with a number that people see and nothing here reads, or see otherwise.
+
+    >>> [number.text for number in find_unread_numbers("It lasts 3⁶ months, has 20 m², emits CO₂ and costs ½ €.¹")]
     ['3⁶']
+    >>> [number.text for number in find_unread_numbers("It lasts \u202e63\u202c months, or 24.")]
+    ['63']
     """
     if text.isascii():
         return
     for word in _SHOWN_WORD.finditer(text):
         signs = () if word[0].isascii() else _MAYBE_NUMBER.finditer(text, *word.span())
         if any(_is_unread(text, *match.span()) for match in signs):
-            yield word[0].strip(".,;:!?()[]\"'“”‘’")
+            yield UnreadNumber(*word.span(), word[0].strip(_AROUND))
+    for start, end in _find_overridden(text):
+        if end == len(text) and text[end - 1] != _END:  # what a stream adds is overridden, too
+            yield UnreadNumber(start, start + 1, text[start])
+        for word in _SHOWN_WORD.finditer(text, start, end):
+            if any(map(is_digits, word[0])):
+                yield UnreadNumber(*word.span(), word[0].strip(_AROUND))
+
+
+def _find_overridden(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the characters whose direction is overridden: their digits may be shown backwards.
+
+    What is not closed goes to the end of the text, over its lines, as HTML shows it.
+    """
+    open_signs: list[str] = []
+    overrides: list[int] = []
+    for match in _DIRECTIONS.finditer(text):
+        if match[0] not in (_END, _END_OF_ISOLATE):
+            open_signs.append(match[0])
+            if match[0] in _OVERRIDES:
+                overrides.append(match.start())
+        elif open_signs and (open_signs[-1] in _ISOLATES) == (match[0] == _END_OF_ISOLATE):
+            start = overrides.pop() if open_signs.pop() in _OVERRIDES else None
+            if start is not None and not overrides:
+                yield start, match.end()
+    if overrides:
+        yield overrides[0], len(text)
 
 
 def _is_unread(text: str, start: int, end: int) -> bool:

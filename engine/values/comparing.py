@@ -16,13 +16,12 @@ from groundwire.runtime.texts.characters import is_digits
 from ..schema.explanations import ValueKind
 from ..text.calendar import DAYS
 from .codes import SHORT_PHONE, parse_version
+from .hedges import SIDES
 from .numbers import stem
-from .tokens import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Name, Value
+from .tokens import Clock, Content, Date, Days, ExactCode, Hedge, Measure, Name, Side, Value
 from .units import AMBIGUOUS, REGIONS, UNITS
 
 Relation: TypeAlias = Literal["supports", "compatible", "differs"]
-_LOWER: Set[Hedge] = frozenset({"more", "at_least"})
-_UPPER: Set[Hedge] = frozenset({"less", "at_most"})
 _ABOUT = 0.1
 """Share of an amount by which "about" may be off, if that is less than half of its last digit's place."""
 _ROUNDED = 0.005
@@ -72,9 +71,14 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
         ]
         if readings:
             return "supports" if "supports" in readings else readings[0]
-        return "supports" if _is_same_number(ours, theirs) else None
+        if _is_same_number(ours, theirs):
+            return "supports"
+        return "differs" if _are_other_ages(ours, theirs) else None
     if ours.measure == "rank":
         return "supports" if ours.amount == theirs.amount else "differs"
+    side = find_side(ours)
+    if side != "none" and theirs.span is not None and theirs.amount != theirs.span[side == "upper"]:
+        return None  # the other end of a range: the longest of "3 to 5 days" is 5
     if _is_equal(ours, theirs):
         return "supports" if _agree_hedges(ours.hedge, theirs.hedge) else "compatible"
     bounds = _compare_bounds(ours, theirs)
@@ -91,23 +95,31 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
     return "differs"
 
 
+def find_side(measure: Measure) -> Side:
+    """The side on which an amount is a limit or a bound."""
+    return SIDES.get(measure.hedge, measure.limit)
+
+
 def _compare_bounds(ours: Measure, theirs: Measure) -> Relation | None:
     """What a limit says about another one, and about an amount that is tried against it; None for no limit.
 
-    "Up to 25 MB" contradicts "up to 50 MB", and says nothing about "a file of 30 MB"; "at least 24 hours" contradicts
-    "at least 48 hours". Of things that are counted only what is required does: "more than 100 companies" is right where
-    they are more than 120. Numbers alone are ages: "over 16".
+    "Up to 25 MB" contradicts "up to 50 MB", and "25 MB", and says nothing about "a file of 30 MB"; "at least 24 hours"
+    contradicts "at least 48 hours". Of things that are counted only what is required does: "more than 100 companies" is
+    right where they are more than 120. Numbers alone are ages: "over 16".
     """
-    below = ours.hedge in _UPPER and theirs.hedge in _UPPER
-    above = ours.hedge in _LOWER and theirs.hedge in _LOWER
+    side, other = find_side(ours), find_side(theirs)
+    is_limit = ours.limit != "none" or (theirs.span is not None and ours.hedge in ("at_least", "at_most"))
+    if ours.hedge != "exact" and is_limit and other == "none":
+        return "differs"
+    alike = side == other != "none" and (ours.hedge != "exact" or theirs.hedge != "exact")
     if ours.measure == "count":
         if not (ours.nouns or theirs.nouns):
-            return "differs" if below or above else None
-        required = ours.hedge == theirs.hedge == "at_least"
-        return "differs" if (below or required) and ours.nouns & theirs.nouns else None
-    if ours.hedge == "exact" and theirs.hedge in _LOWER | _UPPER:
+            return "differs" if alike else None
+        required = side == "upper" or "lower" in (ours.limit, theirs.limit) or ours.hedge == theirs.hedge == "at_least"
+        return "differs" if alike and required and ours.nouns & theirs.nouns else None
+    if ours.hedge == "exact" and theirs.hedge in SIDES and not alike:
         return "compatible"
-    return "differs" if below or above else None
+    return "differs" if alike else None
 
 
 def _list_readings(ambiguous: Measure, measure: str) -> list[Measure]:
@@ -134,6 +146,14 @@ def _is_same_number(ours: Measure, theirs: Measure) -> bool:
         for number, other in ((ours, theirs), (theirs, ours))
     )
     return counts and _is_close(ours.amount / ours.factor, theirs.amount / theirs.factor, 1e-9)
+
+
+def _are_other_ages(ours: Measure, theirs: Measure) -> bool:
+    """Whether two lower limits differ, one of years and one a bare number: "at least 16 years old", "18 or over"."""
+    years, bare = (theirs, ours) if ours.measure == "count" else (ours, theirs)
+    if bare.measure != "count" or bare.nouns or years.measure != "duration" or years.factor != UNITS["year"].factor:
+        return False
+    return find_side(years) == find_side(bare) == "lower" and years.amount / years.factor != bare.amount
 
 
 def _has_noun(nouns: Set[str], measure: Measure) -> bool:
@@ -369,6 +389,9 @@ def count_alike(ours: Value, theirs: Value) -> bool | None:
         return True
     if not any(nouns):
         assert isinstance(ours.content, Measure)
+        assert isinstance(theirs.content, Measure)
+        if bound_alike(ours, theirs):
+            return True
         return None if ours.content.measure == "count" and ours.content.amount < LARGE_COUNT else True
     return bool(nouns[0] & nouns[1]) if all(nouns) else None
 
@@ -414,6 +437,18 @@ def is_inside(ours: Clock, theirs: Clock) -> bool:
 def is_limit(value: Value) -> bool:
     """Whether an amount is a bound: "more than 20", "at most 5"."""
     return isinstance(value.content, Measure) and value.content.hedge in ("more", "at_least", "less", "at_most")
+
+
+def have_one_kind(ours: Value, theirs: Value) -> bool:
+    """Whether two values that can be compared are of one kind: "20 pounds" may be money, and limits in years ages."""
+    kinds = {ours.kind, theirs.kind}
+    return len(kinds) == 1 or kinds == {"money", "quantity"} or bound_alike(ours, theirs)
+
+
+def bound_alike(ours: Value, theirs: Value) -> bool:
+    """Whether two amounts are upper limits, or lower ones: "at least 16", "the minimum age is 18"."""
+    left, right = ours.content, theirs.content
+    return isinstance(left, Measure) and isinstance(right, Measure) and find_side(left) == find_side(right) != "none"
 
 
 def is_bound(value: Value) -> bool:

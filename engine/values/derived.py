@@ -16,7 +16,7 @@ from itertools import accumulate, combinations, islice, permutations, product
 from math import inf
 from operator import attrgetter
 
-from .comparing import is_limit, relate
+from .comparing import bound_alike, is_limit, relate
 from .knowledge import RESPONSE, Location, SentenceKey
 from .numbers import stem
 from .sides import (
@@ -424,6 +424,8 @@ def _multiply(
         for item in alike:
             if not (share_nouns(target, item) or is_bare(item)) or not _multiplies(sentences, item):
                 continue
+            if factor_text == item.text.lower():
+                continue  # "half of them" is no half of a half
             if factor != 1 and equals(target, factor * get_amount(item)):
                 yield f"{factor_text} × {item.text}"
             if factor > 1 and words & SHARES and equals(target, get_amount(item) / factor):
@@ -569,6 +571,7 @@ class Computation:
                 other, sides.response[other.start : other.end], (RESPONSE, other.sentence), True, self._is_known(other)
             )
             for other in self._list_others(value, (value.sentence, value.sentence - 1))
+            if not (bound_alike(other, other) and not self._is_known(other))  # nothing follows from a wrong limit
         ]
         text = sides.response[value.start : value.end]
         words = self._list_own_words(value)

@@ -28,6 +28,7 @@ from .numbers import (
     SCALES,
     TENS,
     ReadMeasure,
+    opens_sum,
     read_measure,
     stem,
 )
@@ -121,7 +122,9 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
     cited = _list_citations(tokens)
     for index in starts:
         token = tokens[index]
-        article = token.lower in ("a", "an") and text_at(tokens, index + 1) not in _AFTER_ARTICLE
+        article = token.lower in ("a", "an") and not (
+            text_at(tokens, index + 1) in _AFTER_ARTICLE or opens_sum(tokens, index)
+        )
         if index < end or article or index in taken or index in cited:
             continue
         value, end = _read_value(tokens, index)
@@ -255,7 +258,11 @@ def _join_range(tokens: Sequence[Token], left: Value, right: Value, index: int) 
         if low.measure != high.measure or low.amount >= high.amount:
             return None
         span = (low.amount, high.amount)
-        return left._replace(content=low._replace(span=span)), right._replace(content=high._replace(span=span))
+        # "Within 3 to 5 days" ends at 5, and "from 3 to 5 days" limits nothing.
+        low, high = low._replace(span=span, limit="none"), high._replace(span=span, limit=low.limit)
+        if high.limit == "lower":
+            high = high._replace(limit="none")
+        return left._replace(content=low), right._replace(content=high)
     if isinstance(low, Date) and isinstance(high, Measure) and high.measure == "count" and low.first is not None:
         # 1939–45
         year = low.first - low.first % 100 + int(high.amount)
@@ -280,7 +287,7 @@ def _join_compound(tokens: Sequence[Token], left: Value, right: Value, index: in
         return None
     if high.factor <= low.factor or low.amount >= high.factor or left.sentence != right.sentence:
         return None
-    whole = low._replace(amount=high.amount + low.amount, hedge=high.hedge)
+    whole = low._replace(amount=high.amount + low.amount, hedge=high.hedge, limit=high.limit)
     return (right._replace(start=left.start, content=whole),)
 
 
@@ -323,7 +330,7 @@ RESPONSE, HISTORY = -1, -2
 _GENERIC = PLACES | ORGANISATIONS
 _IN_ACRONYMS = frozenset({"of", "the", "and", "for", "&"})
 """Words that an acronym leaves out."""
-_NO_CONTENT = FUNCTION_WORDS | {"within"}
+_NO_CONTENT = FUNCTION_WORDS | {"within", "least", "less", "fewer"}
 _PRONOUNS = frozenset(load_table("pronouns"))
 
 

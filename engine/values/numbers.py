@@ -14,7 +14,8 @@ from groundwire.runtime.texts.characters import is_digits, is_letters, starts_up
 
 from ..schema.explanations import ValueKind
 from ..text.normalization import FUNCTION_WORDS
-from .tokens import NEGATIONS, Hedge, Measure, Token, load_table, text_at, touches
+from .hedges import read_hedge
+from .tokens import Measure, Token, load_table, text_at, touches
 from .units import (
     AREAS,
     COUNTRY_OF,
@@ -80,14 +81,63 @@ def read_number(tokens: Sequence[Token], index: int) -> Number | None:
         following = text_at(tokens, index + 1)
         if following in SCALES or following in ("hundred", "dozen"):
             return _multiply(tokens, Number(1, 1, index + 1))
-        return None
+        return Number(1.0, 1.0, index + 1) if opens_sum(tokens, index) else None
     if token.lower == "half" and text_at(tokens, index + 1) in ("a", "an"):
         scale = text_at(tokens, index + 2)
         factor = 12 if scale == "dozen" else SCALES.get(scale)
         return Number(factor / 2, factor / 10, index + 3) if factor else None
     if token.lower in PLURAL_SCALES:
         return None
-    return _read_words(tokens, index)
+    number = _read_words(tokens, index)
+    whole = None if number is None else _add_fraction(tokens, number)
+    return number if whole is None else _multiply(tokens, whole)
+
+
+def opens_sum(tokens: Sequence[Token], index: int) -> bool:
+    """Whether an article is before one unit and a fraction of it: "an hour and a half"."""
+    return text_at(tokens, index + 1) in UNITS and _add_fraction(tokens, Number(1.0, 1.0, index + 2)) is not None
+
+
+def _add_fraction(tokens: Sequence[Token], number: Number) -> Number | None:
+    """``number`` and the fraction after it: "two and a half", "two-and-a-quarter", "2 1/2"; None without one."""
+    end = number.end
+    above, below = text_at(tokens, end), text_at(tokens, end + 2)
+    if text_at(tokens, end + 1) == "/" and len(above) == len(below) == 1 and is_digits(above) and is_digits(below):
+        is_part = 0 < int(above) < int(below) and touches(tokens, end + 1) and touches(tokens, end + 2)
+        return Number(number.value + int(above) / int(below), 0.0, end + 3) if is_part else None
+    end += above == "-" and touches(tokens, end)
+    if text_at(tokens, end) != "and":
+        return None
+    end += 1 + (text_at(tokens, end + 1) == "-")
+    numerator = 1 if text_at(tokens, end) == "a" else ONES.get(text_at(tokens, end), 0)
+    end += 1 + (text_at(tokens, end + 1) == "-")
+    denominator = DENOMINATORS.get(text_at(tokens, end), 0) if text_at(tokens, end) in _PARTS else 0
+    of_another = text_at(tokens, end + 1) == "of" and text_at(tokens, end + 2) in FUNCTION_WORDS
+    if not 0 < numerator < denominator or of_another:
+        return None
+    return Number(number.value + numerator / denominator, _PART_STEP, end + 1)
+
+
+_PARTS = frozenset({"half", "quarter", "quarters"})
+_PART_STEP = 0.1
+"""The place to which halves and quarters in words are read."""
+_DIVIDED = frozenset({"duration", "length", "mass", "volume", "area", "pound"})
+"""What a half of may be named without an article: "a half-hour lesson"."""
+
+
+def _read_part(tokens: Sequence[Token], index: int) -> Number | None:
+    """A part of one unit up to the unit: "half an hour", "three quarters of an hour", "half-hour"; or None."""
+    alone = tokens[index].lower in _PARTS
+    part = (1 / DENOMINATORS[tokens[index].lower], index + 1) if alone else read_fraction(tokens, index)
+    if part is None:
+        return None
+    value, end = part
+    of = text_at(tokens, end) == "of"
+    if text_at(tokens, end + of) in ("a", "an"):
+        return Number(value, _PART_STEP, end + of + 1) if text_at(tokens, end + of + 1) in UNITS else None
+    unit = UNITS.get(text_at(tokens, end + (text_at(tokens, end) == "-")))
+    is_divided = alone and unit is not None and unit.measure in _DIVIDED
+    return Number(value, _PART_STEP, end) if is_divided else None
 
 
 def read_ordinal(tokens: Sequence[Token], index: int) -> tuple[int, int] | None:
@@ -151,7 +201,7 @@ def _read_digits(tokens: Sequence[Token], index: int) -> Number | None:
     fraction = FRACTIONS.get(text_at(tokens, index + 1))
     if fraction and touches(tokens, index + 1):
         number = Number(number.value + fraction, fraction, index + 2)
-    return _multiply(tokens, number)
+    return _multiply(tokens, _add_fraction(tokens, number) or number)
 
 
 def _multiply(tokens: Sequence[Token], number: Number) -> Number:
@@ -233,25 +283,9 @@ def _find_step(text: str) -> float:
     return 10.0 ** (len(text) - len(text.rstrip("0")) if text.strip("0") else 0)
 
 
-_HEDGES: dict[tuple[str, ...], Hedge] = {
-    ("more", "than"): "more", ("over",): "more", ("above",): "more", ("exceeding",): "more", ("beyond",): "more",
-    ("at", "least"): "at_least", ("no", "fewer", "than"): "at_least", ("no", "less", "than"): "at_least",
-    ("minimum", "of"): "at_least", ("less", "than"): "less", ("fewer", "than"): "less", ("under",): "less",
-    ("below",): "less", ("at", "most"): "at_most", ("up", "to"): "at_most", ("no", "more", "than"): "at_most",
-    ("maximum", "of"): "at_most", ("about",): "about", ("around",): "about", ("approximately",): "about",
-    ("approx",): "about", ("roughly",): "about", ("some",): "about", ("circa",): "about", ("~",): "about",
-    ("≈",): "about", ("estimated",): "about", ("close", "to"): "about", ("almost",): "almost", ("nearly",): "almost",
-    ("just", "under"): "almost", ("not", "quite"): "almost", ("just", "over"): "about",
-    (">",): "more", ("<",): "less", ("≥",): "at_least", ("≤",): "at_most", (">", "="): "at_least",
-    ("<", "="): "at_most", ("-", ">"): "exact", ("=", ">"): "exact",
-}  # fmt: skip
-_LAST_WORDS = frozenset(words[-1] for words in _HEDGES)
-_SOFT = frozenset({"a", "an", "the", "an estimated"})
 _DETERMINERS = frozenset(load_table("determiners"))
 _NOT_RANKS = frozenset(load_table("not_ranks"))
 _PER_HOUR = (("per", "hour"), ("an", "hour"), ("/", "h"))
-DENIED = 3
-"""Words, at most, from a negation to "more than"."""
 STEM = 5
 """Letters of a word that must agree for it to be the same noun or content word: "found" and "founded" do."""
 
@@ -280,11 +314,13 @@ def read_measure(tokens: Sequence[Token], index: int) -> ReadMeasure | None:
     token = tokens[index]
     if token.lower in PLURAL_SCALES:
         return _read_plural_scale(tokens, index)
+    part = _read_part(tokens, index)
+    if part is not None:
+        return _read_with_unit(tokens, index, part)
     fraction = read_fraction(tokens, index)
     if fraction is not None:
-        return ReadMeasure(
-            "percentage", Measure("share", fraction[0], 0.0, _find_hedge(tokens, index)), fraction[1], index
-        )
+        hedge, limit = read_hedge(tokens, index, fraction[1])
+        return ReadMeasure("percentage", Measure("share", fraction[0], 0.0, hedge, limit=limit), fraction[1], index)
     ordinal = read_ordinal(tokens, index)
     if ordinal is not None:
         return _read_ordinal(tokens, index, *ordinal)
@@ -349,10 +385,11 @@ def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> Read
     before = text_at(tokens, index - 1)
     if before in CURRENCY_SIGNS or before in CURRENCY_CODES:
         return _read_money(tokens, index, number)
-    hedge = _find_hedge(tokens, index)
     unit_end = _read_unit(tokens, number.end)
     if unit_end is not None:
         unit, end = unit_end
+        number = _add_fraction(tokens, number._replace(end=end)) or number._replace(end=end)
+        end = number.end
         kind: ValueKind = "quantity"
         if unit.measure == "share":
             kind = "percentage"
@@ -361,14 +398,17 @@ def _read_with_unit(tokens: Sequence[Token], index: int, number: Number) -> Read
         elif unit.measure == "duration":
             kind, end = _read_age(tokens, end)
         amount, step = number.value * unit.factor + unit.offset, number.step * unit.factor
-        hedge = _hedge_after(tokens, end, hedge)
-        return ReadMeasure(kind, Measure(unit.measure, amount, step, hedge, factor=unit.factor), end, index)
+        hedge, limit = read_hedge(tokens, index, end)
+        measure = Measure(unit.measure, amount, step, hedge, factor=unit.factor, limit=limit)
+        return ReadMeasure(kind, measure, end, index)
+    hedge, limit = read_hedge(tokens, index, number.end)
     if before in ("aged", "age") or (before == "of" and text_at(tokens, index - 2) == "age"):
         year = UNITS["year"].factor
-        return ReadMeasure("age", Measure("duration", number.value * year, year, hedge, factor=year), number.end, index)
-    hedge = _hedge_after(tokens, number.end, hedge)
+        age = Measure("duration", number.value * year, year, hedge, factor=year, limit=limit)
+        return ReadMeasure("age", age, number.end, index)
     nouns = _read_nouns(tokens, number.end)
-    return ReadMeasure("number", Measure("count", number.value, number.step, hedge, nouns), number.end, index)
+    count = Measure("count", number.value, number.step, hedge, nouns, limit=limit)
+    return ReadMeasure("number", count, number.end, index)
 
 
 def _read_money(tokens: Sequence[Token], index: int, number: Number) -> ReadMeasure:
@@ -381,7 +421,8 @@ def _read_money(tokens: Sequence[Token], index: int, number: Number) -> ReadMeas
     amount, step = number.value * factor, number.step * factor
     end += text_at(tokens, end) in ("usd", "eur", "gbp", "dollars", "euros")
     measure = UNITS[tokens[index - 1].lower].measure
-    return ReadMeasure("money", Measure(measure, amount, step, _find_hedge(tokens, first)), end, first)
+    hedge, limit = read_hedge(tokens, first, end)
+    return ReadMeasure("money", Measure(measure, amount, step, hedge, limit=limit), end, first)
 
 
 def _read_unit(tokens: Sequence[Token], index: int) -> tuple[Unit, int] | None:
@@ -453,41 +494,3 @@ def _read_nouns(tokens: Sequence[Token], index: int) -> frozenset[str]:
 
 _WORKING = frozenset({"working", "business"})
 """Words before "day": "one working day"."""
-_ABOVE = frozenset({"above", "over", "older", "longer"})
-
-
-def _find_hedge(tokens: Sequence[Token], index: int) -> Hedge:
-    last = index - 1
-    if last >= 0 and tokens[last].lower in _SOFT:
-        last -= 1
-    if last < 0 or tokens[last].lower not in _LAST_WORDS:
-        return "exact"
-    for length in (3, 2, 1):
-        words = tuple(token.lower for token in tokens[last - length + 1 : last + 1]) if last + 1 >= length else ()
-        if words in _HEDGES:
-            denied = _HEDGES[words] == "more" and _is_denied(tokens, last - length + 1)
-            return "at_most" if denied else _HEDGES[words]
-    return "exact"
-
-
-def _is_denied(tokens: Sequence[Token], first: int) -> bool:
-    """Whether a negation is shortly before a token, with words alone between: "do not take more than eight"."""
-    for index in range(first - 1, max(first - 1 - DENIED, -1), -1):
-        token = tokens[index]
-        if token.sentence != tokens[first].sentence or not is_letters(token.text[0]):
-            return False
-        if token.lower in NEGATIONS:
-            return text_at(tokens, index + 1) != "only"
-    return False
-
-
-def _hedge_after(tokens: Sequence[Token], end: int, hedge: Hedge) -> Hedge:
-    if hedge != "exact" or end >= len(tokens):
-        return hedge
-    following = (text_at(tokens, end), text_at(tokens, end + 1))
-    plus = following[0] == "+" and touches(tokens, end)
-    if plus or (following[0] in ("or", "and") and following[1] in _ABOVE) or following == ("or", "more"):
-        return "at_least"
-    if following in (("or", "less"), ("or", "fewer")):
-        return "at_most"
-    return "about" if following == ("or", "so") else hedge

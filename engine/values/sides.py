@@ -20,6 +20,7 @@ from .comparing import (
     count_alike,
     gap,
     have_one_end,
+    have_one_kind,
     have_one_role,
     is_bound,
     is_hour,
@@ -209,9 +210,12 @@ class Sides:
     def counts_alike(self, value: Value, theirs: Value, location: Location) -> bool:
         """Whether two sentences name what one of them counts, and the other measures in a unit.
 
-        "22 paid vacation days" are "22 days of paid vacation", and "5 unused days" are not "5 days of paid vacation".
+        "22 paid vacation days" are "22 days of paid vacation", and "5 unused days" are not "5 days of paid vacation". A
+        year counts nothing: "1984 seats", and "it opened in 1984".
         """
         ours, other = value.content, theirs.content
+        if isinstance(ours, Measure) and isinstance(other, Date) and ours.nouns:
+            return bool(ours.nouns & self.knowledge.content[location.key])
         if not (isinstance(ours, Measure) and isinstance(other, Measure)) or ours.measure == other.measure:
             return True
         nouns = frozenset[str]().union(*(side.nouns for side in (ours, other) if side.measure == "count"))
@@ -301,7 +305,7 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
             if alike is not False and (not is_limit(theirs) or sides.share(value, location)):
                 compatible.append(location)
         elif (
-            value.kind == theirs.kind
+            have_one_kind(value, theirs)
             and (alike or is_other_end(value, theirs))
             and sides.says_alike(value, location)
             and not sides.is_within(value, theirs, location)

@@ -10,6 +10,7 @@ from groundwire.runtime.texts.characters import is_digits, starts_upper
 
 from ..schema.steps import Steps
 from .derived import Computation
+from .hedges import opens_limit
 from .knowledge import Knowledge, ValueText
 from .names import split_by_case
 from .sides import CheckedValue, Sides, check_value
@@ -65,7 +66,7 @@ def check_in_steps(
         corrects = (
             token.lower == "no" and text_at(tokens, index + 1) == "," and is_digits(text_at(tokens, index + 2)[:1])
         )
-        if token.lower in NEGATIONS and not corrects:  # "no, 36" says what is so
+        if token.lower in NEGATIONS and not corrects and not opens_limit(tokens, index):  # "no, 36" says what is so
             negations.setdefault(token.sentence, []).append(token.start)
     computation = Computation(sides)
     checked: list[CheckedValue] = []

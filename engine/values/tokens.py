@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from groundwire.runtime.texts.characters import is_alphanumeric
+from groundwire.runtime.texts.characters import is_alphanumeric, is_digits
 
 from ..schema.explanations import SpanType, ValueKind
 
 NameType: TypeAlias = Literal["name", "person", "place", "organisation", "nationality"]
 Hedge: TypeAlias = Literal["exact", "about", "almost", "more", "at_least", "less", "at_most"]
+Side: TypeAlias = Literal["none", "lower", "upper"]
 
 
 class Measure(NamedTuple):
@@ -36,6 +37,8 @@ class Measure(NamedTuple):
     """Lowest and highest amount of the range that it is an end of."""
     factor: float = 1.0
     """Size of the unit that was written, in the base unit."""
+    limit: Side = "none"
+    """On which side it is what is allowed or required: "up to 5", "within 5 days", "the minimum age is 5"."""
 
 
 class Date(NamedTuple):
@@ -169,6 +172,8 @@ TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_](?:['’]?[^\W\d_]|[\u0300-\u036f])
 _ENDS = frozenset(".!?…")
 _OPENING = frozenset("'‘*•-–—(")
 _QUOTES = frozenset('"“«:')
+_AFTER_ITEM = frozenset(".)")
+"""What is after the number of an item."""
 _CLOSING = frozenset("\"'”’)]»")
 _ABBREVIATIONS = frozenset(load_table("abbreviations"))
 
@@ -214,7 +219,7 @@ def tokenize(text: str) -> list[Token]:
 def iterate_tokens(text: str) -> Iterator[Token]:
     """Yield the tokens of ``text``, reading it as far as they are asked for."""
     sentence, ended, opens, last_end = 0, False, True, 0
-    last_lower = ""
+    last_lower, numbered = "", False
     for match in TOKEN.finditer(text):
         start, end = match.span()
         token = match[0]
@@ -223,6 +228,8 @@ def iterate_tokens(text: str) -> Iterator[Token]:
             opens, ended = True, False
         lower = token.lower() if token.isascii() else token.lower().replace("’", "'")
         yield Token(token, lower, start, end, sentence, opens)
+        is_item = numbered and start == last_end and token in _AFTER_ITEM
+        numbered = opens and is_digits(token)
         if is_alphanumeric(token[0]):
             ended = opens = False
         elif token in _ENDS:
@@ -231,4 +238,5 @@ def iterate_tokens(text: str) -> Iterator[Token]:
         else:
             ended = ended and token in _CLOSING
             opens = (opens and token in _OPENING) or token in _QUOTES
+        opens = opens or is_item  # "1. Open the lid"
         last_end, last_lower = end, lower

@@ -22,7 +22,6 @@ from ..metrics.values import VALUES
 from ..schema.explanations import StatedValue, UnsupportedSpan, ValuesExplanation
 from ..schema.results import SentenceVerdict, Verdict
 from ..text.reading import may_deny
-from ..text.rendering import find_unread_numbers
 from ..text.terms import abstains, admits_ignorance, asserts, states_claim, states_terms
 from ..text.words import RangeIndex, Word
 from ..values.knowledge import ValueText
@@ -31,7 +30,7 @@ from .fusion import Rule, logit, sigmoid
 
 NO_KNOWLEDGE = "No knowledge was given, so nothing supports it."
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
-UNREAD = "People take {!r} for a number, and nothing here reads it; write numbers in plain digits."
+UNREAD = "People may see another number in {!r} than is read here; write numbers in plain digits."
 COMPARED = 50
 """Such words that are looked for in the knowledge, at most."""
 UNSTATED = "It says yes or no to a question that states something, and nothing says whether that is so."
@@ -196,7 +195,8 @@ def doubt_unread(verdict: Verdict, context: VerdictContext) -> Verdict:
     answer = context.request.bare_answer
     if verdict.label == "unverifiable" and answer is not None and answer[0] < context.end and context.start < answer[1]:
         message = UNSTATED
-    for count, word in enumerate(dict.fromkeys(find_unread_numbers(context.text))):
+    unread = context.request.unread_numbers.find_overlapping(context.start, context.end)
+    for count, word in enumerate(dict.fromkeys(number.text for number in unread)):
         if count == COMPARED or not any(word in passage for passage in context.request.knowledge):
             message = UNREAD.format(word)
             break

@@ -89,8 +89,13 @@ WAYS: dict[str, Way] = {
     "split by zero-width spaces": join("\u200b"),
     "split by soft hyphens": join("\u00ad"),
     "reversed": lambda number: f"\u202e{number[::-1]}\u202c",
+    "reversed by entities": lambda number: f"&#8238;{number[::-1]}&#x202c;",
+    "reversed by <bdo>": lambda number: f'<bdo dir="rtl">{number[::-1]}</bdo>',
+    "reversed by a style": lambda number: f'<b style="direction:rtl;unicode-bidi:bidi-override">{number[::-1]}</b>',
+    "reversed to the end": lambda number: f"\u202e{number[::-1]}",
+    "overridden": wrap("\u202d", "\u202c"),
 }
-UNREAD = ("half superscript", "reversed")
+UNREAD = ("half superscript", "overridden", *(way for way in WAYS if way.startswith("reversed")))
 """What is a number for the eye alone."""
 
 
@@ -119,6 +124,12 @@ def test_values_in_other_signs_are_values(engine: Engine, way: str) -> None:
     if way not in UNREAD:
         for text, value in RIGHT:
             assert release(engine, text.format(WAYS[way](value))), (text, value)
+
+
+@pytest.mark.parametrize("between", ["\u202e ", " \u202e", "\u202e\n", "&#8238; ", '<bdo dir="rtl"> '])
+def test_a_value_that_a_sentence_before_turns_around_does_not_leave(engine: Engine, between: str) -> None:
+    # "42 months" is shown as "24 months" is written
+    assert "24" not in release(engine, f"The shop has 14 branches.{between}The warranty lasts 24 months.")
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,8 @@ TIMES = [
     ("The sun shines on the open sea.", HOURS, []),
     ("9 to 5 people came.", HOURS, ["?9", "?5"]),
     # twelve and twenty-four hours
+    ("It is open 09:00–05:00.", "It is open from 9 am to 5 pm.", ["+09:00", "+05:00"]),
+    ("It is open 20:00–02:00.", "It is open from 8 pm to 2 pm.", ["+20:00", "-02:00"]),
     ("The bar opens at 09:00.", "The bar opens at 9 pm.", ["-09:00"]),
     ("The bar opens at 09:00.", "The bar opens at 9 am.", ["+09:00"]),
     ("The bar opens at 09:00.", "The bar opens at 9.", ["+09:00"]),
@@ -159,6 +161,12 @@ DATES = [
     ("The sale is 5-8 November.", "The sale runs from November 5 to November 8.", ["+5", "+8 November"]),
     ("The sale starts on Nov 5.", "The sale is on Nov 5-8.", ["+Nov 5"]),
     ("It runs from 3 March to 7 April.", "It runs 3 March – 7 April.", ["+3 March", "+7 April"]),
+    ("It is on 6 March at 7:45 pm.", '{"start": "2026-03-06T19:45"}', ["+6 March", "+7:45 pm"]),
+    ("It is on 2026-03-06 at 19:45.", "It is on 6 March 2026 at 7.45 pm.", ["+2026-03-06", "+19:45"]),
+    ("Book for 19 people.", "Book for 19:45 on 2026-03-06.", ["?19"]),
+    ("There are 6 guests.", "It is on 6 March 2026.", ["?6"]),
+    ("It has 1984 seats.", "It opened in 1984.", ["?1984"]),
+    ("The 1984 models are red.", "1984 model cars are red.", ["+1984"]),
     ("It is on in April.", "It runs 3 March – 7 April.", ["+April"]),
 ]
 AMOUNTS = [
@@ -182,7 +190,7 @@ AMOUNTS = [
     ("Cancel at least 2 days before.", "Cancel at least 48 hours before.", ["+2 days"]),
     ("You must be at least 16 years old.", "You must be at least 18 years old.", ["-16 years old"]),
     ("You must be at least 18 years old.", "You must be 18 years or older.", ["+18 years old"]),
-    ("You must be over 16.", "You must be over 18.", ["?16"]),
+    ("You must be over 16.", "You must be over 18.", ["-16"]),
     ("You must be over 18.", "You must be 18 or over.", ["?18"]),
     ("You must be 18 or over.", "You must be 18 or over.", ["+18"]),
     ("Dogs must weigh at least 5 kg.", "Dogs must weigh at least 8 kg.", ["-5 kg"]),

@@ -67,10 +67,19 @@ def test_what_is_no_digit_and_no_markup_stays(text: str) -> None:
         ("x² CO₂ m³ years.¹ ¹⁴C ½ ⅝ cups", []),
         ("¹ Prices per month", []),
         ("Plain 36.", []),
+        # digits in an override may be shown backwards
+        ("It lasts \u202e63\u202c months, or 24.", ["63"]),
+        ("It lasts &#8238;63&#x202c; months, or 24.", ["63"]),
+        ("It lasts <bdo dir='rtl'>63</bdo> months, or 24.", ["63"]),
+        ("It lasts <span style='unicode-bidi: bidi-override; direction: rtl'>63</span> months.", ["\u202e", "63"]),
+        ("It lasts <bdo>63</bdo> or <bdo dir=ltr>63</bdo> months.", []),
+        ("\u202dIt lasts 63 months. It\ncosts £12.", ["\u202d", "63", "£12"]),
+        ("\u202e\u2066It\u202c\u2069 lasts 63\u202c months, or 24.", ["63"]),
+        ("\u2067It lasts 63\u2069 or \u202b36\u202c months.", []),
     ],
 )
 def test_numbers_for_the_eye_alone_are_found(text: str, words: list[str]) -> None:
-    assert list(find_unread_numbers(render_text(text).text)) == words
+    assert [number.text for number in find_unread_numbers(render_text(text).text)] == words
 
 
 PIECES = st.sampled_from(

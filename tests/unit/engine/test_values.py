@@ -159,6 +159,7 @@ DATES = [
 NAMES = [
     ("I like Bob Ross.", "Bob Ross painted.", ["+Bob Ross"]),
     ("I like Ross.", "Bob Ross painted.", ["+Ross"]),
+    ("1. Open it.\n2) Turn it.\n3. **Wait.**\n4. I like Ross.", "Bob Ross painted.", ["+Ross"]),
     ("I like Diana Ross.", "Bob Ross painted.", ["?Diana Ross"]),
     ("I like Dr. Ross.", "Bob Ross painted.", ["+Dr. Ross"]),
     ("It was by Beyonce.", "A song by Beyoncé.", ["+Beyonce"]),

@@ -1,0 +1,81 @@
+"""Limits and fractions: "up to 15 days" beside "within 5 days", "two and a half hours" beside "150 minutes"."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from groundwire.engine.values.comparing import normalize
+from groundwire.engine.values.knowledge import read_values
+from groundwire.engine.values.support import check_values
+
+QUALITY = Path(__file__).parents[3] / "bench" / "quality"
+
+
+def list_outcomes(response: str, *knowledge: str) -> list[str]:
+    return [check.outcome for check in check_values(response, knowledge)]
+
+
+def read_pairs(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (QUALITY / name).read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("pair", read_pairs("limits.jsonl"), ids=lambda pair: pair["id"])
+def test_a_limit_is_supported_by_the_same_limit_alone(pair: dict[str, str]) -> None:
+    assert "contradicted" not in list_outcomes(pair["right"], *pair["knowledge"])
+    assert {"contradicted", "absent"} & {*list_outcomes(pair["wrong"], *pair["knowledge"])}
+
+
+@pytest.mark.parametrize("pair", read_pairs("fractions.jsonl"), ids=lambda pair: pair["id"])
+def test_a_fraction_in_words_is_part_of_its_number(pair: dict[str, str]) -> None:
+    assert {*list_outcomes(pair["right"], *pair["knowledge"])} == {"supported"}
+    assert "contradicted" in list_outcomes(pair["wrong"], *pair["knowledge"])
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("Two and a half hours and two-and-a-quarter miles.", ["0.1041666667 days", "3621.024 m"]),
+        ("A year and a half, half a year, a half-year course.", ["547.86375 days", "182.62125 days", "182.62125 days"]),
+        ("2 1/2 cups, 2½ cups, open 24/7.", ["2.5", "2.5"]),
+        ("Two and three quarters million people.", ["2750000"]),
+        ("Three quarters of an hour, three quarters of them.", ["0.03125 days", "75 %"]),
+        ("Two boys and a quarter of the girls.", ["2", "25 %"]),
+        ("Two and a quarter of them.", ["2", "25 %"]),
+        ("An hour and a half of sport at half past six.", ["0.0625 days", "06:30"]),
+        ("A two-and-a-half-year-old child pays half price.", ["913.10625 days"]),
+    ],
+)
+def test_fractions_in_words(text: str, values: list[str]) -> None:
+    assert [normalize(value.content) for value in read_values(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("response", "knowledge", "outcome"),
+    [
+        ("Refunds take up to 15 days.", "Refunds are paid within 5 days.", "contradicted"),
+        ("Refunds take up to 5 days.", "Refunds are paid within 5 days.", "supported"),
+        ("Refunds take up to 10 days.", "Refunds take 3 to 5 days.", "contradicted"),
+        ("Refunds take up to 5 days.", "Refunds take 3 to 5 days.", "supported"),
+        ("Refunds take at least 3 days.", "Refunds take 3 to 5 days.", "supported"),
+        ("Refunds take at least 5 days.", "Refunds take 3 to 5 days.", "contradicted"),
+        ("Refunds take less than 7 days.", "Refunds take 3 to 5 days.", "supported"),
+        ("Refunds come within 4 to 6 days.", "Refunds come in up to 15 days.", "contradicted"),
+        ("The room holds up to 80 people.", "The room holds 40 people.", "contradicted"),
+        ("The fee is under £20.", "The fee is £18.", "supported"),
+        ("The fee is no more than £20.", "The fee is £18.", "supported"),
+        ("The fee may be no more than £20.", "The fee is £18.", "contradicted"),
+        ("You have up to 90 days to return it.", "Items must be returned within 30 days.", "contradicted"),
+        ("You must be at least 16 years old.", "You must be 18 or over.", "contradicted"),
+        ("Bags must be no longer than 60 cm.", "Bags are limited to 40 cm.", "contradicted"),
+        ("Bags are at most 40 cm.", "Bags are limited to 40 cm.", "supported"),
+        ("Stays from 3 nights are cheaper.", "Stays of at least 5 nights are cheaper.", "contradicted"),
+        ("Trailers can weigh up to 950 kg.", "Trailers: max. 750 kg.", "contradicted"),
+        ("A stay is at least 3 nights.", "The minimum stay in the cabin is 4 nights.", "contradicted"),
+        ("That adds up to £20.", "Tea is £18, coffee is £2.", "derived"),
+    ],
+)
+def test_a_limit_is_compared_with_what_the_knowledge_allows(response: str, knowledge: str, outcome: str) -> None:
+    assert outcome in list_outcomes(response, knowledge)
