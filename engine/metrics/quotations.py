@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise, starmap
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from ..schema.explanations import (
 from ..schema.options import Options
 from ..schema.results import MetricResult
 from ..schema.steps import Steps
-from ..text.citation_marks import CitationMark, find_citation_marks, find_title
+from ..text.citation_marks import CitationMark, find_citation_marks
 from ..text.matching import (
     REACH,
     Piece,
@@ -36,28 +35,25 @@ from ..text.matching import (
     read_quotation,
     squeeze,
 )
-from ..text.quotations import Quotation, find_quotations, name_words
+from ..text.quotations import Quotation, find_quotations
+from ..text.speeches import Knowledge
 from .base import Details, Metric, RoleInfos, WordEvidence
 from .requests import ReadRequest
 
-_DENIAL = re.compile(r"\b(?:not|never|cannot|neither|nor|hardly)\b|n['’]t\b", re.IGNORECASE)
+_DENIAL = re.compile(
+    r"\b(?:not|never|cannot|neither|nor|hardly|scarcely|barely|rarely|seldom|nobody|nothing|none|no one)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 """What turns a sentence round; "without flash" may be left out of one."""
+_SENTENCE_END = re.compile(r"[.!?][\"”’)]*\s")
 LEAST_SHARE = 0.6
 """Share of a quotation's words that a source has, from which it is an altered quotation of it."""
 STITCHED_SHARE = 0.75
 """Share of its words that several places have together, from which it is stitched."""
 LEAST_PIECE = 3
 """Words of each such place, at least."""
-MAX_READ = 1_000
-"""Quotations of the knowledge whose speakers are read: half a second."""
 _MARK_DISTANCE = 60
 """Characters between a quotation and the mark that cites for it, at most."""
-_PARAGRAPH = 200
-"""Characters before a quotation of the knowledge that may say who "she" is."""
-_PROPER = re.compile(r"[A-Z][\w’'-]+")
-_LABEL = re.compile(
-    r"(?m)^[ \t]*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]*)?(?P<name>[A-Z][\w .'’()-]{0,40}?)[ \t]*:(?=[ \t]|$)"
-)
 
 
 def quotations(request: ReadRequest, options: Options, role_info: RoleInfos) -> Steps[MetricResult]:
@@ -90,65 +86,6 @@ def quotations(request: ReadRequest, options: Options, role_info: RoleInfos) -> 
     )
 
 
-class _Speakers:
-    """Who says what in a text of the knowledge, by its labels and its own quotations."""
-
-    def __init__(self, text: str, limit: int) -> None:
-        """Take a passage, and how many of its quotations are read."""
-        self._text = text
-        self._limit = limit
-
-    @cached_property
-    def title(self) -> str:
-        """The title or source that the text begins with."""
-        return find_title(self._text)
-
-    @cached_property
-    def _quotations(self) -> tuple[Quotation, ...]:
-        return find_quotations(self._text, self._limit)
-
-    def _find_speaker(self, item: Quotation) -> str:
-        """Whom the text names as the speaker of a quotation, or, before "she said", the names of its paragraph."""
-        if item.speaker:
-            return item.speaker
-        before = self._text[max(0, item.start - _PARAGRAPH) : item.start].rpartition("\n")[2]
-        after = re.split(r"[.\n]", self._text[item.end : item.end + _PARAGRAPH], maxsplit=1)[0]
-        return " ".join(_PROPER.findall(f"{before} {after}"))
-
-    @cached_property
-    def labels(self) -> list[tuple[int, str]]:
-        """The first characters of lines with a label, as transcripts have them, and the label; none of other texts."""
-        labels = [(match.start(), match["name"].strip()) for match in _LABEL.finditer(self._text)]
-        names = [name for _, name in labels]
-        return labels if len(set(names)) < len(names) or len(names) > 1 else []
-
-    @cached_property
-    def are_repeated(self) -> bool:
-        """Whether a label is repeated, as in transcripts and not in records."""
-        return len({name for _, name in self.labels}) < len(self.labels)
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The words of the names of all who speak."""
-        speakers = [*(name for _, name in self.labels), *map(self._find_speaker, self._quotations), self.title]
-        return frozenset(word for speaker in speakers for word in name_words(speaker))
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """The words of the text that may be names."""
-        return frozenset(name_words(self._text))
-
-    def find(self, start: int, end: int) -> tuple[str, bool]:
-        """Return who says the characters ``start`` to ``end``, and whether a name is said to."""
-        index = bisect_right(self._quotations, start, key=lambda item: item.start) - 1
-        if index >= 0 and end <= self._quotations[index].end + 1:
-            return self._find_speaker(self._quotations[index]), bool(self._quotations[index].speaker)
-        label = bisect_right(self.labels, start, key=lambda item: item[0]) - 1
-        if label >= 0:
-            return self.labels[label][1], self.are_repeated
-        return "", False
-
-
 class _Group(NamedTuple):
     """Pieces of a quotation that follow one another in one place."""
 
@@ -166,8 +103,7 @@ class _Checker:
         self._request = request
         self._words = words
         self._marks = marks
-        limit = 1 + MAX_READ // max(1, len(request.knowledge))
-        self._speakers = [_Speakers(passage, limit) for passage in request.knowledge]
+        self._knowledge = Knowledge(request.knowledge)
 
     def check(self, item: Quotation, quoted: Sequence[QuotedWord]) -> QuotedText | None:
         """What a quotation is; None for a term that the knowledge does not have."""
@@ -206,12 +142,12 @@ class _Checker:
         gap = max((word.gap for word in quoted[last.end : piece.start + 1]), default=0)
         if self._words.is_end(last.last) and self._words.is_begin(piece.first):
             return between == 0  # from one passage to another: a text that was cut into passages
-        if (
-            piece.first < last.last
-            or self._words.locate(last.first, last.last)[0] != self._words.locate(piece.first, piece.last)[0]
-        ):
+        source, *first = self._words.locate(last.first, last.last)
+        other, *second = self._words.locate(piece.first, piece.last)
+        if source != other or not 0 <= piece.first - last.last <= max(gap, between + REACH if between else 0):
             return False
-        return piece.first - last.last <= max(gap, between + REACH if between else 0)
+        is_passage = source < len(self._request.knowledge)
+        return not (gap and is_passage) or self._knowledge.texts[source].are_one(first, second)
 
     def _classify(
         self, item: Quotation, quoted: Sequence[QuotedWord], groups: Sequence[_Group]
@@ -222,9 +158,12 @@ class _Checker:
         lead = max(groups, key=lambda group: group.matched)
         matched = sum(group.matched for group in groups)
         is_whole = matched == len(quoted) and not any(piece.changes for group in groups for piece in group.pieces)
-        is_whole = is_whole and not any(starmap(self._cuts_denial, pairwise(lead.pieces)))
         if len(groups) == 1 and is_whole:
+            if any(starmap(self._cuts_denial, pairwise(lead.pieces))):
+                return "altered", (lead,)
             return ("exact" if self._is_exact(item, quoted, lead) else "normalized"), (lead,)
+        if is_whole and all(quoted[group.pieces[0].start].gap for group in groups[1:]):
+            return "stitched", groups
         strong = [group for group in groups if self._is_strong(quoted, group)]
         if len(strong) > 1 and matched >= STITCHED_SHARE * len(quoted):
             return "stitched", strong
@@ -239,11 +178,15 @@ class _Checker:
         )
 
     def _cuts_denial(self, last: Piece, piece: Piece) -> bool:
-        """Whether an ellipsis or brackets between two pieces leave out a "not" of the source."""
-        return last.last < piece.first and _DENIAL.search(self._read(last.last, piece.first)) is not None
+        """Whether an ellipsis or brackets between two pieces leave out a "not" of a sentence that they quote."""
+        if last.last >= piece.first:
+            return False
+        first, *_, rest = _SENTENCE_END.split(self._read(last.last, piece.first)) * 2
+        return _DENIAL.search(first) is not None or _DENIAL.search(rest) is not None
 
     def _is_exact(self, item: Quotation, quoted: Sequence[QuotedWord], group: _Group) -> bool:
-        if len(group.pieces) > 1:
+        around = self._request.response[item.start : quoted[0].start], self._request.response[quoted[-1].end : item.end]
+        if len(group.pieces) > 1 or any("[" in side or "…" in side or ".." in side for side in around):
             return False
         text = self._request.response[quoted[0].start : quoted[-1].end]
         return squeeze(text) == squeeze(self._read(group.pieces[0].first, group.pieces[0].last))
@@ -302,28 +245,12 @@ class _Checker:
     def _find_other(self, item: Quotation, cited: Sequence[int | None], piece: Piece) -> str:
         """The speaker or source of a place, if the response names another one; empty otherwise."""
         source, start, end = self._words.locate(piece.first, piece.last)
-        if source >= len(self._speakers):
+        if source >= len(self._request.knowledge):
             return ""
-        speakers = self._speakers[source]
         cited_passages = [passage for passage in cited if passage is not None]
         if cited_passages and source not in cited_passages:
-            return speakers.title or f"passage {source + 1}"
-        asked = set(name_words(item.speaker))
-        if not asked:
-            return ""
-        name, is_named = speakers.find(start, end)
-        theirs = set(name_words(name))
-        if asked & (theirs | set(name_words(speakers.title))):
-            return ""
-        is_near = bool(asked & speakers.words)
-        others = [other for other in self._speakers if other is not speakers]
-        if theirs and (asked & speakers.names or any(asked & other.names for other in others)):
-            return name
-        if theirs and is_named and not is_near:
-            return name
-        if not theirs and not is_near and any(asked & set(name_words(other.title)) for other in others):
-            return speakers.title or f"passage {source + 1}"
-        return ""
+            return self._knowledge.texts[source].title or f"passage {source + 1}"
+        return self._knowledge.find_other(item.speaker, item.is_sure, source, start, end)
 
 
 def _list_matched(piece: Piece) -> Iterator[int]:

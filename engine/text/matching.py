@@ -26,7 +26,7 @@ REACH = 8
 """Words that may differ, or be left out, before a quotation goes on."""
 MAX_PIECES = 8
 """Pieces that a quotation is looked for in; one of more is not found."""
-ELLIPSIS, BRACKETS = 150, 15
+ELLIPSIS, BRACKETS = 60, 15
 """Words that "…" and brackets may stand for."""
 WORDS_AT_ONCE = 20_000
 """Words that are read in one go: about 50 ms."""
@@ -84,7 +84,7 @@ def read_quotation(text: str, start: int, end: int) -> list[QuotedWord]:
     """Return the words of a quotation, without what is in brackets.
 
     >>> [(word.word, word.gap) for word in read_quotation("“[W]e lend … works [of art] a year”", 0, 36)]
-    [('we', 0), ('lend', 0), ('works', 150), ('a', 15), ('year', 0)]
+    [('we', 0), ('lend', 0), ('works', 60), ('a', 15), ('year', 0)]
     """
     quoted: list[QuotedWord] = []
     gap = 0

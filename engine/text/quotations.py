@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from groundwire.runtime.texts.characters import starts_upper
 
-from .normalization import FUNCTION_WORDS, fold_word
+from .normalization import FUNCTION_WORDS
 from .sentences import find_code
+from .speakers import VERB, NamedSpeaker, clean_name, find_speaker, follow_speaker
 from .words import RangeIndex
 
 MIN_WORDS = 3
@@ -23,8 +24,11 @@ MAX_TERM = 5
 """Words of a term after an article ("their “pay what you want” days"), at most, which need not be a quotation."""
 _NEARBY = 120
 """Characters before and after a quotation that may name its speaker."""
+_BETWEEN = 160
+"""Characters between two quotations of which the first may name the speaker of both."""
 _CUE = 60
 """Characters before a quotation that may say that it is none."""
+_CITED = re.compile(r"\s?\[\d{1,3}\]")
 _LETTERS = re.compile(r"[^\W\d_](?:[^\W_]|['’.\-](?=[^\W_]))*")
 _INSIDE = r"(?:[^{marks}\n]|\n(?![ \t]*\n))"
 """Characters of a quotation, which no empty line divides."""
@@ -46,43 +50,6 @@ _DRAFT = re.compile(
 )
 """What is before a block quote of an answer's own words."""
 _EDGES = " \t\n*_\"“”'‘’"
-
-_VERB = (
-    r"(?:sa(?:id|ys?)|wr(?:ote|ites?)|states?d?|t(?:old|ells?)|explain(?:s|ed)?|add(?:s|ed)?|not(?:es?|ed)|claim(?:s|ed)?"
-    r"|announce[sd]?|insist(?:s|ed)?|asks?|asked|repl(?:y|ies|ied)|answer(?:s|ed)?|reads?|puts? it|warn(?:s|ed)?"
-    r"|remark(?:s|ed)?|recall(?:s|ed)?|argue[sd]?|conclude[sd]?|promise[sd]?|quote[sd]?|confirm(?:s|ed)?|admit(?:s|ted)?"
-    r"|report(?:s|ed)?|declare[sd]?|specif(?:y|ies|ied)|mention(?:s|ed)?|comment(?:s|ed)?|observe[sd]?|complain(?:s|ed)?)"
-)
-_PROPER = r"(?:[A-Z][\w’'\-]*\.?)(?: (?:[A-Z][\w’'\-]*\.?|of|de|van|von))*"
-_ROLE_WORD = r"(?!(?:is|are|was|were|be|has|have|had|and|or|that|she|he|they|you|we|it|i)\b)[\w’'\-]+"
-_ROLE = rf"(?:[Tt]he|[Oo]ur|[Yy]our|[Tt]heir|[Hh]is|[Hh]er|[Aa]n?) (?:{_ROLE_WORD} ){{0,3}}?{_ROLE_WORD}"
-_SPEAKER = (
-    r"(?!(?:while|and|but|whereas|although|though|so|because|if|when|then|that|which|where|or|as) )"
-    rf"(?:(?:[a-z][\w’'\-]* ){{0,3}}{_PROPER}|{_ROLE})(?: and (?:\w+ )?\w+| et al\.?)?"
-)
-_BEFORE = (
-    re.compile(
-        rf"(?P<speaker>{_SPEAKER}(?: \([^()]*\))?(?:,[^,.;:]*,)?)(?: (?:also|once|then|later|has|had|clearly|further))*"
-        rf" {_VERB}(?: [\w’' ]{{1,40}})?(?: that)?[,:]? ?$"
-    ),
-    re.compile(
-        rf"(?:[Aa]ccording to|[Ii]n the words of|[Qq]uoting|[Pp]er|[Ff]rom|[Ii]n) (?P<speaker>{_SPEAKER})[,:]? ?$"
-    ),
-    re.compile(rf"\b{_VERB} (?P<speaker>{_SPEAKER})[,:] ?$"),
-    re.compile(rf"(?:^|\n)[*_\- ]*(?P<speaker>{_PROPER})[*_]*:[*_]* ?$"),
-)
-_AFTER = (
-    re.compile(rf"[,.]? ?{_VERB} (?P<speaker>{_SPEAKER})(?=[\s,.;:!?]|$)"),
-    re.compile(rf",? (?:as |is what |is how )?(?P<speaker>{_SPEAKER})(?:,[^,.;:]*,)? {_VERB}\b"),
-    re.compile(rf",? ?(?:—|–|--) ?(?P<speaker>{_SPEAKER})(?=[\s,.;:!?]|$)"),
-    re.compile(rf"[,.]? ?\((?:[Ss]ource: )?(?P<speaker>{_SPEAKER})(?:, [^()]*)?\)"),
-    re.compile(rf",? ?[Aa]ccording to (?P<speaker>{_SPEAKER})(?=[\s,.;:!?]|$)"),
-)
-_NOT_NAMES = FUNCTION_WORDS | {
-    *("document", "documents", "text", "passage", "page", "source", "sources", "knowledge", "line", "sentence"),
-    *("note", "quote", "quotation", "answer", "example", "excerpt", "summary", "short", "wording", "words"),
-}
-"""Words that name no speaker."""
 
 _THINGS = (
     "songs? films? movies? books? novels? albums? articles? papers? poems? episodes? chapters? sections? pages? shows? "
@@ -132,7 +99,7 @@ _CODE_BEFORE = re.compile(r"(?:=|\{|\[|[\"'}\]]\s*[:,])\s*$")
 _CODE_AFTER = re.compile(r"\s*(?::\s|=|\]|\}|,\s*\"\w+\"\s*:)")
 _CODE_INSIDE = re.compile(r"[{}=<>\\|]|\(\)|^\s*--?\w|^\s*https?://\S+\s*$|^[\w./\\-]+$")
 _STATED = re.compile(
-    rf"\b(?:{_VERB}|guarantee[sd]?|offer(?:s|ed)?|require[sd]?|grants?|granted|provide[sd]?|allow(?:s|ed)?|forbids?"
+    rf"\b(?:{VERB}|guarantee[sd]?|offer(?:s|ed)?|require[sd]?|grants?|granted|provide[sd]?|allow(?:s|ed)?|forbids?"
     r"|prohibits?|limits?|limited to|lists?|listed as|includes?|covers?|excludes?|describe[sd]? (?:\w+ ){0,3}as"
     r"|calls? for)(?: that)?[,:]? ?$|[,:] ?$",
     re.IGNORECASE,
@@ -146,6 +113,8 @@ class Quotation(NamedTuple):
     end: int
     speaker: str = ""
     """The speaker or source that the text names; empty where it names none."""
+    is_sure: bool = True
+    """Whether a word says that the speaker speaks; ``speakers.NamedSpeaker``."""
     is_term: bool = False
     """Whether the words may be a term or a scare quote: a few after an article, without a word that says they are
     quoted. They are a quotation if the knowledge has them."""
@@ -188,11 +157,12 @@ def _find_blocks(text: str) -> Iterator[Quotation]:
         start, end = _trim(text, start, end)
         if count_words(text[start:end]) < MIN_WORDS or _CODE_INSIDE.search(_BLOCK_MARK.sub("", text[start:end])):
             continue
-        speaker = _clean(signature["speaker"].partition(",")[0]) if signature else ""
         before = text[max(0, match.start() - _NEARBY) : match.start()].rstrip()
         if _DRAFT.search(before):
             continue
-        yield Quotation(start, end, speaker or _find_speaker(before, ""), is_block=True)
+        signed = clean_name(signature["speaker"].partition(",")[0]) if signature else ""
+        speaker = NamedSpeaker(signed) if signed else find_speaker(before, "")
+        yield Quotation(start, end, speaker.name, speaker.is_sure, is_block=True)
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -203,6 +173,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 def _find_marked(text: str) -> Iterator[Quotation]:
     if not any(mark in text for mark in "\"“„«‘'"):
         return
+    last, last_end = NamedSpeaker(), 0
     for match in _MARKED.finditer(text):
         kind = match.lastgroup
         assert kind is not None
@@ -213,16 +184,22 @@ def _find_marked(text: str) -> Iterator[Quotation]:
         before, after = text[line : match.start()], text[match.end() : match.end() + _NEARBY].partition("\n\n")[0]
         if before.endswith("=") or (_CODE_BEFORE.search(before[-8:]) and _CODE_AFTER.match(after)):
             continue
-        speaker = _find_speaker(before, after)
-        if not speaker and _is_mentioned(before, inner):
+        speaker = find_speaker(before, after)
+        if not (speaker.name and speaker.is_sure) and last.name and match.start() - last_end <= _BETWEEN:
+            between = _CITED.sub("", text[last_end : match.start()])
+            if "\n\n" not in between:
+                speaker = max(follow_speaker(last, between, after), speaker, key=lambda named: bool(named.name))
+        is_said = bool(speaker.name) and speaker.is_sure
+        if not is_said and _is_mentioned(before):
             continue
         if _DENIED.search(_cut(before)) or _is_title(inner):
             continue
-        is_term = count_words(inner) <= MAX_TERM and not speaker and not _is_statement(before, inner)
-        yield Quotation(*match.span(kind), speaker, is_term)
+        is_term = count_words(inner) <= MAX_TERM and not is_said and not _is_statement(before, inner)
+        last, last_end = speaker, match.end() + speaker.end
+        yield Quotation(*match.span(kind), speaker.name, speaker.is_sure, is_term)
 
 
-def _is_mentioned(before: str, inner: str) -> bool:
+def _is_mentioned(before: str) -> bool:
     """Whether the words before a quotation say that it is a title, a term, a meaning, or what somebody may say."""
     return _NO_QUOTATION.search(_cut(before)) is not None and not _GOES_ON.search(_cut(before))
 
@@ -246,31 +223,3 @@ def _is_statement(before: str, inner: str) -> bool:
     if _DETERMINER.search(_cut(before)):
         return False
     return bool(_STATED.search(_cut(before))) or (starts_upper(inner) and inner.rstrip()[-1:] in ".!?")
-
-
-def _find_speaker(before: str, after: str) -> str:
-    """The speaker or source that the words before or after a quotation name."""
-    clause = re.split(r"[.!?”\"]\s+(?=[A-Z“\"])|\n", before)[-1]
-    for pattern in _BEFORE:
-        if (match := pattern.search(clause)) and (name := _clean(match["speaker"])):
-            return name
-    for pattern in _AFTER:
-        if (match := pattern.match(after)) and (name := _clean(match["speaker"])):
-            return name
-    return ""
-
-
-def _clean(name: str) -> str:
-    """A name without the words that say nothing; empty where nothing is left, as of "it" and "the document"."""
-    name = name.strip(" *_.,:;()[]")
-    return name if any(name_words(name)) else ""
-
-
-def name_words(name: str) -> list[str]:
-    """Return the words of a speaker's name that say who it is, as they are compared.
-
-    >>> name_words("the museum’s curator"), name_words("The document")
-    (['museum', 'curator'], [])
-    """
-    parts = (re.sub(r"['’]s?$", "", match[0]) for match in _LETTERS.finditer(name))
-    return [fold_word(part) for part in parts if part.lower() not in _NOT_NAMES]

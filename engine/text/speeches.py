@@ -1,0 +1,211 @@
+"""Who says what in the texts of a knowledge: by their labels, their own quotations, bylines and titles."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from .citation_marks import find_title
+from .quotations import Quotation, find_quotations
+from .speakers import PROPER, find_subject, name_words
+
+MAX_READ = 1_000
+"""Quotations of the knowledge whose speakers are read: half a second."""
+_PARAGRAPH = 400
+"""Characters before a quotation that may say who "she" is."""
+_LABEL = re.compile(
+    r"(?m)^[ \t]*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]*)?(?:(?P<name>[A-Z][\w .'’()-]{0,40}?)[ \t]*:|[QA]\.)(?=[ \t]|$)"
+)
+_BYLINE = re.compile(
+    rf"(?m)^[ \t>]*(?:From: *(?P<sender>[^<\n@]{{2,60}})|On [^\n]{{3,60}}?, (?P<writer>{PROPER})(?: <[^>\n]*>)? wrote:"
+    r"|(?:(?:[Rr]eview(?:ed)?|[Pp]osted|[Ww]ritten) )?[Bb]y (?P<author>[^\n.,:;]{2,40})$)"
+)
+"""Lines that say who has written what follows: of e-mails, posts and reviews."""
+_WITH_ROLE = re.compile(
+    rf"(?P<name>{PROPER})(?: \((?P<role>[a-z][^()\n]{{1,40}})\)|, the (?P<other>[a-z][\w ]{{2,40}}))"
+)
+_BREAK = re.compile(r"\n[ \t]*\n|[.!?:][\"”’)]*[ \t]*\n[ \t]*(?=[^\sa-z])")
+"""Where a paragraph ends: an empty line, or a line after a sentence."""
+
+
+class Speech(NamedTuple):
+    """What one speaker says in one place."""
+
+    name: str
+    """The speaker, or all names that may be the speaker's; empty where the text says none."""
+    is_named: bool
+    """Whether the text says who speaks in so many words."""
+    place: int
+    """Different for what is said in different places of a text."""
+
+
+class Speeches:
+    """Who says what in one text."""
+
+    def __init__(self, text: str, limit: int) -> None:
+        """Take a text, and how many of its quotations are read."""
+        self._text = text
+        self._limit = limit
+
+    @cached_property
+    def title(self) -> str:
+        """The title or source that the text begins with; a name before the first speech is none."""
+        is_name = self._are_speakers and not self._text[: self._labels[0][0]].strip()
+        return "" if is_name else find_title(self._text)
+
+    @cached_property
+    def title_words(self) -> frozenset[str]:
+        """The words of the title that say what it is."""
+        return frozenset(name_words(self.title))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the text that may be names."""
+        return frozenset(name_words(self._text))
+
+    @cached_property
+    def people(self) -> frozenset[frozenset[str]]:
+        """The words of the name, and of the role, of each who speaks or has a role."""
+        names = [name for _, name in self._labels]
+        names += [name for item in self._quotations if (name := item.speaker or self._find_subject(item))]
+        names += [" ".join(filter(None, match.groups())) for match in _WITH_ROLE.finditer(self._text)]
+        return frozenset(frozenset(words) for name in names if (words := name_words(name)))
+
+    @cached_property
+    def _quotations(self) -> tuple[Quotation, ...]:
+        return find_quotations(self._text, self._limit)
+
+    @cached_property
+    def _spoken(self) -> list[Speech]:
+        """Who speaks each quotation of the text."""
+        spoken: list[Speech] = []
+        for number, item in enumerate(self._quotations):
+            last = spoken[-1] if spoken else None
+            if last and "\n" in self._text[self._quotations[number - 1].end : item.start]:
+                last = None
+            subject = "" if item.speaker else self._find_subject(item)
+            names = [item.speaker or subject, last.name if last and not item.speaker else ""]
+            goes_on = last is not None and bool(last.name) and (last.name in (item.speaker, *names[1:]) and not subject)
+            place = last.place if last and goes_on else number
+            spoken.append(Speech(" ".join(filter(None, names)), bool(item.speaker) and item.is_sure, place))
+        return spoken
+
+    def _find_subject(self, item: Quotation) -> str:
+        """Whom the sentences before a quotation are about."""
+        index = bisect_right(self._quotations, item.start - 1, key=lambda other: other.start) - 1
+        begin = max(0, item.start - _PARAGRAPH, self._quotations[index].end if index >= 0 else 0)
+        return find_subject(self._text[begin : item.start].rpartition("\n")[2])
+
+    @cached_property
+    def _labels(self) -> list[tuple[int, str]]:
+        """The first characters of what labels and bylines say who says it, and the names; none of other texts."""
+        bylines = [
+            (match.start(), next(filter(None, match.groups())).strip()) for match in _BYLINE.finditer(self._text)
+        ]
+        if bylines:
+            return bylines
+        labels = [(match.start(), (match["name"] or "").strip()) for match in _LABEL.finditer(self._text)]
+        return labels if len(labels) > 1 else []
+
+    @cached_property
+    def _are_speakers(self) -> bool:
+        """Whether labels name speakers: bylines do, and labels that are repeated, as in transcripts."""
+        words = [frozenset(name_words(name)) for _, name in self._labels]
+        pairs = {min(other for other in words if other <= its_words) for its_words in words} if words else set()
+        return bool(_BYLINE.search(self._text)) or len(pairs) < len(words)
+
+    def find(self, start: int, end: int) -> Speech:
+        """Return who says the characters ``start`` to ``end``."""
+        index = bisect_right(self._quotations, start, key=lambda item: item.start) - 1
+        if index >= 0 and end <= self._quotations[index].end + 1 and not self._quotations[index].is_term:
+            return self._spoken[index]
+        label = bisect_right(self._labels, start, key=lambda item: item[0]) - 1
+        if label >= 0:
+            return Speech(self._labels[label][1], self._are_speakers, -2 - label if self._are_speakers else -1)
+        return Speech("", is_named=False, place=-1)
+
+    def are_one(self, first: Sequence[int], second: Sequence[int]) -> bool:
+        """Return whether one speaker says two parts of the text in one place, so that "…" may join them."""
+        between = self._text[first[1] : second[0] + 1]
+        return self.find(first[0], first[1]).place == self.find(second[0], second[1]).place and _BREAK.search(between) is None
+
+
+class Knowledge:
+    """Who speaks in the passages of a knowledge."""
+
+    def __init__(self, passages: Sequence[str]) -> None:
+        """Take the passages; they are read when they are asked about."""
+        limit = 1 + MAX_READ // max(1, len(passages))
+        self.texts = [Speeches(passage, limit) for passage in passages]
+
+    @cached_property
+    def people(self) -> frozenset[frozenset[str]]:
+        """The words of all who speak or have a role, one set each."""
+        return frozenset().union(*(text.people for text in self.texts))
+
+    def find_other(self, speaker: str, is_sure: bool, source: int, start: int, end: int) -> str:
+        """Return who says something, if it is another speaker or source than the named one; empty otherwise.
+
+        Args:
+            speaker: The name that a response has.
+            is_sure: Whether the response says that the speaker speaks.
+            source: Index of the passage.
+            start: Its characters that are quoted.
+            end: The character after them.
+        """
+        text = self.texts[source]
+        names = name_words(speaker)
+        asked = frozenset(names)
+        if not asked:
+            return ""
+        speech = text.find(start, end)
+        theirs = self._describe(frozenset(name_words(speech.name)))
+        fallback = text.title or f"passage {source + 1}"
+        rest = asked - theirs - text.title_words
+        if rest < asked:
+            is_other = bool(rest) and any(rest <= other for other in self._list_others(text, theirs))
+            return (speech.name or fallback) if is_other else ""
+        others = self._list_others(text, theirs)
+        if theirs:
+            is_other = any(asked & other for other in others)
+            is_unknown = is_sure and speech.is_named and names[-1] not in text.words and not asked <= _ANYBODY
+            return speech.name if is_other or is_unknown else ""
+        is_titled = any(asked & other.title_words for other in self.texts if other is not text)
+        return fallback if is_titled and not asked & text.words else ""
+
+    def _describe(self, words: frozenset[str]) -> frozenset[str]:
+        """The words of a name with those of the same person's other names and roles."""
+        same = [person for person in self.people if words and (person <= words or words <= person)]
+        return words.union(*same)
+
+    def _list_others(self, text: Speeches, words: frozenset[str]) -> Iterator[frozenset[str]]:
+        """The people that ``words`` do not describe, and the titles of other texts."""
+        yield from (person for person in self.people if not person <= words)
+        yield from (other.title_words for other in self.texts if other is not text)
+
+
+_ANYBODY = frozenset(
+    {
+        *(
+            "author",
+            "writer",
+            "speaker",
+            "reporter",
+            "journalist",
+            "reviewer",
+            "critic",
+            "critics",
+            "expert",
+            "experts",
+        ),
+        *("guest", "buyer", "customer", "client", "user", "reader", "visitor", "member", "colleague", "side"),
+        *("opponent", "rival", "person", "people", "man", "woman", "interviewee", "spokesman", "spokeswoman"),
+        *("spokesperson", "official", "officials", "report", "article", "piece", "paper", "newspaper", "letter"),
+        *("email", "e-mail", "message", "reply", "review", "judgment", "judgement", "court", "transcript", "minutes"),
+        *("thread", "post", "website", "site", "manual", "guide", "speech", "statement"),
+    }
+)
+"""Words for somebody or something that the knowledge may not call so."""
