@@ -184,11 +184,12 @@ def _find_marked(text: str) -> Iterator[Quotation]:
         before, after = text[line : match.start()], text[match.end() : match.end() + _NEARBY].partition("\n\n")[0]
         if before.endswith("=") or (_CODE_BEFORE.search(before[-8:]) and _CODE_AFTER.match(after)):
             continue
-        speaker = find_speaker(before, after)
-        if not (speaker.name and speaker.is_sure) and last.name and match.start() - last_end <= _BETWEEN:
-            between = _CITED.sub("", text[last_end : match.start()])
-            if "\n\n" not in between:
-                speaker = max(follow_speaker(last, between, after), speaker, key=lambda named: bool(named.name))
+        speaker = find_speaker(before, after, is_closed=inner.rstrip().endswith("."))
+        if not (speaker.name and speaker.is_sure):
+            is_next = match.start() - last_end <= _BETWEEN and "\n\n" not in text[last_end : match.start()]
+            between = _CITED.sub("", text[last_end : match.start()]) if is_next else before
+            followed = follow_speaker(last if is_next else NamedSpeaker(), between, after)
+            speaker = followed if followed.name else speaker
         is_said = bool(speaker.name) and speaker.is_sure
         if not is_said and _is_mentioned(before):
             continue

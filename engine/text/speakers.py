@@ -51,6 +51,7 @@ _AFTER = (
     re.compile(
         rf",? (?:as |is what |is how )?(?P<speaker>{_SPEAKER})(?:,[^,.;:]*,)? {VERB}\b"
         r"(?![^.;!?\n“\"]{0,60}[:,]\s*[“\"‘«])"  # names the speaker of the next quotation
+        r"(?=(?P<stop>\s*[.,;!?)]|\s*$|\s+(?:in|on|at|to|of)\b)?)"
     ),
     re.compile(rf",? ?(?:—|–|--) ?(?P<speaker>{_SPEAKER})(?=[\s,.;:!?]|$)"),
     re.compile(rf"[,.]? ?\((?:[Ss]ource: )?(?P<speaker>{_SPEAKER})(?:, [^()]*)?\)"),
@@ -63,7 +64,7 @@ _GOES_ON = re.compile(
     rf"[,;.!?]?\s*(?:(?:and|but|or|then|also|later|further)[,\s]+)*(?:{VERB}(?: [a-z ]{{1,25}})?(?: that)?[,:]?)?\s*"
 )
 """What is between two quotations of one speaker: "“…” and adds “…”", "“…”, “…”"."""
-_SENTENCE = re.compile(r"(?:^|(?<=[.!?])[\"”’)]*\s+|(?<=;)\s+|\n)(?=[“\"]?[A-Za-z])")
+_SENTENCE = re.compile(r"(?:^\W*|(?<=[.!?])[\"”’)]*\s+|(?<=;)\s+|\n)(?=[“\"]?[A-Za-z])")
 _SUBJECT = re.compile(
     r"(?:(?:On|In|About|At|For|After|Before|Asked) [^,.:;\n]{1,60}?,? )?"
     rf"(?P<speaker>(?:The (?:{_LOWER} ){{1,3}}(?:of|at|from|for) {PROPER}, )?{_TITLED}|{_ROLE})(?:['’]s?)?[ ,]"
@@ -94,7 +95,7 @@ class NamedSpeaker(NamedTuple):
     """Characters after the quotation that name the speaker."""
 
 
-def find_speaker(before: str, after: str) -> NamedSpeaker:
+def find_speaker(before: str, after: str, *, is_closed: bool = False) -> NamedSpeaker:
     """Return the speaker or source that the words before or after a quotation name.
 
     >>> find_speaker("In short: Vik wrote: ", "").name, find_speaker("", ", said the owner.").name
@@ -103,15 +104,19 @@ def find_speaker(before: str, after: str) -> NamedSpeaker:
     Args:
         before: The text before the quotation and its mark, or the end of it.
         after: The text after it.
+        is_closed: Whether the quotation ends with a full stop, so that another sentence may begin after it.
     """
     clause = re.split(r"[.!?”\"]\s+(?=[A-Z“\"])|\n", before)[-1]
     for pattern in _BEFORE:
         if (match := pattern.search(clause)) and (name := clean_name(match["speaker"])):
             return NamedSpeaker(name)
     for pattern in _AFTER:
-        if (match := pattern.match(after)) and (name := clean_name(match["speaker"])):
+        match = pattern.match(after)
+        if not match or (is_closed and "stop" in pattern.groupindex and match["stop"] is None):
+            continue
+        if name := clean_name(match["speaker"]):
             return NamedSpeaker(name, end=match.end())
-    if _COLON.search(clause) and (name := find_subject(clause)):
+    if _COLON.search(clause) and (name := find_subject(re.split(r"[”\"»]", clause)[-1])):
         return NamedSpeaker(name, is_sure=False)
     return NamedSpeaker()
 

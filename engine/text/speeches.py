@@ -21,7 +21,7 @@ _LABEL = re.compile(
 )
 _BYLINE = re.compile(
     rf"(?m)^[ \t>]*(?:From: *(?P<sender>[^<\n@]{{2,60}})|On [^\n]{{3,60}}?, (?P<writer>{PROPER})(?: <[^>\n]*>)? wrote:"
-    r"|(?:(?:[Rr]eview(?:ed)?|[Pp]osted|[Ww]ritten) )?[Bb]y (?P<author>[^\n.,:;]{2,40})$)"
+    rf"|(?:(?:[Rr]eview(?:ed)?|[Pp]osted|[Ww]ritten) )?[Bb]y (?P<author>{PROPER}|@?\w+)$)"
 )
 """Lines that say who has written what follows: of e-mails, posts and reviews."""
 _WITH_ROLE = re.compile(
@@ -130,7 +130,10 @@ class Speeches:
     def are_one(self, first: Sequence[int], second: Sequence[int]) -> bool:
         """Return whether one speaker says two parts of the text in one place, so that "…" may join them."""
         between = self._text[first[1] : second[0] + 1]
-        return self.find(first[0], first[1]).place == self.find(second[0], second[1]).place and _BREAK.search(between) is None
+        return (
+            self.find(first[0], first[1]).place == self.find(second[0], second[1]).place
+            and _BREAK.search(between) is None
+        )
 
 
 class Knowledge:
