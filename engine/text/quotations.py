@@ -28,6 +28,7 @@ _BETWEEN = 160
 """Characters between two quotations of which the first may name the speaker of both."""
 _CUE = 60
 """Characters before a quotation that may say that it is none."""
+_WORD_START = re.compile(r"\A|\b")
 _CITED = re.compile(r"\s?\[\d{1,3}\]")
 _LETTERS = re.compile(r"[^\W\d_](?:[^\W_]|['’.\-](?=[^\W_]))*")
 _INSIDE = r"(?:[^{marks}\n]|\n(?![ \t]*\n))"
@@ -101,7 +102,8 @@ _CODE_INSIDE = re.compile(r"[{}=<>\\|]|\(\)|^\s*--?\w|^\s*https?://\S+\s*$|^[\w.
 _STATED = re.compile(
     rf"\b(?:{VERB}|guarantee[sd]?|offer(?:s|ed)?|require[sd]?|grants?|granted|provide[sd]?|allow(?:s|ed)?|forbids?"
     r"|prohibits?|limits?|limited to|lists?|listed as|includes?|covers?|excludes?|describe[sd]? (?:\w+ ){0,3}as"
-    r"|calls? for)(?: that)?[,:]? ?$|[,:] ?$",
+    r"|calls? for)(?: that)?[,:]? ?$|[,:] ?$"
+    rf"|\b{VERB}(?: that)? (?:he|she|they|it|we|I|you)\b(?: [\w’']+){{0,3}} ?$",
     re.IGNORECASE,
 )
 
@@ -180,7 +182,8 @@ def _find_marked(text: str) -> Iterator[Quotation]:
         inner = match[kind]
         if count_words(inner) < MIN_WORDS or _CODE_INSIDE.search(inner):
             continue
-        line = max(0, match.start() - _NEARBY, text.rfind("\n\n", max(0, match.start() - _NEARBY), match.start()))
+        near = _WORD_START.search(text, max(0, match.start() - _NEARBY)).start()  # type: ignore[union-attr]
+        line = max(near, text.rfind("\n\n", near, match.start()))
         before, after = text[line : match.start()], text[match.end() : match.end() + _NEARBY].partition("\n\n")[0]
         if before.endswith("=") or (_CODE_BEFORE.search(before[-8:]) and _CODE_AFTER.match(after)):
             continue

@@ -21,7 +21,7 @@ VERB = (
     r"|continue[sd]?|th(?:inks|ought)|believe[sd]?|dissent(?:s|ed)?|describe[sd]?|post(?:s|ed)|lament(?:s|ed)?)"
 )
 _CAPITAL = r"(?:(?:[A-Z]\w?|Mrs|Prof|Rev|Hon|Gov|Sen|Rep|Capt|Sgt)\.|[A-Z][\w’'\-]*)"
-PROPER = rf"{_CAPITAL}(?: (?:{_CAPITAL}|of|de|van|von))*"
+PROPER = rf"{_CAPITAL}(?: (?:{_CAPITAL}|of|de|van|von)){{0,6}}"
 """A name."""
 _LOWER = rf"(?!(?:{'|'.join(sorted(FUNCTION_WORDS))})\b)[a-z][\w’'\-]*"
 _TITLED = rf"{PROPER}(?:(?: {_LOWER}){{1,3}} {PROPER})?"
@@ -29,18 +29,21 @@ _TITLED = rf"{PROPER}(?:(?: {_LOWER}){{1,3}} {PROPER})?"
 _ROLE_WORD = r"(?!(?:is|are|was|were|be|has|have|had|and|or|that|she|he|they|you|we|it|i)\b)[\w’'\-]+"
 _ROLE = rf"(?:[Tt]he|[Oo]ur|[Yy]our|[Tt]heir|[Hh]is|[Hh]er|[Aa]n?) (?:{_ROLE_WORD} ){{0,3}}?{_ROLE_WORD}"
 _HANDLE = r"@\w+|[a-z]\w*\d\w*"
-_SPEAKER = (
-    r"(?!(?i:while|and|but|whereas|although|though|so|because|if|when|then|that|which|where|or|as) )"
-    rf"(?:(?:[a-z][\w’'\-]* ){{0,3}}(?:{PROPER}['’]s? (?:{_LOWER} ){{0,2}}{_LOWER}|{_TITLED})|{_ROLE}|{_HANDLE})"
-    r"(?: and (?:\w+ )?\w+| et al\.?)?"
+_NO_CONJUNCTION = (
+    r"(?<![\w’'\-])(?!(?i:while|and|but|whereas|although|though|so|because|if|when|then|that|which|where|or|as) )"
 )
+_OTHERS = r"(?: and (?:\w+ )?\w+| et al\.?)?"
+_NAMED = rf"{_NO_CONJUNCTION}(?:(?:{_LOWER} ){{0,3}}{_TITLED}|{_ROLE}|{_HANDLE}){_OTHERS}"
+_SPEAKER = rf"(?:{_NO_CONJUNCTION}{PROPER}['’]s? (?:{_LOWER} ){{0,2}}{_LOWER}{_OTHERS}|{_NAMED})"
+"""Who or what speaks: "Vik", "the museum’s curator Hanne Vik", "Okello’s review", "hoverfan88"."""
 _BEFORE = (
     re.compile(
-        rf"(?P<speaker>{_SPEAKER}(?: \([^()]*\))?(?:,[^,.;:]*,)?)(?: (?:also|once|then|later|has|had|clearly|further))*"
+        rf"(?<!\bin )(?<!\bat )(?<!\bfrom )(?P<speaker>{_SPEAKER}(?: \([^()]*\))?(?:,[^,.;:]*,)?)"
+        r"(?: (?:also|once|then|later|has|had|clearly|further))*"
         rf" {VERB}(?: [\w’' ]{{1,40}})?(?: that)?[,:]? ?$"
     ),
     re.compile(
-        rf"(?:[Aa]ccording to|[Ii]n the words of|[Qq]uoting|[Pp]er|[Ff]rom|[Ii]n) (?P<speaker>{_SPEAKER})[,:]? ?$"
+        rf"(?:[Aa]ccording to|[Ii]n the words of|[Qq]uoting|[Pp]er|[Ff]rom|[Ii]n) (?P<speaker>{_NAMED})[,:]? ?$"
     ),
     re.compile(rf"\b[Ii]n (?P<speaker>{_SPEAKER}) words[,:]? ?$"),
     re.compile(rf"\b{VERB} (?P<speaker>{_SPEAKER})[,:] ?$"),

@@ -69,10 +69,10 @@ class Speeches:
     @cached_property
     def people(self) -> frozenset[frozenset[str]]:
         """The words of the name, and of the role, of each who speaks or has a role."""
-        names = [name for _, name in self._labels]
+        names = list(dict.fromkeys(name for _, name in self._labels))
         names += [name for item in self._quotations if (name := item.speaker or self._find_subject(item))]
         names += [" ".join(filter(None, match.groups())) for match in _WITH_ROLE.finditer(self._text)]
-        return frozenset(frozenset(words) for name in names if (words := name_words(name)))
+        return frozenset(frozenset(words) for name in names[: self._limit] if (words := name_words(name)))
 
     @cached_property
     def _quotations(self) -> tuple[Quotation, ...]:
@@ -113,9 +113,8 @@ class Speeches:
     @cached_property
     def _are_speakers(self) -> bool:
         """Whether labels name speakers: bylines do, and labels that are repeated, as in transcripts."""
-        words = [frozenset(name_words(name)) for _, name in self._labels]
-        pairs = {min(other for other in words if other <= its_words) for its_words in words} if words else set()
-        return bool(_BYLINE.search(self._text)) or len(pairs) < len(words)
+        names = [name.partition("(")[0] for _, name in self._labels]
+        return bool(_BYLINE.search(self._text)) or len(set(names)) < len(names)
 
     def find(self, start: int, end: int) -> Speech:
         """Return who says the characters ``start`` to ``end``."""
@@ -143,6 +142,7 @@ class Knowledge:
         """Take the passages; they are read when they are asked about."""
         limit = 1 + MAX_READ // max(1, len(passages))
         self.texts = [Speeches(passage, limit) for passage in passages]
+        self._others: dict[tuple[str, bool, int, Speech], str] = {}
 
     @cached_property
     def people(self) -> frozenset[frozenset[str]]:
@@ -159,12 +159,19 @@ class Knowledge:
             start: Its characters that are quoted.
             end: The character after them.
         """
+        if not speaker:
+            return ""
+        speech = self.texts[source].find(start, end)
+        key = speaker, is_sure, source, speech
+        if key not in self._others:
+            self._others[key] = self._compare(*key)
+        return self._others[key]
+
+    def _compare(self, speaker: str, is_sure: bool, source: int, speech: Speech) -> str:
+        """Who speaks, if the named speaker is another one."""
         text = self.texts[source]
         names = name_words(speaker)
         asked = frozenset(names)
-        if not asked:
-            return ""
-        speech = text.find(start, end)
         theirs = self._describe(frozenset(name_words(speech.name)))
         fallback = text.title or f"passage {source + 1}"
         rest = asked - theirs - text.title_words
