@@ -113,6 +113,8 @@ class WordEvidence:
     """Metrics of one family agree by construction, so as evidence about words they count once. Empty: its own name."""
     spans: Callable[[MetricResult], tuple[UnsupportedSpan, ...]] = spans_of_result
     """The spans of a scored result that count as evidence."""
+    is_certain: bool = False
+    """Whether its spans are reported as they are, also in sentences that the verdict finds consistent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

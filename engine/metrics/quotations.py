@@ -20,6 +20,7 @@ from ..schema.explanations import (
     QuotationsExplanation,
     QuotedPart,
     QuotedText,
+    Reason,
     UnsupportedSpan,
 )
 from ..schema.options import Options
@@ -46,6 +47,12 @@ _DENIAL = re.compile(
 )
 """What turns a sentence round; "without flash" may be left out of one."""
 _SENTENCE_END = re.compile(r"[.!?][\"”’)]*\s")
+_REASONS: dict[QuotationOutcome, Reason] = {
+    "absent": "absent_quotation",
+    "stitched": "stitched_quotation",
+    "misattributed": "misattributed_quotation",
+}
+"""Why all words of a quotation are unsupported."""
 LEAST_SHARE = 0.6
 """Share of a quotation's words that a source has, from which it is an altered quotation of it."""
 STITCHED_SHARE = 0.75
@@ -264,8 +271,8 @@ def _list_matched(piece: Piece) -> Iterator[int]:
 
 def _list_spans(response: str, checked: Sequence[QuotedText]) -> Iterator[UnsupportedSpan]:
     for item in checked:
-        if item.outcome == "absent":
-            yield UnsupportedSpan(item.text, item.start, item.end, "no_answer", "", "quotations")
+        if reason := _REASONS.get(item.outcome):
+            yield UnsupportedSpan(item.text, item.start, item.end, reason, item.source_speaker, "quotations")
         for part in item.changed:
             start, end = (part.start, part.end) if part.text else _find_neighbour(response, part.start, item.end)
             text = response[start:end]
@@ -300,7 +307,7 @@ METRICS = (
         description="share of the response’s quotations that the knowledge has as they are quoted",
         compute=quotations,
         order=15,
-        words=WordEvidence(1.0, precision=2),
+        words=WordEvidence(1.0, precision=2, is_certain=True),
         details=_details,
     ),
 )

@@ -9,7 +9,16 @@ from groundwire.runtime.calls import TextSpan
 from .base import Record
 
 Reason: TypeAlias = Literal[
-    "no_answer", "contradiction", "mismatch", "not_entailed", "detected", "not_in_knowledge", "less_likely"
+    "no_answer",
+    "contradiction",
+    "mismatch",
+    "not_entailed",
+    "detected",
+    "not_in_knowledge",
+    "less_likely",
+    "absent_quotation",
+    "stitched_quotation",
+    "misattributed_quotation",
 ]
 """Why words count as unsupported; ``REASONS`` says what each means."""
 REASONS: dict[Reason, str] = {
@@ -20,6 +29,9 @@ REASONS: dict[Reason, str] = {
     "detected": "a detector finds no support",
     "not_in_knowledge": "the knowledge does not have the word",
     "less_likely": "the document makes these words less likely",
+    "absent_quotation": "the knowledge does not have this quotation",
+    "stitched_quotation": "the knowledge has the parts of this quotation in different places",
+    "misattributed_quotation": "the knowledge has this quotation from another speaker or source",
 }
 """What tables and reports print for a reason."""
 
@@ -29,8 +41,8 @@ SpanType: TypeAlias = Literal["entity", "number", "date", "negation", "relation"
 else of what the knowledge speaks of (``relation``), something that is added to it, or an opinion stated as a fact."""
 Severity: TypeAlias = Literal["low", "medium", "high"]
 """How much unsupported words may mislead. ``high``: the knowledge contradicts an entity, a number, a date or a
-negation. ``medium``: it contradicts something else, or does not have an entity, a number or a date. ``low``: the
-rest."""
+negation, or a quotation is made up, put together or another speaker's. ``medium``: it contradicts something else, or
+does not have an entity, a number or a date. ``low``: the rest."""
 Category: TypeAlias = Literal["contradiction", "fabricated_reference", "unsupported_addition"]
 Subcategory: TypeAlias = Literal["numerical", "temporal", "entity", "relational", "claim", "elaboration", "subjective"]
 _CONTRADICTIONS: dict[SpanType, Subcategory] = {"number": "numerical", "date": "temporal", "entity": "entity"}

@@ -68,9 +68,10 @@ _GOES_ON = re.compile(
 )
 """What is between two quotations of one speaker: "“…” and adds “…”", "“…”, “…”"."""
 _SENTENCE = re.compile(r"(?:^\W*|(?<=[.!?])[\"”’)]*\s+|(?<=;)\s+|\n)(?=[“\"]?[A-Za-z])")
+_THE = rf"[Tt]he {_LOWER}(?: {_LOWER}){{0,2}}"
 _SUBJECT = re.compile(
     r"(?:(?:On|In|About|At|For|After|Before|Asked) [^,.:;\n]{1,60}?,? )?"
-    rf"(?P<speaker>(?:The (?:{_LOWER} ){{1,3}}(?:of|at|from|for) {PROPER}, )?{_TITLED}|{_ROLE})(?:['’]s?)?[ ,]"
+    rf"(?P<speaker>(?:{_THE}(?: (?:of|at|from|for) {PROPER})?, )?{_TITLED}|{_THE})(?:['’]s?)?[ ,]"
 )
 _OPENINGS = re.compile(
     r"\w+(?:ed|ing|ly)|asked|on|in|at|after|before|here|there|yet|still|meanwhile|then|so|instead|today|yesterday|"
@@ -93,7 +94,7 @@ class NamedSpeaker(NamedTuple):
     name: str = ""
     """Empty where it names none."""
     is_sure: bool = True
-    """Whether a word says that the speaker speaks; otherwise the sentence is about the speaker, or "she" is."""
+    """Whether a word says that the speaker speaks; otherwise the sentence is only about the speaker."""
     end: int = 0
     """Characters after the quotation that name the speaker."""
 
@@ -139,7 +140,7 @@ def follow_speaker(last: NamedSpeaker, between: str, after: str) -> NamedSpeaker
         return NamedSpeaker(last.name, last.is_sure)
     said = _AFTER_PRONOUN.match(after)
     if said or _BEFORE_PRONOUN.search(between):
-        return NamedSpeaker(find_subject(between) or last.name, is_sure=False, end=said.end() if said else 0)
+        return NamedSpeaker(find_subject(between) or last.name, end=said.end() if said else 0)
     return NamedSpeaker()
 
 

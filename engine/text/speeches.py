@@ -53,8 +53,9 @@ class Speeches:
     @cached_property
     def title(self) -> str:
         """The title or source that the text begins with; a name before the first speech is none."""
+        title = find_title(self._text)
         is_name = self._are_speakers and not self._text[: self._labels[0][0]].strip()
-        return "" if is_name else find_title(self._text)
+        return "" if is_name or re.search(rf"{re.escape(title)}:\s*[“„«\"‘']", self._text) else title
 
     @cached_property
     def title_words(self) -> frozenset[str]:
@@ -145,9 +146,22 @@ class Knowledge:
         self._others: dict[tuple[str, bool, int, Speech], str] = {}
 
     @cached_property
-    def people(self) -> frozenset[frozenset[str]]:
-        """The words of all who speak or have a role, one set each."""
-        return frozenset().union(*(text.people for text in self.texts))
+    def _people(self) -> dict[str, set[frozenset[str]]]:
+        """All who speak or have a role, a set of words each, by each of their words."""
+        people: dict[str, set[frozenset[str]]] = {}
+        for person in frozenset().union(*(text.people for text in self.texts)):
+            for word in person:
+                people.setdefault(word, set()).add(person)
+        return people
+
+    @cached_property
+    def _titles(self) -> dict[str, list[Speeches]]:
+        """The texts by the words of their titles."""
+        titles: dict[str, list[Speeches]] = {}
+        for text in self.texts:
+            for word in text.title_words:
+                titles.setdefault(word, []).append(text)
+        return titles
 
     def find_other(self, speaker: str, is_sure: bool, source: int, start: int, end: int) -> str:
         """Return who says something, if it is another speaker or source than the named one; empty otherwise.
@@ -176,25 +190,25 @@ class Knowledge:
         fallback = text.title or f"passage {source + 1}"
         rest = asked - theirs - text.title_words
         if rest < asked:
-            is_other = bool(rest) and any(rest <= other for other in self._list_others(text, theirs))
+            is_other = any(rest <= other for other in self._list_others(rest, text, theirs))
             return (speech.name or fallback) if is_other else ""
-        others = self._list_others(text, theirs)
         if theirs:
-            is_other = any(asked & other for other in others)
+            is_other = any(self._list_others(asked, text, theirs))
             is_unknown = is_sure and speech.is_named and names[-1] not in text.words and not asked <= _ANYBODY
             return speech.name if is_other or is_unknown else ""
-        is_titled = any(asked & other.title_words for other in self.texts if other is not text)
+        is_titled = any(other is not text for word in asked for other in self._titles.get(word, ()))
         return fallback if is_titled and not asked & text.words else ""
 
     def _describe(self, words: frozenset[str]) -> frozenset[str]:
         """The words of a name with those of the same person's other names and roles."""
-        same = [person for person in self.people if words and (person <= words or words <= person)]
-        return words.union(*same)
+        similar = [person for word in words for person in self._people.get(word, ())]
+        return words.union(*(person for person in similar if person <= words or words <= person))
 
-    def _list_others(self, text: Speeches, words: frozenset[str]) -> Iterator[frozenset[str]]:
-        """The people that ``words`` do not describe, and the titles of other texts."""
-        yield from (person for person in self.people if not person <= words)
-        yield from (other.title_words for other in self.texts if other is not text)
+    def _list_others(self, words: frozenset[str], text: Speeches, theirs: frozenset[str]) -> Iterator[frozenset[str]]:
+        """The people that ``theirs`` does not describe, and the titles of other texts, that have one of the words."""
+        for word in words:
+            yield from (person for person in self._people.get(word, ()) if not person <= theirs)
+            yield from (other.title_words for other in self._titles.get(word, ()) if other is not text)
 
 
 _ANYBODY = frozenset(

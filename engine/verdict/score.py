@@ -30,7 +30,7 @@ from ..text.words import RangeIndex
 from .decision import add_spans, decide_alone, decide_response, decide_without_knowledge, keep_doubted
 from .fusion import Criteria, decide_metrics
 from .marks import fit_marks
-from .spans import fuse_spans, type_spans
+from .spans import fuse_spans, is_certain, join_spans, list_certain, type_spans
 
 T = TypeVar("T")
 _ORDER = ("inconsistent", "unknown", "consistent", "unverifiable")
@@ -148,13 +148,18 @@ def rank_verdict(verdict: Verdict) -> tuple[int, float]:
 def mark_spans(
     request: ReadRequest, results: Sequence[BoundResult], decided: Sequence[SentenceVerdict]
 ) -> tuple[UnsupportedSpan, ...]:
-    """The unsupported words of a response by the evidence of its results, in the sentences that are doubted."""
+    """The unsupported words of a response by the evidence of its results, in the sentences that are doubted.
+
+    What metrics are certain of is marked in all sentences.
+    """
     if not request.knowledge:
         doubted = [part for part in decided if part.verdict.label == "inconsistent"]
         silent = [UnsupportedSpan(part.text, part.start, part.end, "no_answer") for part in doubted]
         return type_spans(request, silent, results)
-    spans = keep_doubted(fuse_spans(request, results), decided)
-    return type_spans(request, fit_marks(request, spans, results), results)
+    certain = list_certain(results)
+    uncertain = [bound for bound in results if not is_certain(bound)]
+    spans = fit_marks(request, keep_doubted(fuse_spans(request, uncertain), decided), uncertain)
+    return type_spans(request, join_spans(certain, spans), results)
 
 
 MAX_LANGUAGE_TEXTS = 1_000

@@ -40,7 +40,7 @@ from ..schema.explanations import (
     VerifiabilityExplanation,
 )
 from ..schema.results import MetricResult
-from ..text.words import WORD, find_overlaps, words
+from ..text.words import WORD, RangeIndex, find_overlaps, words
 from ..values.tokens import NEGATIONS, read_table
 
 MARKED = 1.0
@@ -116,6 +116,32 @@ def fuse_spans(request: ReadRequest, results: Iterable[BoundResult]) -> tuple[Un
             key=lambda word: word.start,
         )
     return tuple(_merge(response, marked_words, remaining))
+
+
+def is_certain(bound: BoundResult) -> bool:
+    """Return whether the spans of a result are reported as they are (``WordEvidence.is_certain``)."""
+    return bound.metric.words is not None and bound.metric.words.is_certain
+
+
+def list_certain(results: Iterable[BoundResult]) -> tuple[UnsupportedSpan, ...]:
+    """Return the spans that are reported as they are, in order and disjoint, each with its metric."""
+    scored = [bound for bound in results if is_certain(bound) and bound.result.status == "scored"]
+    spans = [replace(span, metrics=(metric.name,)) for metric, result in scored for span in metric.list_spans(result)]
+    certain: list[UnsupportedSpan] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if not certain or span.start >= certain[-1].end:
+            certain.append(span)
+    return tuple(certain)
+
+
+def join_spans(certain: Sequence[UnsupportedSpan], spans: Sequence[UnsupportedSpan]) -> tuple[UnsupportedSpan, ...]:
+    """Return the spans in order and disjoint; of two that overlap, the certain one with the metrics of both."""
+    ranges = RangeIndex(certain)
+    joined: list[UnsupportedSpan] = []
+    for span, others in zip(certain, find_overlaps([(span.start, span.end) for span in certain], spans), strict=True):
+        metrics = dict.fromkeys((*span.metrics, *(name for other in others for name in other.metrics)))
+        joined.append(replace(span, metrics=tuple(metrics)))
+    return tuple(sorted((*joined, *(span for span in spans if not ranges.overlaps(span))), key=lambda span: span.start))
 
 
 def _collect(scored: Iterable[BoundResult]) -> list[Evidence]:
@@ -213,8 +239,10 @@ def _agree(span: UnsupportedSpan, other: UnsupportedSpan) -> bool:
     return span.reason in _ABOUT_WORDS and (span.metric, span.reason) == (other.metric, other.reason)
 
 
-CONTRADICTING: frozenset[Reason] = frozenset({"contradiction", "mismatch"})
+CONTRADICTING: frozenset[Reason] = frozenset({"contradiction", "mismatch", "misattributed_quotation"})
 """Reasons by which the knowledge says otherwise."""
+QUOTATION: frozenset[Reason] = frozenset({"absent_quotation", "stitched_quotation", "misattributed_quotation"})
+"""Reasons why a quotation may mislead much, whatever its words are."""
 ENTITY_TYPES: dict[str, SpanType] = {
     "DATE": "date",
     "TIME": "date",
@@ -296,6 +324,7 @@ def _describe(
         kind = "relation" if contradicts else "addition"
     contradicts = contradicts and kind != "opinion"
     knowledge, severity = ("contradicts" if contradicts else "silent"), _rate(kind, contradicts=contradicts)
+    severity = "high" if span.reason in QUOTATION else severity
     return replace(span, type=kind, knowledge=knowledge, severity=severity)
 
 

@@ -10,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.engine import Engine, InvalidRequest, Score
+from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.schema.explanations import QuotedText
+from groundwire.engine.schema.results import SentenceVerdict, Verdict
 from groundwire.engine.text import quotations
 from groundwire.engine.text.matching import MAX_PLACES, SourceWords, read_quotation, squeeze
 from groundwire.engine.text.quotations import find_quotations
+from groundwire.engine.verdict.score import mark_spans
 from groundwire.evaluate.quotations import make_quotations
 from groundwire.runtime.fake import FakeRuntime
+from tests.support.verdicts import bind
 
 ART = (
     "# Lending\nThe museum lends 300 works a year to schools. Curator Hanne Vik wrote: “We lend 300 works a year, "
@@ -28,6 +32,20 @@ BUDGET = (
 CALL = (
     "Anna: The room is booked for Friday at nine.\nBen: I will bring the slides and the coffee.\n"
     "Anna: Be early, please."
+)
+COUNCIL = (
+    "Council minutes, 14 May. Mayor Ines Coll: “We will not raise the parking fee before 2027.” Councillor Tom Reed: "
+    "“The library must stay open on Sundays.” The motion was carried. The fee had been raised in 2019, after a long "
+    "dispute."
+)
+MATCH = (
+    "“We stopped running,” said Rovers manager Pat Connolly. “You cannot defend a lead sitting down.” Athletic’s "
+    "captain Joao Prates was calm. “They did not stop,” he said.\nThe shop owner, Marco Bellini, watched. “I was "
+    "cold,” he said. His sister was ill. “I was in bed all day,” said Ines Bellini."
+)
+MAILS = (
+    "From: Dana Whitfield\nSubject: Vans\nPlease move the vans before seven.\n\nFrom: Yusuf Ali\nSubject: Re: Vans\n"
+    "The render is still wet on Monday.\n\nFrom: Dana Whitfield\nThen I pay for every extra day."
 )
 ASKED = "I asked for a quiet room at the back of the house."
 
@@ -89,10 +107,69 @@ def test_quotations_are_found_and_other_marks_are_not(text: str, quoted: list[st
         ("> “We lend 300 works.” – Hanne Vik", "Hanne Vik"),
         ("About the rule for changes she said: “We did not follow it.”", ""),
         ("First in the poll is “we lend 300 works”.", ""),
+        ("Her words were read out. Mrs. Doyle was blunt: “We lend 300 works.”", "Doyle"),
+        ("On loans the curator is clear: “We lend 300 works.”", "the curator"),
+        ("Vik’s answer was short: “We lend 300 works.”", "Vik"),
+        ("The people in Holmen said “we lend 300 works”.", "The people in Holmen"),
+        ("hoverfan88 says “we lend 300 works”.", "hoverfan88"),
+        ("“We lend 300 works.” Ole Dahl disagreed: he wrote nothing.", ""),
+        ("“We lend 300 works.” Ole Dahl said.", "Ole Dahl"),
     ],
 )
 def test_the_speaker_is_named_before_or_after(text: str, speaker: str) -> None:
     assert [item.speaker for item in find_quotations(text)] == [speaker]
+
+
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("Vik says “we lend 300 works” and “none was ever lost”.", "Vik"),
+        ("Vik says “we lend 300 works”[2], and adds that “none was ever lost”.", "Vik"),
+        ("“We lend 300 works,” said Vik. “None was ever lost.”", "Vik"),
+        ("“We lend 300 works,” said Vik. She adds: “None was ever lost.”", "Vik"),
+        ("Vik says “we lend 300 works”. Ole Dahl smiled. He says: “None was ever lost.”", "Ole Dahl"),
+        ("Vik says “we lend 300 works”; Ole Dahl says “none was ever lost”.", "Ole Dahl"),
+        ("Vik says “we lend 300 works”. The other one is old: “None was ever lost.”", ""),
+        ("Vik says “we lend 300 works”.\n\n“None was ever lost.”", ""),
+    ],
+)
+def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> None:
+    assert [item.speaker for item in find_quotations(text)] == ["Vik", second]
+
+
+@pytest.mark.parametrize(
+    ("response", "outcomes"),
+    [
+        # An ellipsis joins words of one speech.
+        ("Coll said “We will not … before 2027.”", ["normalized"]),
+        ("Coll said “We will not raise the fee … stay open on Sundays.”", ["stitched"]),
+        ("Coll said “We will not raise … the library must stay open.”", ["stitched"]),
+        ("Coll said “We will not … after a long dispute.”", ["stitched"]),
+        ("Dana wrote “Please move the vans … I pay for every extra day.”", ["stitched"]),
+        ("Connolly said “We stopped running … You cannot defend a lead.”", ["normalized"]),
+        ("Coll said “We will not raise the parking fee [at all] before 2027.”", ["normalized"]),
+        ("Coll said “We will not raise the parking [charge].”", ["normalized"]),
+        # Another speaker.
+        ("Mayor Reed said “We will not raise the parking fee before 2027.”", ["misattributed"]),
+        ("Ines Reed said “We will not raise the parking fee before 2027.”", ["misattributed"]),
+        ("Mayor Coll said “We will not raise the parking fee before 2027.”", ["exact"]),
+        ("The library director told us: “The library must stay open on Sundays.”", ["misattributed"]),
+        ("Coll says “We will not raise the parking fee” and “the library must stay open”.", ["exact", "misattributed"]),
+        (
+            "Coll says “We will not raise the parking fee”. Reed says “the library must stay open”.",
+            ["exact", "normalized"],
+        ),
+        ("Captain Connolly said “They did not stop.”", ["misattributed"]),
+        ("Prates said “They did not stop.”", ["exact"]),
+        ("The other side answered “They did not stop.”", ["exact"]),
+        ("Marco Bellini said “I was in bed all day.”", ["misattributed"]),
+        ("Dana Whitfield wrote “The render is still wet on Monday.”", ["misattributed"]),
+        ("Yusuf wrote “The render is still wet on Monday.”", ["exact"]),
+    ],
+)
+def test_words_are_those_of_one_speaker_in_one_place(response: str, outcomes: list[str]) -> None:
+    quoted = score(response, COUNCIL, MATCH, MAILS).quotations
+    assert [quotation.outcome for quotation in quoted] == outcomes
 
 
 @pytest.mark.parametrize(
@@ -162,7 +239,7 @@ def test_a_result_has_the_share_of_faithful_quotations_and_the_words_that_are_no
     assert metric.value == pytest.approx(1 / 3)
     assert [(span.text, span.reason) for span in metric.unsupported] == [
         ("400", "mismatch"),
-        ("art is for all of us", "no_answer"),
+        ("art is for all of us", "absent_quotation"),
     ]
     assert Score.from_json(result.to_json()) == result
 
@@ -305,3 +382,24 @@ def test_an_ellipsis_that_leaves_out_a_negation_alters(response: str, outcome: s
     (quotation,) = score(response, knowledge).quotations
     assert quotation.outcome == outcome
     assert [part.knowledge_says for part in quotation.changed] == (["not"] if outcome == "altered" else [])
+
+
+@pytest.mark.parametrize(
+    ("response", "reason", "says"),
+    [
+        ("Coll said “We will not raise … the library must stay open.”", "stitched_quotation", ""),
+        ("Reed said “We will not raise the parking fee before 2027.”", "misattributed_quotation", "Mayor Ines Coll"),
+        ("Coll said “The weather has been very kind to us.”", "absent_quotation", ""),
+    ],
+)
+@pytest.mark.parametrize("label", ["consistent", "inconsistent"])
+def test_a_wrong_quotation_is_marked_whatever_the_verdict_says(
+    response: str, reason: str, says: str, label: str
+) -> None:
+    result = score(response, COUNCIL).metrics["quotations"]
+    request = ReadRequest(response, (COUNCIL,))
+    decided = SentenceVerdict(response, 0, len(response), Verdict(label))  # type: ignore[arg-type]
+    (span,) = mark_spans(request, bind([result]), [decided])
+    (quotation,) = find_quotations(response)
+    assert (span.start, span.end, span.reason, span.knowledge_says) == (quotation.start, quotation.end, reason, says)
+    assert (span.severity, span.metrics) == ("high", ("quotations",))
