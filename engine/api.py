@@ -100,8 +100,8 @@ class Engine:
             processes: Processes that compute, 1–256, each with its share of the threads and models of its own, which
                 take as much memory again. More than one raise the throughput, as only one thread of a process runs
                 Python at a time. One that ends is replaced, and what it was asked is asked again.
-            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``) of requests that name none; None takes
-                the metrics of the verdict, or Q² alone in a bundle without a calibration.
+            metrics: Names of metrics or groups (``default``, ``fast``, ``paper``, ``all``) of requests that name none;
+                None takes the metrics of the verdict, or Q² alone in a bundle without a calibration.
             options: Everything else; None takes the defaults.
 
         Returns:
@@ -142,7 +142,8 @@ class Engine:
                 result, or several of these.
             history: The utterances before the response, oldest first.
             triples: Facts of a knowledge graph; without ``knowledge`` they are the knowledge.
-            metrics: Names of metrics or groups (``fast``, ``paper``, ``all``); None takes those of ``load``.
+            metrics: Names of metrics or groups (``default``, ``fast``, ``paper``, ``all``), joined as you like:
+                ``["default", "quotations"]``, or with commas; None takes those of ``load``.
             options: Settings of metrics and verdict, and when the request is served; None takes the defaults.
 
         Returns:

@@ -67,8 +67,8 @@ def make_plan(
         roles: Roles of the bundle.
         identity: The bundle and runtime that run the models, for the signature.
         calibration: How values are read; None where none was fitted.
-        metrics: Names of metrics or groups; None takes the metrics of the calibration; without one, ``q2`` if the roles
-            suffice, else all metrics for which they do.
+        metrics: Names of metrics or groups, also as one string with commas; None, and ``default``, take the metrics of
+            the calibration; without one, ``q2`` if the roles suffice, else all metrics for which they do.
         options: Options of the requests; None takes the defaults.
         calibration_digest: ``calibration.digest()``, where it is known; computing it takes half a millisecond.
 
@@ -129,15 +129,17 @@ def check_options(options: Options | None, roles: frozenset[str], calibration: C
 def _names(
     metrics: Sequence[str] | str | None, calibration: Calibration | None, roles: frozenset[str]
 ) -> Sequence[str]:
+    default: Sequence[str] = DEFAULT_METRICS if available(roles).keys() >= set(DEFAULT_METRICS) else ("all",)
+    if calibration is not None:
+        default = calibration.metrics
     if metrics is None:
-        if calibration is not None:
-            return calibration.metrics
-        return DEFAULT_METRICS if available(roles).keys() >= set(DEFAULT_METRICS) else ("all",)
-    if not isinstance(metrics, str):
-        allowed = f"a list of names, or one of {', '.join(GROUPS)}"
-        names = check_sequence("metrics", metrics, allowed)
-        for name in names:
-            if not isinstance(name, str):
-                raise InvalidRequest(f"metrics has {name!r}, which is no name; pass {allowed}.")
-        return names
-    return (metrics,)
+        return default
+    if isinstance(metrics, str):
+        metrics = [name.strip() for name in metrics.split(",")]
+    allowed = f"a list of names, or of {', '.join(GROUPS)}"
+    names: list[str] = []
+    for name in check_sequence("metrics", metrics, allowed):
+        if not isinstance(name, str):
+            raise InvalidRequest(f"metrics has {name!r}, which is no name; pass {allowed}.")
+        names += default if name == "default" else (name,)
+    return names

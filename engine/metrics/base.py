@@ -20,8 +20,9 @@ from ..schema.results import MetricResult, Status
 from ..schema.steps import Steps
 from .requests import ReadRequest
 
-Group: TypeAlias = Literal["all", "paper", "fast"]
+Group: TypeAlias = Literal["default", "all", "paper", "fast"]
 GROUPS: dict[Group, str] = {
+    "default": "those of the bundle's verdict; without a calibration q2, or all where its models are missing",
     "all": "every metric that the bundle has the models for",
     "paper": "those that the papers' tables have",
     "fast": "those that read knowledge and response at most once: classifiers, rules and shared words",

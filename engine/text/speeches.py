@@ -24,9 +24,10 @@ _BYLINE = re.compile(
     rf"|(?:(?:[Rr]eview(?:ed)?|[Pp]osted|[Ww]ritten) )?[Bb]y (?P<author>{PROPER}|@?\w+)$)"
 )
 """Lines that say who has written what follows: of e-mails, posts and reviews."""
-_WITH_ROLE = re.compile(
-    rf"(?P<name>{PROPER})(?: \((?P<role>[a-z][^()\n]{{1,40}})\)|, the (?P<other>[a-z][\w ]{{2,40}}))"
+_PERSON = re.compile(
+    rf"(?P<name>{PROPER})(?: \((?P<role>[a-z][^()\n]{{1,40}})\)|, the (?P<other>[a-z][\w ]{{2,40}})|: ?(?=[“\"«]))"
 )
+"""A name with a role, or before what its owner says."""
 _BREAK = re.compile(r"\n[ \t]*\n|[.!?:][\"”’)]*[ \t]*\n[ \t]*(?=[^\sa-z])")
 """Where a paragraph ends: an empty line, or a line after a sentence."""
 
@@ -72,7 +73,7 @@ class Speeches:
         """The words of the name, and of the role, of each who speaks or has a role."""
         names = list(dict.fromkeys(name for _, name in self._labels))
         names += [name for item in self._quotations if (name := item.speaker or self._find_subject(item))]
-        names += [" ".join(filter(None, match.groups())) for match in _WITH_ROLE.finditer(self._text)]
+        names += [" ".join(filter(None, match.groups())) for match in _PERSON.finditer(self._text)]
         return frozenset(frozenset(words) for name in names[: self._limit] if (words := name_words(name)))
 
     @cached_property

@@ -332,5 +332,6 @@ def _bind_feature(feature: Feature, names: Sequence[str]) -> BoundFeature:
 
 def ask_for(missing: Sequence[str]) -> str:
     """Return what to do where the metrics that a verdict needs were not asked for."""
-    which = "metrics" if len(missing) > 1 else "metric"
-    return f"The verdict needs the {which} {' and '.join(missing)}: name them too, or leave metrics out."
+    *first, last = missing
+    which, names, them = ("metrics", f"{', '.join(first)} and {last}", "them") if first else ("metric", last, "it")
+    return f"The verdict needs the {which} {names}: name {them} too, or the group default, or leave metrics out."

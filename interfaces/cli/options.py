@@ -27,8 +27,6 @@ from groundwire.runtime.ort.device import DeviceChoice
 
 from .groups import Setting
 
-DEFAULT = "default"
-"""The --metrics value that names the metrics of the verdict."""
 _GROUPS = "; ".join(f"{name} ({description})" for name, description in GROUPS.items())
 _ALIASES = "; ".join(f"{field}: {', '.join(names)}" for field, names in ALIASES.items())
 _BUNDLE = "Name of an embedded bundle, or a directory that `groundwire export` wrote"
@@ -61,9 +59,8 @@ CalibrationOption = Annotated[
 MetricsOption = Annotated[
     str | None,
     typer.Option(
-        help=f"Metrics, separated by commas: {', '.join(METRICS)}, and detector.NAME for a role of that name "
-        f"in the bundle. Or a group: {_GROUPS}. {DEFAULT}, and without this option: the metrics from which the bundle "
-        "draws its verdict; without a calibration q2, or all metrics if the bundle lacks its models."
+        help="Metrics and groups, separated by commas, as in default,quotations. Default: default. Groups: "
+        f"{_GROUPS}. Metrics: {', '.join(METRICS)}, and detector.NAME for a role of that name in the bundle."
     ),
 ]
 ColumnsOption = Annotated[
@@ -347,7 +344,7 @@ def parse_metrics(value: str | None) -> tuple[str, ...] | None:
 
 def split_names(value: str | None) -> tuple[str, ...] | None:
     """Split a --metrics value into names, whatever they are; None for the default."""
-    if value is None or value.strip() == DEFAULT:
+    if value is None or value.strip() == "default":
         return None
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     if not names:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from groundwire.engine import Options, Request, Score
 from groundwire.engine.extend import make_request, shown
+from groundwire.engine.schema.explanations import FAITHFUL, QuotationOutcome, QuotationsExplanation
+from groundwire.engine.schema.results import Label, MetricResult
 from groundwire.files.parquet import check_parquet, write_parquet
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
@@ -29,14 +32,31 @@ METRIC_COLUMNS = 4
 """Metrics with a column each; more metrics share one column, one per row."""
 
 
+FINDINGS: tuple[str, ...] = (
+    *(label for label in get_args(Label) if label != "consistent"),
+    *(outcome for outcome in get_args(QuotationOutcome) if outcome not in FAITHFUL),
+)
+"""What --fail-on may name: labels of the verdict, and outcomes of quotations."""
+
+
 class _StoredStatus(msgspec.Struct, frozen=True):
     status: str
+
+
+class _StoredVerdict(msgspec.Struct, frozen=True):
+    label: str
+
+
+class _StoredQuotation(msgspec.Struct, frozen=True):
+    outcome: str
 
 
 class _StoredScore(msgspec.Struct, frozen=True):
     signature: str
     status: str
     metrics: dict[str, _StoredStatus]
+    verdict: _StoredVerdict
+    quotations: tuple[_StoredQuotation, ...] = ()
 
 
 class ScoreEntry(msgspec.Struct, frozen=True):
@@ -79,11 +99,18 @@ def score_file(
         Path,
         typer.Argument(
             help="JSON Lines, a JSON array, CSV, TSV or Parquet with response, knowledge and, optionally, history, id; "
-            "also with .gz; - is standard input. Or a folder: a dataset that Hugging Face datasets saved, or Parquet "
-            "files."
+            "also with .gz; - is standard input. Or a folder: a dataset that Hugging Face datasets saved, files of "
+            "JSON, or Parquet files."
         ),
     ],
     out: options.OutOption = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Exit with code 4 if a line is one of these, separated by commas: {', '.join(FINDINGS)}. The last "
+            "four are of quotations, and need that metric."
+        ),
+    ] = None,
     *,
     scoring: options.ScoringOptions,
     questions: options.QuestionOptions,
@@ -102,10 +129,12 @@ def score_file(
         groundwire score dialogues.jsonl
         groundwire score dialogues.jsonl --metrics q2,overlap --out q2.jsonl
         groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
+        groundwire score answers.jsonl --metrics quotations --fail-on absent,altered,stitched,misattributed
     """
     errors = display.error_console()
     request_options = scoring.make_options(questions)
     metric_names = scoring.parse_metrics()
+    findings = _Findings.parse(fail_on)
     table_file = out if out is not None and out.suffix == ".parquet" else None
     if table_file is not None:
         with options.refuse_value("--out"):
@@ -122,8 +151,13 @@ def score_file(
         resume = Resume(output, source, errors)
         plan = engine.plan(names, request_options)
         resume.check(plan.signature)
+        basis = plan.criteria.basis
+        has_verdict = basis.threshold is not None
+        findings.check(names, "" if has_verdict else basis.message)
+        for entry in output.entries if output is not None else ():
+            if entry.is_final:
+                findings.add(entry.score)
         # Without --metrics the verdict says what all metrics together say, and none of them has a column.
-        has_verdict = engine.core.calibration is not None
         table = _ScoreTable(names if scoring.metrics or not has_verdict else (), has_verdict=has_verdict)
         pending: deque[_Pending] = deque()
 
@@ -146,6 +180,7 @@ def score_file(
                 line, key = pending.popleft()
                 advance(line.number)
                 counts[score.status] += 1
+                findings.add(score)
                 if output is not None:
                     output.append(ResultLine(line.number, key, (line.row or {}).get("id"), score))
                 else:
@@ -155,12 +190,15 @@ def score_file(
         write_parquet(out, table_file, names)
     if output is None and table.has_values:
         display.output_console().print(
-            "[dim]Metrics: 1: the knowledge supports all that was checked; 0: none of it. "
-            "*: no valid question, so the whole response was classified.[/]"
+            "[dim]Metrics: 1: the knowledge supports all that was checked; 0: none of it."
+            + (" *: no valid question, so the whole response was classified." if table.has_fallback else "")
+            + "[/]"
         )
     if output is None:
         rule = plan.criteria.rule
-        if rule is not None and counts["scored"]:
+        if not has_verdict and rule is not None:
+            display.output_console().print(f"[dim]No verdict. {display.escape_markup(basis.message)}[/]")
+        elif rule is not None and counts["scored"]:
             point, band = rule.point, rule.fusion.band
             bound = point.max_false_positive_rate if rule.is_complete else None
             display.output_console().print(
@@ -169,7 +207,9 @@ def score_file(
                 f"{band.low:.2f} to {band.high:.2f}.[/]"
             )
         table.print_warnings()
+    findings.report(errors)
     display.finish(counts)
+    findings.exit()
 
 
 def read_request(line: Line, request_options: Options) -> Request | InvalidRequest:
@@ -194,6 +234,49 @@ def read_request(line: Line, request_options: Options) -> Request | InvalidReque
         return error
 
 
+class _Findings:
+    """What --fail-on names, and on how many lines it was found."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+        self._counts: Counter[str] = Counter()
+
+    @classmethod
+    def parse(cls, value: str | None) -> _Findings:
+        """Read a --fail-on value; wrong usage for a name that is none."""
+        names = [name.strip() for name in (value or "").split(",") if name.strip()]
+        for name in names:
+            if name not in FINDINGS:
+                raise typer.BadParameter(f"{name!r} is unknown; use {', '.join(FINDINGS)}.", param_hint="--fail-on")
+        return cls(frozenset(names))
+
+    def check(self, metrics: Sequence[str], no_verdict: str) -> None:
+        """Wrong usage for names that these metrics never give; ``no_verdict`` says why there is no verdict."""
+        labels, outcomes = self._names & {*get_args(Label)}, self._names & {*get_args(QuotationOutcome)}
+        if labels and no_verdict:
+            raise typer.BadParameter(no_verdict, param_hint="--fail-on")
+        if outcomes and "quotations" not in metrics:
+            raise typer.BadParameter(
+                f"{', '.join(sorted(outcomes))} needs the metric quotations, as in --metrics default,quotations.",
+                param_hint="--fail-on",
+            )
+
+    def add(self, score: Score | _StoredScore) -> None:
+        """Count what the score of a line has of the names."""
+        self._counts.update(self._names & {score.verdict.label, *(item.outcome for item in score.quotations)})
+
+    def report(self, console: Console) -> None:
+        """Print how many lines have each of the names."""
+        if self._counts:
+            found = ", ".join(f"{count} {name}" for name, count in self._counts.most_common())
+            console.print(f"Lines that --fail-on names: {found}.")
+
+    def exit(self) -> None:
+        """Exit with code 4 if a line has one of the names."""
+        if self._counts:
+            raise typer.Exit(display.EXIT_WORSE)
+
+
 class _ScoreTable:
     """The table of scores, printed row by row; it has a column, or several, for the verdict first."""
 
@@ -203,19 +286,22 @@ class _ScoreTable:
         self._share_column = len(metrics) > METRIC_COLUMNS
         columns = {"line": 5} | ({"verdict": 19} if has_verdict else {})
         if self._share_column:
-            columns |= {"metric": max(map(len, metrics)), "value": 17}
+            columns |= {"metric": max(map(len, metrics)), "value": 18}
         else:
-            columns |= {name: max(len(name), 6) for name in metrics}
+            columns |= {name: max(len(name), 13 if name == "quotations" else 6) for name in metrics}
         columns |= {"response with unsupported words ⟦marked⟧": 0, "reason": 0}
         self._table = RowTable(display.output_console(), columns)
         self.has_values = False
         """Whether a row with metrics' values was printed."""
+        self.has_fallback = False
+        """Whether a value is marked by ``*``."""
         self._warned_lines: defaultdict[str, list[int]] = defaultdict(list)
 
     def add_row(self, line: Line, score: Score) -> None:
         """Print the row of a line."""
         assert line.row is not None
-        values = [display.format_value(score.metrics[name]) for name in self._metrics]
+        values = [self._format_value(score.metrics[name]) for name in self._metrics]
+        self.has_fallback = self.has_fallback or any("*" in value for value in values)
         if self._share_column:
             values = ["\n".join(self._metrics), "\n".join(values)]
         verdict = [display.format_verdict(score)] if self._has_verdict else []
@@ -230,6 +316,17 @@ class _ScoreTable:
         absent = [drawn.message] if drawn.absent and drawn.message and drawn.probability is not None else []
         for warning in (*score.warnings, *absent):
             self._warned_lines[warning].append(line.number)
+
+    def _format_value(self, result: MetricResult) -> str:
+        """A metric's value, with the outcomes of quotations: each in a column of its own, else the worst."""
+        value = display.format_value(result)
+        if not isinstance(result.explanation, QuotationsExplanation):
+            return value
+        counts = Counter(item.outcome for item in result.explanation.quotations)
+        outcomes = sorted(counts, key=get_args(QuotationOutcome).index, reverse=True)
+        if self._share_column:
+            return f"{value} {outcomes[0]}"
+        return "\n".join((value, *(f"{counts[name]} {name}" if counts[name] > 1 else name for name in outcomes)))
 
     def print_warnings(self) -> None:
         """Print each warning once, with the numbers of its lines."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +18,15 @@ from groundwire.runtime.errors import GroundwireError, InvalidRequest
 from .columns import AmbiguousColumns, UnknownColumns, find_columns, read_passages, rename_fields, suggest_columns
 from .json_text import MAX_TEXT, ArrayReader, MalformedText, decode_json
 from .rows import check_header, split_rows
-from .sources import open_source, read_folder, read_parquet, split_lines, strip_gzip, translate_read_errors
+from .sources import (
+    list_text_files,
+    open_source,
+    read_folder,
+    read_parquet,
+    split_lines,
+    strip_gzip,
+    translate_read_errors,
+)
 
 T = TypeVar("T")
 
@@ -71,13 +80,17 @@ def read_lines(
     """Open a file (``-`` is standard input) and yield its requests.
 
     ``.csv`` and ``.tsv`` are tables with a header (``find_delimiter``), ``.parquet`` and folders (``read_folder``) need
-    the extra ``parquet``, and every other file is JSON Lines or one JSON array; standard input that does not begin like
-    JSON is a table. Each may be compressed by gzip. ``needed`` are the columns that a table must have, ``columns``
-    their names where these are neither Groundwire's own nor an alias. A line that cannot be read is a problem, and the
-    others go on. Raises UnknownColumns if the header of a table lacks one of these columns, or if no line among the
-    first hundred has it; and InvalidRequest, also while lines are read, if the file cannot be read, or none of its
-    first lines; ``UntilError`` puts that off.
+    the extra ``parquet``, and every other file is JSON Lines, one JSON array, or one object if its name ends in .json;
+    standard input that does not begin like JSON is a table. A folder may have files of JSON, which are read by name
+    (``list_text_files``). Each may be compressed by gzip. ``needed`` are the columns that a table must have,
+    ``columns`` their names where these are neither Groundwire's own nor an alias. A line that cannot be read is a
+    problem, and the others go on. Raises UnknownColumns if the header of a table lacks one of these columns, or if no
+    line among the first hundred has it; and InvalidRequest, also while lines are read, if the file cannot be read, or
+    none of its first lines; ``UntilError`` puts that off.
     """
+    if source.is_dir() and (files := list_text_files(source)):
+        yield _check_columns(_read_files(files, needed, columns), needed, columns)
+        return
     if strip_gzip(source) == ".parquet" or source.is_dir():
         rows = enumerate(read_folder(source) if source.is_dir() else read_parquet(source), 1)
         yield _check_columns((check_row(number, row, columns) for number, row in rows), needed, columns)
@@ -85,6 +98,18 @@ def read_lines(
     with open_source(source) as stream:
         lines = _translate(source, _read_stream(source, stream, needed, columns))
         yield _check_columns(lines, needed, columns)
+
+
+def _read_files(files: Sequence[Path], needed: Set[str], columns: Mapping[str, str]) -> Iterator[Line]:
+    """The requests of several files, numbered through; without an id of their own they have the file's name."""
+    numbers = itertools.count(1)
+    for file in files:
+        with open_source(file) as stream:
+            for line in _translate(file, _read_stream(file, stream, needed, columns)):
+                if line.row is None:
+                    yield Line(next(numbers), None, f"{file.name}, line {line.number}: {line.problem}")
+                else:
+                    yield Line(next(numbers), {"id": f"{file.name}:{line.number}", **line.row})
 
 
 def _check_columns(lines: Iterator[Line], needed: Set[str], columns: Mapping[str, str]) -> Iterator[Line]:
@@ -130,8 +155,20 @@ def _read_stream(
         yield from _read_table(stream, needed, columns)
     elif beginning == b"[":
         yield from _read_array(source, stream, columns)
+    elif suffix == ".json" and (row := _read_object(stream, columns)):
+        yield row
     else:
         yield from _read_json_lines(stream, columns)
+
+
+def _read_object(stream: io.BufferedReader[Any], columns: Mapping[str, str]) -> Line | None:
+    """The one object of a file, which may have several lines; None for other files, which begin again."""
+    if not stream.seekable():
+        return None
+    text = stream.read(MAX_TEXT + 1)
+    line = _decode_row(1, columns, decode_json, text.removeprefix(codecs.BOM_UTF8))
+    stream.seek(0)
+    return None if line.row is None or len(text) > MAX_TEXT else line
 
 
 def _read_json_lines(stream: io.BufferedReader[Any], columns: Mapping[str, str]) -> Iterator[Line]:

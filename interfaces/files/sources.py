@@ -95,6 +95,14 @@ def strip_gzip(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
+def list_text_files(path: Path) -> list[Path]:
+    """Return the files of JSON of a folder by name; none of a dataset or of a folder with Parquet files."""
+    files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    if any(file.suffix == ".parquet" or file.name in ("state.json", "dataset_dict.json") for file in files):
+        return []
+    return [file for file in files if strip_gzip(file) in (".json", ".jsonl", ".ndjson")]
+
+
 def read_folder(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a folder: a dataset that Hugging Face ``datasets`` saved with ``save_to_disk``, or Parquet files by
     name; InvalidRequest for another folder, without the extra ``parquet``, or for a damaged file."""
@@ -109,7 +117,10 @@ def read_folder(path: Path) -> Iterator[dict[str, Any]]:
         raise InvalidRequest(f"{path} has several splits; choose one of its folders, such as {path / 'test'}.")
     files = sorted(file for file in path.iterdir() if file.suffix == ".parquet")
     if not files:
-        raise InvalidRequest(f"{path} is a folder without Parquet files, and no dataset of Hugging Face datasets.")
+        raise InvalidRequest(
+            f"{path} is a folder without files of JSON (.json, .jsonl) or Parquet, and no dataset of Hugging Face "
+            "datasets."
+        )
     for part in files:
         yield from read_parquet(part)
 

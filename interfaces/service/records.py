@@ -50,7 +50,8 @@ class ResponseBody(Turn, frozen=True, kw_only=True):
 
     response: Text
     metrics: Metrics | None = None
-    """Names, or a group: all, paper, fast. null: the metrics that the server was started with, else the verdict's."""
+    """Names and groups (default, fast, paper, all), joined as you like: ["default", "quotations"]. null: the metrics
+    that the server was started with, else the verdict's."""
     options: Options = Options()
     """deadline_ms and priority are bounded by the server."""
 
@@ -143,7 +144,8 @@ class TurnBody(OptionRecord, frozen=True, kw_only=True):
     sentences: bool = True
     """false: leave the models' score of the text out."""
     metrics: Metrics | None = None
-    """Names, or a group: all, paper, fast. null: the metrics that the server was started with, else the verdict's."""
+    """Names and groups (default, fast, paper, all), joined as you like: ["default", "quotations"]. null: the metrics
+    that the server was started with, else the verdict's."""
     options: Options = Options()
     """deadline_ms and priority are bounded by the server."""
 
@@ -157,7 +159,8 @@ class CorrectBody(OptionRecord, frozen=True, kw_only=True):
     history: tuple[str, ...] = ()
     """Utterances, oldest first."""
     metrics: Metrics | None = None
-    """Names, or a group: all, paper, fast. null: the metrics that the server was started with, else the verdict's."""
+    """Names and groups (default, fast, paper, all), joined as you like: ["default", "quotations"]. null: the metrics
+    that the server was started with, else the verdict's."""
     max_drafts: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
     """Corrections that are scored, at most; at least one for each inconsistent sentence."""
     remove_sentences: bool = False

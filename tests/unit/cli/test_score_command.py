@@ -595,9 +595,69 @@ def test_the_help_names_no_folder_of_the_checkout() -> None:
     assert {name: folders.findall(text) for name, text in helps.items() if folders.search(text)} == {}
 
 
-def test_an_unknown_verdict_has_its_reason_in_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_metrics_of_the_verdict_the_table_has_none_and_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     load = lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=CALIBRATION))  # noqa: E731
     monkeypatch.setattr(Engine, "load", classmethod(load))
-    result = run("score", str(write(tmp_path / "in.jsonl", GOOD)), "--table", "--metrics", "overlap")
-    assert "unknown" in result.output
-    assert "The verdict needs the metric" in result.output
+    file = str(write(tmp_path / "in.jsonl", GOOD, GOOD))
+    result = run("score", file, "--table", "--metrics", "overlap")
+    assert "unknown" not in result.output
+    assert result.output.count("No verdict. The verdict needs the metric q2: name it too") == 1
+    assert "consistent" in run("score", file, "--table", "--metrics", "default,overlap").output
+
+
+QUOTING = (
+    {"response": "Ole said “we cannot buy it”.", "knowledge": "Ole Dahl: “We cannot buy it.”"},
+    {"response": "Hanne Vik said “we cannot buy it”.", "knowledge": "Ole Dahl: “We cannot buy it.” Hanne Vik: “No.”"},
+    {"response": "Ole said “we all love it”.", "knowledge": "Ole Dahl: “We cannot buy it.”"},
+)
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"),
+    [("absent", 4), ("altered", 0), ("altered,misattributed", 4), ("", 0)],
+)
+def test_fail_on_ends_with_code_4_where_a_quotation_is_so(tmp_path: Path, fail_on: str, code: int) -> None:
+    out = tmp_path / "out.jsonl"
+    command = ("score", str(write(tmp_path / "in.jsonl", *QUOTING)), "--metrics", "quotations", "--fail-on", fail_on)
+    assert run(*command).exit_code == code
+    assert run(*command[:4], "--out", str(out)).exit_code == 0
+    continued = run(*command, "--out", str(out))  # lines that an earlier run scored count too
+    assert continued.exit_code == code
+    assert ("Lines that --fail-on names: 1" in continued.output) == (code == 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--fail-on", "wrong"), "'wrong' is unknown; use inconsistent, unverifiable, unknown, altered"),
+        (("--fail-on", "absent", "--metrics", "q2"), "absent needs the metric quotations"),
+        (("--fail-on", "inconsistent", "--metrics", "quotations"), "for --fail-on: The bundle has no calibration"),
+    ],
+)
+def test_fail_on_refuses_what_is_never_found(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = run("score", str(write(tmp_path / "in.jsonl", GOOD)), *arguments)
+    assert result.exit_code == 2
+    assert message in usage_error(result)
+
+
+def test_the_table_has_the_outcomes_of_quotations(tmp_path: Path) -> None:
+    result = run("score", str(write(tmp_path / "in.jsonl", *QUOTING)), "--table", "--metrics", "quotations")
+    assert [word for word in ("normalized", "misattributed", "absent") if word in result.output] == [
+        "normalized",
+        "misattributed",
+        "absent",
+    ]
+    assert "another speaker or source: “Ole Dahl”" in " ".join(re.sub(r"[│┃\n]", " ", result.output).split())
+
+
+def test_a_folder_of_json_is_read_by_name(tmp_path: Path) -> None:
+    write(tmp_path / "b.jsonl", GOOD, "{", WRONG)
+    (tmp_path / "a.json").write_text(json.dumps(GOOD, indent=1))
+    (tmp_path / "notes.txt").write_text("no rows")
+    result = run("score", str(tmp_path), "--metrics", "overlap")
+    assert result.exit_code == 3
+    assert "line 3: b.jsonl, line 2: not JSON" in result.output
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(line["line"], line["id"]) for line in lines] == [(1, "a.json:1"), (2, "b.jsonl:1"), (4, "w")]

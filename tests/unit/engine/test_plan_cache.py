@@ -9,12 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
-from groundwire.engine import Engine, InvalidRequest, Options
+from groundwire.engine import Engine, InvalidRequest, LoadOptions, Options
 from groundwire.engine.core.core import MAX_PLANS
 from groundwire.engine.metrics import METRICS, register
 from groundwire.engine.schema.options import Q2Options
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.fake import FakeRuntime
+from tests.support.evaluation import CALIBRATION as OF_Q2
 from tests.support.fakes import ROLES, world
 from tests.support.streams import CALIBRATION
 from tests.support.work import count_steps
@@ -132,3 +133,10 @@ def test_threads_may_ask_for_plans_at_the_same_time() -> None:
 def test_a_number_of_more_than_64_bits_is_refused_and_named() -> None:
     with Engine(FakeRuntime({})) as engine, pytest.raises(InvalidRequest, match="max_windows"):
         engine.plan("overlap", Options(max_windows=2**64))
+
+
+@pytest.mark.parametrize("metrics", ["default,quotations", ["default", "quotations"], "default, quotations"])
+def test_groups_and_names_are_joined(metrics: str | list[str]) -> None:
+    with Engine(world(), LoadOptions(calibration=OF_Q2)) as engine:
+        assert engine.plan(metrics).names == (*engine.plan().names, "quotations")
+        assert engine.plan("default").names == engine.plan().names

@@ -101,7 +101,7 @@ def test_without_calibration_or_needed_metric_the_verdict_is_unknown() -> None:
     assert decide(make_results(q2=1.0), None, "balanced").label == "unknown"
     verdict = decide(make_results(overlap=1.0), CALIBRATION, "balanced")
     assert (verdict.label, verdict.probability) == ("unknown", None)
-    assert "needs the metric q2: name them too" in verdict.message
+    assert "needs the metric q2: name it too" in verdict.message
 
 
 def test_a_response_below_the_verifiability_threshold_is_unverifiable() -> None:
@@ -144,7 +144,8 @@ def test_the_message_names_metrics_and_no_features() -> None:
         return decide(named | make_results(overlap=1.0), calibration, "balanced").message
 
     assert explain() == (
-        "The verdict needs the metrics nli and detector.consistency and q2: name them too, or leave metrics out."
+        "The verdict needs the metrics nli, detector.consistency and q2: name them too, or the group default, or leave "
+        "metrics out."
     )
     nli = MetricResult("nli", "deadline", message="Late.")
     assert explain(nli=nli) == "The verdict needs the metric nli, which ended without a value (deadline): Late."
