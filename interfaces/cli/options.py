@@ -343,8 +343,8 @@ def parse_metrics(value: str | None) -> tuple[str, ...] | None:
 
 
 def split_names(value: str | None) -> tuple[str, ...] | None:
-    """Split a --metrics value into names, whatever they are; None for the default."""
-    if value is None or value.strip() == "default":
+    """Split a --metrics value into names, whatever they are; None without one."""
+    if value is None:
         return None
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     if not names:
