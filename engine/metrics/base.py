@@ -160,6 +160,8 @@ class Metric:
     cites: bool = False
     """Whether its explanation (a ``CitationsExplanation``) names the sentences of the knowledge that support each
     sentence: the citations of the score."""
+    quotes: bool = False
+    """Whether its explanation (a ``QuotationsExplanation``) has the quotations of the score."""
 
     # How it is shown.
     details: Callable[[MetricResult], Details | None] = no_details

@@ -37,12 +37,13 @@ from ..text.matching import (
     squeeze,
 )
 from ..text.quotations import Quotation, find_quotations
-from ..text.speeches import Knowledge
+from ..text.speeches import SpeakerIndex
 from .base import Details, Metric, RoleInfos, WordEvidence
 from .requests import ReadRequest
 
 _DENIAL = re.compile(
-    r"\b(?:not|never|cannot|neither|nor|hardly|scarcely|barely|rarely|seldom|nobody|nothing|none|no one)\b|n['’]t\b",
+    r"\b(?:not|never|cannot|neither|nor|hardly|scarcely|barely|rarely|seldom|nothing|none|no one"
+    r"|nobody)\b|n['’]t\b",  # terms: literal
     re.IGNORECASE,
 )
 """What turns a sentence round; "without flash" may be left out of one."""
@@ -110,7 +111,7 @@ class _Checker:
         self._request = request
         self._words = words
         self._marks = marks
-        self._knowledge = Knowledge(request.knowledge)
+        self._speakers = SpeakerIndex(request.knowledge)
 
     def check(self, item: Quotation, quoted: Sequence[QuotedWord]) -> QuotedText | None:
         """What a quotation is; None for a term that the knowledge does not have."""
@@ -154,7 +155,7 @@ class _Checker:
         if source != other or not 0 <= piece.first - last.last <= max(gap, between + REACH if between else 0):
             return False
         is_passage = source < len(self._request.knowledge)
-        return not (gap and is_passage) or self._knowledge.texts[source].are_one(first, second)
+        return not (gap and is_passage) or self._speakers.texts[source].are_one(first, second)
 
     def _classify(
         self, item: Quotation, quoted: Sequence[QuotedWord], groups: Sequence[_Group]
@@ -256,8 +257,8 @@ class _Checker:
             return ""
         cited_passages = [passage for passage in cited if passage is not None]
         if cited_passages and source not in cited_passages:
-            return self._knowledge.texts[source].title or f"passage {source + 1}"
-        return self._knowledge.find_other(item.speaker, item.is_sure, source, start, end)
+            return self._speakers.texts[source].title or f"passage {source + 1}"
+        return self._speakers.find_other(item.speaker, item.is_sure, source, start, end)
 
 
 def _list_matched(piece: Piece) -> Iterator[int]:
@@ -308,6 +309,7 @@ METRICS = (
         compute=quotations,
         order=15,
         words=WordEvidence(1.0, precision=2, is_certain=True),
+        quotes=True,
         details=_details,
     ),
 )

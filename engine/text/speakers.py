@@ -158,7 +158,7 @@ def find_subject(text: str) -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return a name without the signs around it; empty where it names nobody, as "it" and "the document" do."""
+    """Return a name without the signs around it; empty where it says nothing, as "it" and "the document"."""
     name = re.sub(r"['’]s?$", "", name.strip(" *_.,:;()[]"))
     return name if any(name_words(name)) else ""
 

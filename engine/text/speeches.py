@@ -32,6 +32,17 @@ _BREAK = re.compile(r"\n[ \t]*\n|[.!?:][\"”’)]*[ \t]*\n[ \t]*(?=[^\sa-z])")
 """Where a paragraph ends: an empty line, or a line after a sentence."""
 
 
+_ANYBODY_WORDS = (
+    "author writer speaker reporter journalist reviewer critic critics expert experts guest buyer customer client "
+    "user reader visitor member colleague side opponent rival person people man woman interviewee spokesman "
+    "spokeswoman spokesperson official officials report article piece paper newspaper letter email e-mail message "
+    "reply review court transcript minutes thread post website site manual guide speech statement "
+    "judgment judgement"  # terms: literal
+)
+_ANYBODY = frozenset(_ANYBODY_WORDS.split())
+"""Words for somebody or something that the knowledge may not call so."""
+
+
 class Speech(NamedTuple):
     """What one speaker says in one place."""
 
@@ -91,8 +102,8 @@ class Speeches:
             subject = "" if item.speaker else self._find_subject(item)
             names = [item.speaker or subject, last.name if last and not item.speaker else ""]
             goes_on = last is not None and bool(last.name) and (last.name in (item.speaker, *names[1:]) and not subject)
-            place = last.place if last and goes_on else number
-            spoken.append(Speech(" ".join(filter(None, names)), bool(item.speaker) and item.is_sure, place))
+            is_named = bool(item.speaker) and item.is_sure
+            spoken.append(Speech(" ".join(filter(None, names)), is_named, last.place if last and goes_on else number))
         return spoken
 
     def _find_subject(self, item: Quotation) -> str:
@@ -137,7 +148,7 @@ class Speeches:
         )
 
 
-class Knowledge:
+class SpeakerIndex:
     """Who speaks in the passages of a knowledge."""
 
     def __init__(self, passages: Sequence[str]) -> None:
@@ -210,27 +221,3 @@ class Knowledge:
         for word in words:
             yield from (person for person in self._people.get(word, ()) if not person <= theirs)
             yield from (other.title_words for other in self._titles.get(word, ()) if other is not text)
-
-
-_ANYBODY = frozenset(
-    {
-        *(
-            "author",
-            "writer",
-            "speaker",
-            "reporter",
-            "journalist",
-            "reviewer",
-            "critic",
-            "critics",
-            "expert",
-            "experts",
-        ),
-        *("guest", "buyer", "customer", "client", "user", "reader", "visitor", "member", "colleague", "side"),
-        *("opponent", "rival", "person", "people", "man", "woman", "interviewee", "spokesman", "spokeswoman"),
-        *("spokesperson", "official", "officials", "report", "article", "piece", "paper", "newspaper", "letter"),
-        *("email", "e-mail", "message", "reply", "review", "judgment", "judgement", "court", "transcript", "minutes"),
-        *("thread", "post", "website", "site", "manual", "guide", "speech", "statement"),
-    }
-)
-"""Words for somebody or something that the knowledge may not call so."""

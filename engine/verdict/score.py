@@ -63,9 +63,8 @@ def list_citations(results: Sequence[BoundResult], decided: Sequence[SentenceVer
 
 def list_quotations(results: Sequence[BoundResult]) -> tuple[QuotedText, ...]:
     """Return what the response quotes, by the result of the metric that looks for it; nothing without one."""
-    explanations = (result.explanation for _, result in results)
-    explanation = next((item for item in explanations if isinstance(item, QuotationsExplanation)), None)
-    return explanation.quotations if explanation else ()
+    explanation = next((result.explanation for metric, result in results if metric.quotes), None)
+    return explanation.quotations if isinstance(explanation, QuotationsExplanation) else ()
 
 
 FOREIGN = (

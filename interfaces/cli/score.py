@@ -21,6 +21,7 @@ from groundwire.files.parquet import check_parquet, write_parquet
 from groundwire.files.reading import Line, UntilError
 from groundwire.files.results_file import translate_write_errors
 from groundwire.files.resuming import is_final
+from groundwire.metrics import Metric
 from groundwire.runtime.errors import InvalidRequest
 
 from . import display, options
@@ -28,6 +29,8 @@ from .groups import expand_groups
 from .output import STDOUT, RowTable, open_output
 from .resume import DONE_BEFORE, Resume
 
+OUTCOME = max(map(len, get_args(QuotationOutcome)))
+"""Characters of an outcome of a quotation, at most."""
 METRIC_COLUMNS = 4
 """Metrics with a column each; more metrics share one column, one per row."""
 
@@ -129,7 +132,7 @@ def score_file(
         groundwire score dialogues.jsonl
         groundwire score dialogues.jsonl --metrics q2,overlap --out q2.jsonl
         groundwire score answers.csv --columns response=text,knowledge=passage | jq .score.verdict
-        groundwire score answers.jsonl --metrics quotations --fail-on absent,altered,stitched,misattributed
+        groundwire score dialogues.jsonl --metrics default,quotations --fail-on absent,misattributed
     """
     errors = display.error_console()
     request_options = scoring.make_options(questions)
@@ -153,12 +156,12 @@ def score_file(
         resume.check(plan.signature)
         basis = plan.criteria.basis
         has_verdict = basis.threshold is not None
-        findings.check(names, "" if has_verdict else basis.message)
+        findings.check(plan.metrics, "" if has_verdict else basis.message)
         for entry in output.entries if output is not None else ():
             if entry.is_final:
                 findings.add(entry.score)
         # Without --metrics the verdict says what all metrics together say, and none of them has a column.
-        table = _ScoreTable(names if scoring.metrics or not has_verdict else (), has_verdict=has_verdict)
+        table = _ScoreTable(plan.metrics if scoring.metrics or not has_verdict else (), has_verdict=has_verdict)
         pending: deque[_Pending] = deque()
 
         def read_requests() -> Iterator[Request]:
@@ -250,12 +253,12 @@ class _Findings:
                 raise typer.BadParameter(f"{name!r} is unknown; use {', '.join(FINDINGS)}.", param_hint="--fail-on")
         return cls(frozenset(names))
 
-    def check(self, metrics: Sequence[str], no_verdict: str) -> None:
+    def check(self, metrics: Sequence[Metric], no_verdict: str) -> None:
         """Wrong usage for names that these metrics never give; ``no_verdict`` says why there is no verdict."""
         labels, outcomes = self._names & {*get_args(Label)}, self._names & {*get_args(QuotationOutcome)}
         if labels and no_verdict:
             raise typer.BadParameter(no_verdict, param_hint="--fail-on")
-        if outcomes and "quotations" not in metrics:
+        if outcomes and not any(metric.quotes for metric in metrics):
             raise typer.BadParameter(
                 f"{', '.join(sorted(outcomes))} needs the metric quotations, as in --metrics default,quotations.",
                 param_hint="--fail-on",
@@ -268,8 +271,8 @@ class _Findings:
     def report(self, console: Console) -> None:
         """Print how many lines have each of the names."""
         if self._counts:
-            found = ", ".join(f"{count} {name}" for name, count in self._counts.most_common())
-            console.print(f"Lines that --fail-on names: {found}.")
+            counts = ", ".join(f"{count} {name}" for name, count in self._counts.most_common())
+            console.print(f"Lines that --fail-on names: {counts}.")
 
     def exit(self) -> None:
         """Exit with code 4 if a line has one of the names."""
@@ -280,15 +283,15 @@ class _Findings:
 class _ScoreTable:
     """The table of scores, printed row by row; it has a column, or several, for the verdict first."""
 
-    def __init__(self, metrics: tuple[str, ...], *, has_verdict: bool) -> None:
-        self._metrics = metrics
+    def __init__(self, metrics: Sequence[Metric], *, has_verdict: bool) -> None:
+        self._metrics = [metric.name for metric in metrics]
         self._has_verdict = has_verdict
         self._share_column = len(metrics) > METRIC_COLUMNS
         columns = {"line": 5} | ({"verdict": 19} if has_verdict else {})
         if self._share_column:
-            columns |= {"metric": max(map(len, metrics)), "value": 18}
+            columns |= {"metric": max(map(len, self._metrics)), "value": 18}
         else:
-            columns |= {name: max(len(name), 13 if name == "quotations" else 6) for name in metrics}
+            columns |= {metric.name: max(len(metric.name), OUTCOME if metric.quotes else 6) for metric in metrics}
         columns |= {"response with unsupported words ⟦marked⟧": 0, "reason": 0}
         self._table = RowTable(display.output_console(), columns)
         self.has_values = False

@@ -153,7 +153,7 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
         ("Mayor Reed said “We will not raise the parking fee before 2027.”", ["misattributed"]),
         ("Ines Reed said “We will not raise the parking fee before 2027.”", ["misattributed"]),
         ("Mayor Coll said “We will not raise the parking fee before 2027.”", ["exact"]),
-        ("The library director told us: “The library must stay open on Sundays.”", ["misattributed"]),
+        ("The library director wrote: “The library must stay open on Sundays.”", ["misattributed"]),
         ("Coll says “We will not raise the parking fee” and “the library must stay open”.", ["exact", "misattributed"]),
         (
             "Coll says “We will not raise the parking fee”. Reed says “the library must stay open”.",
