@@ -216,7 +216,7 @@ def _list_log(row: Mapping[str, Any], status: str = "succeeded") -> list[dict[st
 def main() -> None:
     """Print the tables."""
     parser = make_parser(__doc__ or "")
-    parser.add_argument("--half", choices=("development.jsonl", "sealed.jsonl.gz"), default="development.jsonl")
+    parser.add_argument("--half", choices=("development.jsonl", "younger.jsonl", "sealed.jsonl.gz"), default="development.jsonl")
     parser.add_argument("--data", type=Path, help="folder of the training sets, for SGD's turns")
     parser.add_argument("--show", action="store_true", help="print the mistakes")
     options = parser.parse_args()
