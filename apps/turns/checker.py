@@ -19,7 +19,8 @@ from groundwire.runtime.arguments import check_sequence
 from groundwire.runtime.texts.unread import is_blank
 
 from .actions import check_actions
-from .arguments import Argument, check_argument, find_insertion, is_prose, list_arguments
+from .arguments import check_argument, find_insertion, is_prose
+from .calls import Argument, list_arguments
 from .context import DeadlinePassed, Tools, TurnContext, read_tools
 from .figures import check_figures
 from .mentions import stem_words

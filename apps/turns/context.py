@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from groundwire.engine import InvalidRequest, ToolCall
 from groundwire.engine.schema.knowledge import find_status, read_result
 
-from .mentions import Mentions, list_leaves, read_clock, read_date
+from .mentions import Mentions, list_leaves
+from .moments import NO_YEAR, read_clock, read_date
 from .rows import RecordGroup, flatten, list_mentions
 
 
@@ -189,12 +190,18 @@ class TurnContext:
     @cached_property
     def logged(self) -> Mentions:
         """What the log mentions."""
-        return Mentions(map(str, self.log_values))
+        return Mentions(map(str, self.log_values), has_hours=False)
 
     @cached_property
     def everything(self) -> Mentions:
         """What dialogue and log mention."""
         return Mentions((self.dialogue.text, self.logged.text))
+
+    @cached_property
+    def year(self) -> int:
+        """The year of dates that name none: the first that dialogue or log name."""
+        dates = (of_date for mentions in (self.dialogue, self.logged) for of_date in mentions.years.values())
+        return next((year for of_date in dates for year in sorted(of_date)), NO_YEAR)
 
     @cached_property
     def siblings(self) -> tuple[Sibling, ...]:

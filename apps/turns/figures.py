@@ -18,17 +18,15 @@ from groundwire.metrics import Sentence, sentences
 
 from .context import TurnContext
 from .mentions import (
-    DAY_MINUTES,
-    HALF_DAY,
     Mentions,
     has_near,
     has_other,
     list_leaves,
-    read_clock,
     read_float,
     split_words,
     stem_words,
 )
+from .moments import DAY_MINUTES, HALF_DAY, read_clock
 from .records import Finding, FindingStatus
 from .rows import Mention, RecordGroup, has_extreme, has_sum, list_mentions, list_values, read_leaf
 from .words import NUMBERS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from itertools import accumulate
@@ -16,6 +17,7 @@ from groundwire.engine.text.calendar import DAYS
 from groundwire.engine.values import Clock, Date, Days, Measure, Value, read_values, stem
 from groundwire.runtime.texts.characters import is_alphanumeric, is_letters
 
+from .moments import HALF_DAY, ISO_DATE, cut_out
 from .words import MONTHS, NUMBERS
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*")
@@ -23,8 +25,6 @@ _RUN = re.compile(r"[^\W_]+(?:(?<=\d)[.,](?=\d)[^\W_]+)*")
 """Letters and digits, and numbers with their commas and points."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
-_TIME = re.compile(r"(?<![\d-])(\d\d):(\d\d)")
 _DURATIONS = {
     "half an hour": 30,
     "half hour": 30,
@@ -37,7 +37,7 @@ _DURATIONS = {
 }
 _LENGTH = re.compile(r"(?<!half )\b(\d+(?:\.\d+)?|[a-z]+)[ -]?(minutes?|mins?|hours?|hrs?|h)\b", re.IGNORECASE)
 _SPAN = re.compile(r"(\d+|[a-z]+) (night|day|week|month)s?\b", re.IGNORECASE)
-_RELATIVE = {
+RELATIVE = {
     "today": 0,
     "tonight": 0,
     "this morning": 0,
@@ -49,16 +49,42 @@ _RELATIVE = {
     "yesterday": -1,
     "day after tomorrow": 2,
 }
+"""Days from today that words name."""
+_NOT_NAMED = r"(?!(?:['’]s| is|:) )"
+"""After a word whose date is not given beside it: "today is 6 March"."""
 _SHARES = {"half": 0.5, "third": 1 / 3, "quarter": 0.25, "double": 2, "twice": 2}
 _COMPUTE = re.compile(r"\b(?:how many|work out|enough|calculate|as many)\b", re.IGNORECASE)
 _INCLUDED = re.compile(r"\b(?:incl|including|included|of (?:which|whom|them|us)|among)\b", re.IGNORECASE)
 MAX_ADDENDS, MAX_COUNT = 200, 31
 _HALF = re.compile(r"\bhalf (\d{1,2}|[a-z]+)\b")
-DAY_MINUTES, HALF_DAY = 1440, 720
 _LONGEST = 1e6
 """Minutes or hours that a duration has, at most."""
 _EXACT = 1e-6
-_HOURS = 24
+_HOURS, _DAYS = 24, 31
+_ARTICLE = re.compile(r"\ban?\b")
+_ONE_MORE = re.compile(
+    r"\b(?:me|myself|i) and\b|\b(?:and|plus|with|add|adding) (?:me|myself|i|my|her|his|our|an?|one)\b"
+    r"|\b(?:one more|another|extra)\b"
+)
+"""Words with which one more is meant: "my two sisters and me"."""
+_PAIR = re.compile(r"\bmy (?!two|both)\w+ and (?:i|me|myself)\b|\b(?:i|me|myself) and my (?!two|both)\w+\b(?! \w+s\b)")
+"""Someone beside whom one more is: "my wife and I"."""
+_ROOM = re.compile(r"\b(?:double (?:rooms?|beds?|checks?)|half[ -]board|quarter(?:ly| finals?)|third[ -]party)\b")
+"""Words of a share that are none."""
+_AT = re.compile(r"(?:\b(?:at|by|after|before|from|to|till|until|around|about|past|since|between)|@|-|–)\s*$")
+"""Words before an hour."""
+
+
+def _is_moment(value: Value) -> bool:
+    """Whether a value is a time of day, or a date with a month; a year alone may be another number."""
+    return isinstance(value.content, Clock) or (isinstance(value.content, Date) and value.content.month is not None)
+
+
+def _list_said(text: str) -> Counter[float]:
+    """The numbers of a text in digits and words, and how often each is said."""
+    said = Counter(abs(number) for word in _NUMBER.findall(text) if (number := read_float(word)) is not None)
+    said.update(float(NUMBERS[word]) for word in re.findall(r"[a-z]+", text) if word in NUMBERS)
+    return said
 
 
 def split_words(text: str) -> list[str]:
@@ -74,9 +100,15 @@ def stem_words(text: str, *, content: bool = True) -> set[str]:
 class Mentions:
     """What some texts mention."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        """Read texts, oldest first."""
+    def __init__(self, texts: Iterable[str], *, has_hours: bool = True) -> None:
+        """Read nothing yet.
+
+        Args:
+            texts: The texts, oldest first.
+            has_hours: Whether bare numbers may be hours.
+        """
         self.text = "\n".join(texts)
+        self._has_hours = has_hours
         self.lower = self.text.lower()
 
     @cached_property
@@ -103,17 +135,30 @@ class Mentions:
         return start >= 0
 
     @cached_property
+    def _rest(self) -> str:
+        """The texts without dates and times of day, whose parts are no numbers of their own."""
+        return cut_out(self.text, filter(_is_moment, self._values))
+
+    @cached_property
     def numbers(self) -> set[float]:
-        """Numbers in digits and words."""
-        mentioned = {abs(number) for text in _NUMBER.findall(self.text) if (number := read_float(text)) is not None}
-        mentioned |= {
+        """Numbers in digits and words, but those of dates and times of day."""
+        return _list_said(self._rest.lower()).keys() | self._amounts
+
+    @cached_property
+    def parts(self) -> set[float]:
+        """Numbers in digits and words, with those of dates and times of day."""
+        return _list_said(self.lower).keys() | self._amounts
+
+    @cached_property
+    def _amounts(self) -> set[float]:
+        """Numbers with and without a unit, each as it is written and in its base unit."""
+        return {
             abs(number)
             for value in self._values
             if isinstance(value.content, Measure)
             for number in (value.content.amount / value.content.factor, value.content.amount)
             if isfinite(number)
         }
-        return mentioned | {float(NUMBERS[word]) for word in re.findall(r"[a-z]+", self.lower) if word in NUMBERS}
 
     @cached_property
     def ordered(self) -> list[float]:
@@ -122,11 +167,16 @@ class Mentions:
 
     @cached_property
     def addends(self) -> list[float]:
-        """The numbers, and one, whose sums may be meant: none of too many, which add up to anything, nor where a number
-        is said to include another."""
+        """The numbers whose sums may be meant, the smallest first; those that an utterance has twice are there twice,
+        and one more where someone comes along. None of too many, which add up to anything, nor where one includes
+        another.
+        """
         if len(self.numbers) > MAX_ADDENDS or _INCLUDED.search(self.text):
             return []
-        return sorted(self.numbers | {1.0})
+        rest = _ARTICLE.sub(" ", self._rest.lower())
+        twice = {number for line in rest.splitlines() for number, count in _list_said(line).items() if count > 1}
+        more = [1.0] * (len(_ONE_MORE.findall(self.lower)) + len(_PAIR.findall(self.lower)))
+        return sorted((*(_list_said(rest).keys() | self._amounts), *twice, *more))
 
     @cached_property
     def counts(self) -> list[float]:
@@ -136,7 +186,8 @@ class Mentions:
     @cached_property
     def shares(self) -> list[float]:
         """Shares that words name: 0.5 for "half"."""
-        return [share for word, share in _SHARES.items() if word in self.lower]
+        rest = _ROOM.sub(" ", self._rest.lower())
+        return [share for word, share in _SHARES.items() if re.search(rf"\b{word}", rest)]
 
     @cached_property
     def asks_to_compute(self) -> bool:
@@ -146,15 +197,53 @@ class Mentions:
     @cached_property
     def times(self) -> set[int]:
         """Times of day in minutes of half a day, as they are written; "half 5" is half past five."""
+        return {minutes % HALF_DAY for minutes in self._exact_times | self._loose_times}
+
+    @cached_property
+    def _exact_times(self) -> set[int]:
+        """Times of day in minutes that are known to be before or after noon."""
+        clocks = (value.content for value in self._values if isinstance(value.content, Clock))
+        return {clock.minutes for clock in clocks if clock.half_known}
+
+    @cached_property
+    def _loose_times(self) -> set[int]:
+        """Times of day in minutes of half a day, of which nothing says whether they are before or after noon."""
         halves = {NUMBERS.get(hour, 0) if is_letters(hour) else float(hour) for hour in _HALF.findall(self.lower)}
-        written = {value.content.minutes % HALF_DAY for value in self._values if isinstance(value.content, Clock)}
+        clocks = (value.content for value in self._values if isinstance(value.content, Clock))
+        written = {clock.minutes % HALF_DAY for clock in clocks if not clock.half_known}
         return written | {int(hour) % 12 * 60 + 30 for hour in halves if 1 <= hour <= _HOURS / 2}
 
     @cached_property
+    def hours(self) -> set[int]:
+        """Times of day in minutes of half a day that bare numbers may be: "after 3", not "for 4 people"."""
+        hours = (number for number, is_hour, _ in self._bare if is_hour and number <= _HOURS)
+        return {int(hour) % 12 * 60 for hour in hours} if self._has_hours else set()
+
+    @cached_property
+    def _bare(self) -> list[tuple[float, bool, bool]]:
+        """Whole numbers without a unit, whether each may be an hour, and whether it may be a day."""
+        numbers = []
+        for value in self._values:
+            content = value.content
+            if value.kind != "number" or not isinstance(content, Measure) or content.amount != int(content.amount):
+                continue
+            before, after = self.lower[max(0, value.start - 8) : value.start], self.lower[value.end : value.end + 4]
+            is_alone = not content.nouns and not after.startswith(" of ")
+            is_hour = _AT.search(before) is not None or (is_alone and not (before.endswith("for ") and self.times))
+            numbers.append((content.amount, is_hour, is_alone and not _AT.search(before)))
+        return numbers
+
+    @cached_property
     def clocks(self) -> set[int]:
-        """``times``, and those that bare numbers may be: "after 3"."""
-        hours = {int(number) for number in self.numbers if number == int(number) and 0 <= number <= _HOURS}
-        return self.times | {hour % 12 * 60 for hour in hours}
+        """``times`` and ``hours``."""
+        return self.times | self.hours
+
+    def has_clock(self, clock: Clock) -> bool:
+        """Whether a time of day is mentioned, as exactly as both are known."""
+        if clock.half_known and clock.minutes in self._exact_times:
+            return True
+        loose = self._loose_times | self.hours if clock.half_known else self.clocks
+        return clock.minutes % HALF_DAY in loose
 
     @cached_property
     def durations(self) -> set[int]:
@@ -175,17 +264,31 @@ class Mentions:
         }
 
     @cached_property
+    def years(self) -> Mapping[tuple[int, int], frozenset[int]]:
+        """The years that are named with each month and day; none for a date without a year."""
+        mentioned: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        for value in self._values:
+            date = value.content
+            if isinstance(date, Date) and date.month and date.day:
+                for pair in ((date.month, date.day), (date.day, date.month))[: 1 + date.either]:
+                    mentioned[pair] |= {date.first} if date.first and date.first == date.last else set()
+        for year, month, day in ISO_DATE.findall(self.text):
+            mentioned[int(month), int(day)].add(int(year))
+        days = {int(day) for day in re.findall(r"\b(\d{1,2})(?:st|nd|rd|th)\b", self._rest.lower())}
+        days |= {int(number) for number, _, is_day in self._bare if is_day}
+        for pair in ((month, day) for month in self.months for day in days if 1 <= day <= _DAYS):
+            mentioned[pair] |= set()
+        return {pair: frozenset(of_pair) for pair, of_pair in mentioned.items()}
+
+    @cached_property
     def dates(self) -> set[tuple[int, int]]:
         """Months and days."""
-        mentioned = set()
-        for value in self._values:
-            if isinstance(value.content, Date) and value.content.month and value.content.day:
-                mentioned.add((value.content.month, value.content.day))
-                if value.content.either:
-                    mentioned.add((value.content.day, value.content.month))
-        mentioned |= {(int(month), int(day)) for _, month, day in _ISO.findall(self.text)}
-        days = [int(day) for day in re.findall(r"\b(\d{1,2})(?:st|nd|rd|th)?\b", self.lower) if 1 <= int(day) <= 31]
-        return mentioned | {(month, day) for month in self.months for day in days}
+        return set(self.years)
+
+    def has_date(self, day: date) -> bool:
+        """Whether a day is mentioned; in its year, where one is said."""
+        years = self.years.get((day.month, day.day))
+        return years is not None and (not years or day.year in years)
 
     @cached_property
     def days_alone(self) -> set[int]:
@@ -199,6 +302,26 @@ class Mentions:
         return mentioned | {
             number for number, name in enumerate(DAYS) if re.search(rf"\b{name}|\b{name[:3]}s?\b", self.lower)
         }
+
+    @cached_property
+    def open_weekdays(self) -> set[int]:
+        """Days of the week that are named without their date: not those of "Friday, 6 March"."""
+        bound = [
+            day
+            for before, day, after in zip([None, *self._values], self._values, [*self._values[1:], None], strict=False)
+            if isinstance(day.content, Days) and (self._is_beside(before, day) or self._is_beside(day, after))
+        ]
+        return Mentions([cut_out(self.text, bound)]).weekdays if bound else self.weekdays
+
+    def _is_beside(self, left: Value | None, right: Value | None) -> bool:
+        """Whether two values are one date: nothing but a comma or an article is between them."""
+        if (
+            left is None
+            or right is None
+            or not any(_is_moment(value) and isinstance(value.content, Date) for value in (left, right))
+        ):
+            return False
+        return re.fullmatch(r"\W*(?:(?:the|on)\W+)?", self.text[left.end : right.start]) is not None
 
     @cached_property
     def spans(self) -> set[int]:
@@ -226,7 +349,7 @@ class Mentions:
     @cached_property
     def relatives(self) -> set[int]:
         """Days from today that words name: 1 for "tomorrow"."""
-        return {offset for word, offset in _RELATIVE.items() if re.search(rf"\b{word}\b", self.lower)}
+        return {offset for word, offset in RELATIVE.items() if re.search(rf"\b{word}\b{_NOT_NAMED}", self.lower)}
 
     def has_number(self, number: float) -> bool:
         """Whether a number is mentioned."""
@@ -261,21 +384,6 @@ def has_other(ordered: Sequence[float], index: int, low: float, high: float) -> 
     """Whether one of some numbers, the smallest first, but the one at an index, lies between two."""
     count = bisect_right(ordered, high) - bisect_left(ordered, low)
     return count > (low <= ordered[index] <= high)
-
-
-def read_date(text: str) -> date | None:
-    """Return the date that a text of ISO 8601 begins with; None for another text."""
-    match = _ISO.match(text.strip())
-    try:
-        return date(*map(int, match.groups())) if match else None
-    except ValueError:
-        return None
-
-
-def read_clock(text: str) -> int | None:
-    """Return the time in a text of ISO 8601 or ``HH:MM``, in minutes."""
-    match = _TIME.search(text)
-    return int(match[1]) * 60 + int(match[2]) if match else None
 
 
 def list_leaves(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:

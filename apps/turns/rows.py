@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, TypeAlias
 from groundwire.engine.schema.knowledge import split_key
 from groundwire.engine.values import Clock, Measure, Value, read_values
 
-from .mentions import HALF_DAY, list_leaves, read_clock, read_date, read_float, stem_words
+from .mentions import list_leaves, read_float, stem_words
+from .moments import HALF_DAY, read_clock, read_date
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]

@@ -29,6 +29,11 @@ _PLAIN_WORDS = """
     need needs needed request requests requested please kind regards dear hello thanks thank possible according charge
     cause including currently regarding reports report says said states note new their additional issue problem
 """
+_NAME_WORDS = """
+    mr mrs ms miss mx dr doctor prof professor sir madam herr frau saint st airport station city town county hotel
+    restaurant street road avenue square centre center university school college hospital clinic theatre theater
+    branch office shop store department team company ltd inc gmbh the international central main
+"""
 
 
 def _read_kinds(table: str) -> Mapping[str, frozenset[str]]:
@@ -65,6 +70,8 @@ NUMBERS: Mapping[str, float] = MappingProxyType(
 MONTHS = tuple(_MONTH_NAMES.split())
 PLAIN = frozenset(_PLAIN_WORDS.split())
 """Words that the assistant may use although they were not mentioned."""
+NAME_WORDS = frozenset(_NAME_WORDS.split())
+"""Words that may be added to a name."""
 FREE_KEY = re.compile(
     r"(?:^|_)(?:query|q|search|keywords?|subject|label|tags?|has_words\w*|words\w*|sort\w*|order_by|folder|format|fields?"
     r"|locale|prompt|question|greeting|headline|caption|cron|rrule|regex|pattern|sql|code|command|expression|filter)(?:_|$)"
@@ -82,11 +89,27 @@ CHOICE_KEY = re.compile(
 """Keys of one of a few values, which the assistant chooses by their meaning."""
 PROPER_KEY = re.compile(
     r"(?:^|_|[a-z])(?:name|guest|customer|patient|passenger|traveller|city|town|origin|destination|address|airport"
-    r"|street|country|e?mail|month)$",
+    r"|street|country|e?mail|month|recipient|payee|contact|holder|owner)$",
     re.IGNORECASE,
 )
 """Keys of names, which are not composed."""
+PLACE_KEY = re.compile(
+    r"(?:^|_)(?:city|town|location|place|near|origin|destination|from|to|where|address|area|airport)(?:_|$)"
+)
+"""Keys of places, which may name a region after a comma."""
+TITLE_KEY = re.compile(r"(?:^|_)(?:title|event|topic|occasion|purpose|activity)(?:_|$)")
+"""Keys of titles, which the assistant composes around what was said."""
 SETTING_KEY = re.compile(
     r"(?:^|_)(?:limit|page|max_results|top_k|top|offset|page_size|per_page|version|count|timeout\w*)(?:_|$)"
 )
 """Keys of numbers that the assistant sets."""
+PART_KEY = re.compile(r"(?:^|_)(?:day|month|year|hour|minute|week|dates?|time|at|start|end)(?:_|$)")
+"""Keys of parts of dates and times of day."""
+YEAR_KEY = re.compile(r"(?:^|_)year(?:_|$)")
+PEOPLE_KEY = re.compile(
+    r"(?:^|_)(?:people|persons?|guests?|party(?:_size)?|adults?|child(?:ren)?|kids|passengers?|travell?ers?|places|seats"
+    r"|covers|pax|group_size|attendees|participants|tickets)(?:_|$)"
+)
+"""Keys of how many there are of people."""
+DURATION_KEY = re.compile(r"(?:^|_)(?:min(?:ute)?s?|sec(?:ond)?s?|durations?|length|timeout|eta|wait)(?:_|$)")
+"""Keys of durations."""

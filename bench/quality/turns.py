@@ -25,6 +25,7 @@ from bench.quality.pairs import make_parser, read_pairs  # noqa: E402
 from groundwire.engine import Engine  # noqa: E402
 from groundwire.turns import Finding, TurnChecker  # noqa: E402
 
+HALVES = ("development.jsonl", "younger.jsonl", "sealed.jsonl.gz")
 KINDS = ("argument", "action", "value")
 SGD = "more/sgd_turns.jsonl.gz"
 SAMPLE = 1_000
@@ -216,7 +217,7 @@ def _list_log(row: Mapping[str, Any], status: str = "succeeded") -> list[dict[st
 def main() -> None:
     """Print the tables."""
     parser = make_parser(__doc__ or "")
-    parser.add_argument("--half", choices=("development.jsonl", "younger.jsonl", "sealed.jsonl.gz"), default="development.jsonl")
+    parser.add_argument("--half", choices=HALVES, default=HALVES[0])
     parser.add_argument("--data", type=Path, help="folder of the training sets, for SGD's turns")
     parser.add_argument("--show", action="store_true", help="print the mistakes")
     options = parser.parse_args()

@@ -54,6 +54,8 @@ CODES = [
     ("In an emergency call 999.", CLINIC, ["?999"]),
     ("Call 300 people.", CLINIC, ["?300"]),
     ("Call us on 0124 556 7788.", "The shop sells tea.", ["?0124 556 7788"]),
+    ("It is on 06/03/2026.", "It is on 6 March 2026.", ["+06/03/2026"]),
+    ("It is on 06.03.2026.", "It is on 8 March 2026.", ["-06.03.2026"]),
     # e-mail and web addresses
     ("Mail help@shop.example.", CONTACT, ["+help@shop.example"]),
     ("Mail Help@Shop.example, please.", CONTACT, ["+Help@Shop.example"]),

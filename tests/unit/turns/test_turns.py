@@ -19,7 +19,7 @@ from groundwire.testing import make_engine
 from groundwire.turns import TurnChecker
 from groundwire.turns.actions import check_actions
 from groundwire.turns.arguments import check_argument as check_one
-from groundwire.turns.arguments import list_arguments
+from groundwire.turns.calls import list_arguments
 from groundwire.turns.checker import MAX_PROSE, _read_context
 from groundwire.turns.context import NO_TOOLS, DeadlinePassed, TurnContext
 from groundwire.turns.figures import check_figures
@@ -161,6 +161,57 @@ def test_what_follows_from_words(
     checker: TurnChecker, said: str, value: Any, others: dict[str, Any], status: str
 ) -> None:
     assert check_argument(checker, value, "value", said, **others) == status
+
+
+BOOKING = "Book Trattoria Rossi at 19:45 on Friday 6 March 2026 for four people. I am Priya Nair."
+EVENING = "Four of us, quarter to eight on Friday evening, 6 March 2026."
+ON_FRIDAY = "Today is Monday, 2 March 2026. Something on Friday please."
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "right", "wrong"),
+    [
+        ("Transfer 200 euros to Maria Ana Lopez.", "recipient", ("Maria Lopez", "Dr. Maria Lopez", "M. Lopez"), ()),
+        ("Transfer 200 euros to Maria Lopez.", "recipient", ("maria lopez",), ("Maria Santos", "Carlos Lopez")),
+        ("I fly to New York.", "city", ("New York City", "New York, USA"), ("New Delhi", "Newark")),
+        (BOOKING, "restaurant", ("Restaurant Trattoria Rossi",), ("Trattoria Verdi", "Osteria Rossi")),
+        (BOOKING, "guest", ("Priya Nair", "P. Nair"), ("Priya Patel", "Anna Nair", "Rossi Patel")),
+        (BOOKING, "party_size", (4, "4"), (2, 5, 6, 8, 10, 19, 20, 40, 45, "2", "19")),
+        (EVENING, "party_size", (4,), (2, 5, 8, 10, 20, 40)),
+        (EVENING, "time", ("19:45", "7:45 pm", "7.45pm"), ("17:00", "18:00", "20:00", "23:00", "20:30", "16:00")),
+        (BOOKING, "time", ("19:45", "7:45 PM", "quarter to eight"), ("07:45", "04:00", "16:00", "7:15 pm")),
+        ("Friday evening, please.", "time", ("18:00", "7 pm"), ("09:00", "20:30")),
+        ("At 7 for 4 people.", "time", ("19:00", "7 pm"), ("16:00", "4 pm")),
+        (BOOKING, "date", ("2026-03-06", "6 March 2026", "March 6", "Fri 6 Mar", "06/03/2026", "03/06/2026"), ()),
+        (BOOKING, "date", ("2026-03-06T19:45",), ("2026-03-20", "2026-03-19", "2026-03-04", "2027-03-06", "7 March")),
+        (ON_FRIDAY, "date", ("2026-03-06", "6 March", "Friday 6 March", "06/03/2026"), ("7 March", "tomorrow")),
+        (ON_FRIDAY, "day", ("Friday", "fri"), ("Saturday", "2026-03-13T10:00")),
+        ("Send Maria some money.", "amount", (), (2, "2", 7)),
+        ("Two adults and 2 kids.", "guests", (4,), (3, 5, 8)),
+        ("My wife and I.", "guests", (2,), (3, 4)),
+        ("My two sisters and me.", "guests", (3,), (4,)),
+        ("My member number is 555 0142.", "member", (5550142, "5550142"), (5550143, "5550124")),
+        ("A double room for 3 nights.", "nights", (3,), (6,)),
+    ],
+)
+def test_values_are_supported_by_values_of_their_kind(
+    checker: TurnChecker, said: str, key: str, right: tuple[Any, ...], wrong: tuple[Any, ...]
+) -> None:
+    def list_absent(values: tuple[Any, ...]) -> list[Any]:
+        calls = [{"name": "book", "arguments": {key: value}} for value in values]
+        checked = checker.check(calls=calls, history=[said], sentences=False)
+        return [values[int(finding.where[len("calls[")])] for finding in checked.problems]
+
+    assert list_absent(right) == []
+    for value in wrong:
+        assert list_absent((value,)) == [value]
+
+
+def test_nothing_is_a_result_of_an_empty_log(checker: TurnChecker) -> None:
+    values = ("Maria Santos", "Dr. Maria Lopez", "the lopez account", "New Lopez", "Maria")
+    call = {"name": "send", "arguments": {f"value_{index}": value for index, value in enumerate(values)}}
+    checked = checker.check(calls=[call], history=["To Maria Lopez."], sentences=False)
+    assert "result" not in {finding.status for finding in checked.findings}
 
 
 def test_a_value_beside_what_was_asked_for_is_invented(checker: TurnChecker) -> None:
