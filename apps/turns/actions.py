@@ -1,8 +1,7 @@
 """What the assistant says that it has done, beside the calls that were made.
 
-A clause claims an action if it says that something is done: "I've booked it", "Moved to Friday", "it is cancelled".
-Questions, offers, intentions and negations claim nothing. A claim is compared with the calls by the kind of action
-("void" and ``cancel_booking`` are of one kind) and by what it is about.
+A claim is compared with the calls by the kind of action ("void" and ``cancel_booking`` are of one kind) and by what it
+is about; then its names, dates, times, counts, amounts and references with those of the calls.
 """
 
 from __future__ import annotations
@@ -10,57 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from groundwire.engine import ToolCall
 from groundwire.engine.schema.knowledge import CallStatus, find_status, read_result
-from groundwire.metrics import sentences
+from groundwire.engine.values import stem
 from groundwire.runtime.texts.characters import is_numeric
 
+from .claims import PENDING, STATE_WORD, STATE_WORDS, ActionClaim, list_claims
 from .context import TurnContext
+from .details import CallDetails, find_difference
 from .mentions import list_leaves, split_words, stem_words
 from .records import Finding, FindingStatus
 from .rows import flatten
-from .words import GENERIC, KIND_OF, PARTICIPLES, READ_NOUNS, READS
+from .words import KIND_OF, OFFERED, READ_NOUNS, READS, THINGS
 
-_HEAD = r"(?:i['’]?ve|i have|we['’]?ve|we have|you['’]?ve|you have)"
-_ADVERB = r"(?:\s+(?:now|just|already|also|both|all|successfully|been|gone|ahead|and|got|to|too|safely|duly))*"
-_STATE_WORD = re.compile(PARTICIPLES)
-_STATE_WORDS = 3
-"""Words of a state, at most."""
-_FIRST = re.compile(rf"\b{_HEAD}{_ADVERB}\s+(?P<verb>{PARTICIPLES})\b", re.IGNORECASE)
-_PAST = re.compile(rf"\b(?:i|we)\s+(?:just\s+|also\s+|already\s+)?(?P<verb>{PARTICIPLES})\b", re.IGNORECASE)
-_PASSIVE = re.compile(
-    r"\b(?:has|have|['’]s|['’]ve|is|are|['’]re)\s+(?:(?:now|just|already|also|both|all|successfully|been|safely|duly)\s+)*"
-    rf"(?P<verb>{PARTICIPLES})\b",
-    re.IGNORECASE,
-)
-_OUTCOME = re.compile(
-    r"\b(?:reservation|booking|payment|transfer|purchase|rental|order|appointment|cancellation|refund|transaction)\s+"
-    r"(?:(?:was|is|has been|went)\s+)?(?:an?\s+)?"
-    r"(?P<verb>success(?:ful)?|made|completed?|confirmed|processed|through)\b",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(
-    r"^\W*(?:(?:all|both|everything|great|good|perfect|ok|okay|right|sure|yes|done)\W+)*"
-    rf"(?P<verb>done|sorted|all set|{PARTICIPLES})\b"
-    r"(?=\s*[:,.!–—-]|\s+(?:for|to|as|on|in|with|from|and|until|at|your|the)\b|$)",
-    re.IGNORECASE,
-)
-_DONE = re.compile(
-    r"\b(?:all done|that['’]s done|off the books|void|(?:is|are) dead"
-    r"|(?:set|put) in motion|has said yes|all set|['’]s sorted)\b",
-    re.IGNORECASE,
-)
-_STATE = re.compile(
-    r"\byou['’]re (?:now )?(?:on|in|all set|booked|registered|enrolled)"
-    r"|\b(?:is|are) (?:back in|on (?:its|the|their) way|live|yours|set|up and running|gone|(?:now )?(?:off|on)\b)"
-    r"|['’]s (?:yours|gone|done)\b|\byou['’]ve got|\byou have (?:seats?|a (?:table|room|booking))"
-    r"|\b(?:has|have) (?:his|her|their|its|your) (?:answer|reply|invite|invitation)"
-    r"|\bnow (?:expects?|has|knows?|runs?|shows?)|\b(?:office|team|host|they|he|she|everyone|everybody|others) knows?\b"
-    r"|\b(?:is|are) (?:now )?(?:refunding|paying|crediting|sending|going out|(?:up|down) (?:from|to))\b",
-    re.IGNORECASE,
-)
 _STATES = ("status", "state")
 _FAILED_STATES = frozenset(
     ("failed", "failure", "rejected", "declined", "denied", "refused", "cancelled", "canceled", "conflict")
@@ -69,62 +32,13 @@ _PENDING_STATES = frozenset(("pending", "queued", "waitlisted", "processing", "i
 """States in a result that say what has become of the call that changes something."""
 _CONFIRMED = frozenset(("confirmed", "completed", "accepted", "approved"))
 """Fields of a result that deny the call where they are false."""
-_REQUESTS = frozenset({"asked", "requested", "submitted"})
-"""What is true of a pending call too."""
-_NO_CLAIM = re.compile(
-    r"\b(?:if|once|when|unless|until|as soon as|would you|shall i|should i|could you|let me|i c(?:an|ould)|i['’]ll"
-    r"|i will|we['’]ll|(?:going|about) to|will be|can be|to be|would|might|may|want(?:s|ed)?"
-    r"|need(?:s|ed)? to|(?:before|after) i|please)\b",
-    re.IGNORECASE,
-)
-_DENIAL = re.compile(
-    r"\b(?:not|cannot|never|no longer|unable|fail(?:ed|s|ing)?|unsuccessful|sorry|unfortunately|error|problem|refused"
-    r"|rejected|declined|without success)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-_PENDING = re.compile(
-    r"\b(?:pending|waiting|await\w*|yet to|not yet|still (?:to|has|have|needs?)|request(?:ed)?|asked|put it to"
-    r"|submitted|queued|under review|in (?:the )?queue|(?:being )?process(?:ing|ed)|in progress|subject to"
-    r"|provisional\w*|once (?:they|it|he|she)|as soon as|until (?:they|it)|hear back"
-    r"|confirm(?:ation)? (?:is|to)|for now|should|expected|in hand|on its way|under ?way)\b|(?:have|has)n['’]t\b",
-    re.IGNORECASE,
-)
-_CLAUSE = re.compile(
-    r"[;:–—]\s+|,\s+(?=(?:and|but|so|then|it|i|we|you|the|they|which)\b)"
-    r"|\s+(?=and (?:the|i|i['’]ve|we|it|your)\b)|\s+but\s+",
-    re.IGNORECASE,
-)
-
-
-ClaimForm: TypeAlias = Literal["own", "passive", "state", "done", "request"]
-"""What the assistant says that it did itself, so that a call must have; what was done; how something is now; a state
-that only an action brings about; and what was asked for."""
-_FORMS: tuple[tuple[re.Pattern[str], ClaimForm], ...] = (
-    (_DONE, "done"),
-    (_FIRST, "own"),
-    (_OPENING, "own"),
-    (_PAST, "own"),
-    (_STATE, "state"),
-    (_PASSIVE, "passive"),
-    (_OUTCOME, "passive"),
-)
-
-
+_WEAK, _UNDOING = frozenset({"book", "create"}), frozenset({"cancel", "delete", "block", "refund"})
+"""Kinds that stand for others, and kinds that undo others."""
+_PARTS = frozenset(map(stem, ("date", "time", "day", "name", "id", "number", "type", "text", "email", "phone")))
+"""Words of keys that name nothing that is done about."""
 _ALL = re.compile(r"\b(?:all|everything|both|every|each)\b", re.IGNORECASE)
 _BESIDE = 0.1
 """What a word of the sentence counts beside one of the clause."""
-
-
-class ActionClaim(NamedTuple):
-    """Words that say that something was done."""
-
-    start: int
-    end: int
-    text: str
-    kinds: frozenset[str]
-    """Of the action; empty if the words do not say ("All done")."""
-    form: ClaimForm
-    sentence: str
 
 
 class Action(NamedTuple):
@@ -135,39 +49,7 @@ class Action(NamedTuple):
     kinds: frozenset[str]
     topic: frozenset[str]
     """Stems of what it is about: its arguments, its result, and the records that they name."""
-
-
-def list_claims(text: str) -> Iterator[ActionClaim]:
-    """Yield the clauses of a text that say that something was done."""
-    for sentence in sentences(text):
-        if sentence.text.rstrip().endswith("?"):
-            continue
-        start = 0
-        bounds = [
-            *(match.span() for match in _CLAUSE.finditer(sentence.text)),
-            (len(sentence.text), len(sentence.text)),
-        ]
-        for end, following in bounds:
-            clause = sentence.text[start:end]
-            claim = _read_claim(clause)
-            if claim is not None:
-                yield ActionClaim(sentence.start + start, sentence.start + end, clause, *claim, sentence.text)
-            start = following
-
-
-def _read_claim(clause: str) -> tuple[frozenset[str], ClaimForm] | None:
-    for pattern, form in _FORMS:
-        match = pattern.search(clause)
-        if match:
-            before = clause[: match.end()]
-            if _NO_CLAIM.search(before) or _DENIAL.search(before):
-                return None
-            verb = match.groupdict().get("verb", "").lower()
-            words = split_words(clause.lower()) if verb in GENERIC else [verb]
-            kinds = frozenset(kind for word in words if word not in GENERIC for kind in KIND_OF.get(word, ()))
-            kinds = frozenset[str]() if form == "state" or verb in _REQUESTS else kinds
-            return kinds, "request" if verb in _REQUESTS else form
-    return None
+    details: CallDetails
 
 
 def is_action(name: str) -> bool:
@@ -220,14 +102,17 @@ class ActionLog:
     def actions(self) -> tuple[Action, ...]:
         """The last try of each action, in order."""
         tools = self._context.tools
+        said = {stem(word) for word in split_words(self._context.text.lower()) if word.endswith("ed")}
         last: dict[str, ToolCall] = {}
         for call in self._context.log:
-            if call.name in tools.actions or (is_action(call.name) and call.name not in tools.reads):
+            is_changing = is_action(call.name) or any(stem(word.lower()) in said for word in split_words(call.name)[:1])
+            if call.name in tools.actions or (is_changing and call.name not in tools.reads):
                 key = f"{call.name} {sorted(map(str, call.arguments.items()))}"
                 last.pop(key, None)
                 last[key] = call
         return tuple(
-            Action(call, find_outcome(call), self._find_kinds(call), self._find_topic(call)) for call in last.values()
+            Action(call, find_outcome(call), _find_kinds(call), self._find_topic(call), self._read_details(call))
+            for call in last.values()
         )
 
     @cached_property
@@ -240,8 +125,31 @@ class ActionLog:
         """Stems of the words in results."""
         return frozenset(stem_words(" ".join(self._context.result_values)))
 
-    def _find_kinds(self, call: ToolCall) -> frozenset[str]:
-        return frozenset(kind for word in split_words(call.name) for kind in KIND_OF.get(word.lower(), ()))
+    @cached_property
+    def tools(self) -> frozenset[str]:
+        """The names of the tools of the log."""
+        return frozenset(call.name for call in self._context.log)
+
+    @cached_property
+    def readings(self) -> tuple[tuple[frozenset[str], CallDetails], ...]:
+        """The successful calls that change nothing, each with the kinds that its name is about: ``get_booking`` reads
+        what was booked."""
+        changing = {id(action.call) for action in self.actions}
+        calls = [call for call in self._context.log if id(call) not in changing and find_outcome(call) == "succeeded"]
+        return tuple((_find_read_kinds(call), self._read_details(call)) for call in calls)
+
+    def list_readings(self, claim: ActionClaim) -> list[CallDetails]:
+        """Return what calls have that read what a claim says was done."""
+        kinds = claim.kinds or ({"book"} if claim.form == "sign" else set())
+        return [details for of_call, details in self.readings if kinds & of_call]
+
+    def _read_details(self, call: ToolCall) -> CallDetails:
+        """What a call has, with the records that its values name, and results of one record."""
+        result = read_result(call.result)
+        values = {str(value).lower() for part in (call.arguments, result) for _, _, value in list_leaves(part, "")}
+        owners = [of_value[0].record for value in values if len(of_value := self._context.owners.get(value, ())) == 1]
+        single = [other for other in self._context.results if isinstance(other, Mapping)]
+        return CallDetails((call.arguments, result, *owners, *single), self._context)
 
     def _find_topic(self, call: ToolCall) -> frozenset[str]:
         values = {str(value) for _, _, value in list_leaves(call.arguments, "") if value is not None}
@@ -258,6 +166,19 @@ class ActionLog:
         return frozenset(stem_words(" ".join((*values, *split_words(call.name)))))
 
 
+def _find_kinds(call: ToolCall) -> frozenset[str]:
+    """The kinds of what a call does, and the stems of the words of its name."""
+    words = [word.lower() for word in split_words(call.name)]
+    kinds = {kind for word in words for kind in KIND_OF.get(word, ())}
+    named = words if kinds else [word for word in words[:1] if word not in READS]
+    return frozenset(kinds | set(map(stem, named)))
+
+
+def _find_read_kinds(call: ToolCall) -> frozenset[str]:
+    nouns = {word.lower().removesuffix("s") for word in split_words(call.name)[1:]} - OFFERED
+    return frozenset(kind for word in nouns for kind in KIND_OF.get(word, ()))
+
+
 def check_actions(context: TurnContext) -> list[Finding]:
     """Return the actions that the text of a turn claims, with what came of them.
 
@@ -265,10 +186,11 @@ def check_actions(context: TurnContext) -> list[Finding]:
         context: The turn.
     """
     log = ActionLog(context)
-    return [_check_claim(claim, log, context) for claim in list_claims(context.text)]
+    return [_check_claim(claim, log, context) for claim in list_claims(context.text, log.tools)]
 
 
 def _check_claim(claim: ActionClaim, log: ActionLog, context: TurnContext) -> Finding:
+    context.check_time()
     related = [action for action in log.actions if _is_related(claim, action)]
     if not related and claim.form != "own":
         related = [action for action in log.actions if action.status != "succeeded" and _rate(claim, action) > 0]
@@ -278,7 +200,15 @@ def _check_claim(claim: ActionClaim, log: ActionLog, context: TurnContext) -> Fi
     is_about_all = _ALL.search(claim.text) is not None
     nearest = [action for action in related if is_about_all or _rate(claim, action) == best]
     status, message = _find_status(claim, nearest, log, is_about_all=is_about_all)
-    return Finding(kind="action", status=status, where=claim.text, start=claim.start, end=claim.end, message=message)
+    done = [action.details for action in related if action.status == "succeeded"]
+    if status == "composed" and claim.form in ("passive", "sign") and (done := log.list_readings(claim)):
+        status = "succeeded"
+    where = claim.text
+    if status == "succeeded" and done and (difference := find_difference(claim.details, done, context)):
+        where, status = claim.details, difference.status
+        message = f"The call that did this does not have “{difference.words}”."
+    end = claim.start + len(where)
+    return Finding(kind="action", status=status, where=where, start=claim.start, end=end, message=message)
 
 
 def _find_status(
@@ -287,7 +217,7 @@ def _find_status(
     statuses = {action.status for action in nearest}
     for status, what in (("failed", "has failed"), ("pending", "is pending")):
         wrong = [action for action in nearest if action.status == status]
-        if not wrong or (status == "pending" and (claim.form == "request" or _PENDING.search(claim.text))):
+        if not wrong or (status == "pending" and (claim.form == "request" or PENDING.search(claim.text))):
             continue
         if is_about_all or "succeeded" not in statuses:
             return wrong[0].status, f"The call {wrong[0].call.name} {what}."
@@ -296,6 +226,8 @@ def _find_status(
     if claim.form in ("own", "done") and (claim.kinds or not log.actions):
         return "absent", "No call in the log did this."
     if claim.form == "passive" and claim.kinds and _is_new(claim, log):
+        return "absent", "No call in the log did this."
+    if claim.form == "sign" and not (log.actions or log.list_readings(claim)):
         return "absent", "No call in the log did this."
     return "composed", ""
 
@@ -318,9 +250,23 @@ def _begin_alike(left: str, right: str) -> bool:
 def _is_related(claim: ActionClaim, action: Action) -> bool:
     if not claim.kinds or not action.kinds:
         return True
+    if _names_other_thing(claim, action):
+        return False
+    if claim.kinds & _WEAK and not action.kinds & _UNDOING:  # "booked the pickup", by ``ship`` with a ``pickup_date``
+        keys = (*action.call.arguments, " ".join(split_words(action.call.name)[1:]))
+        parts = {stem(word.lower()) for key in keys for word in split_words(key)} - _PARTS
+        if parts & stem_words(claim.text):
+            return True
     return bool(claim.kinds & action.kinds) or not claim.kinds.isdisjoint(
         _list_state_kinds(read_result(action.call.result))
     )
+
+
+def _names_other_thing(claim: ActionClaim, action: Action) -> bool:
+    """Whether a claim is about another thing than the tool is for: a taxi, and ``book_table``."""
+    said = {THINGS[word] for word in split_words(claim.text.lower()) if word in THINGS}
+    made = {THINGS[word] for word in split_words(action.call.name.lower()) if word in THINGS}
+    return bool(said and made) and not said & made
 
 
 def _list_state_kinds(result: Any) -> Iterator[str]:
@@ -328,12 +274,14 @@ def _list_state_kinds(result: Any) -> Iterator[str]:
     for _, key, value in list_leaves(result, ""):
         text = value if isinstance(value, str) else key if value is True else ""
         words = [word.lower() for word in split_words(text)]
-        for word in words if len(words) <= _STATE_WORDS else ():
-            if _STATE_WORD.fullmatch(word):
+        for word in words if len(words) <= STATE_WORDS else ():
+            if STATE_WORD.fullmatch(word):
                 yield from KIND_OF.get(word, ())
 
 
 def _is_new(claim: ActionClaim, log: ActionLog) -> bool:
     """Whether a passive claim cannot be what a result says in other words."""
+    if log.list_readings(claim):
+        return False
     verbs = {word for word in split_words(claim.text.lower()) if word in KIND_OF}
     return not stem_words(" ".join(verbs)) & log.words

@@ -16,10 +16,10 @@ from groundwire.engine.schema.knowledge import list_records
 from groundwire.engine.values import Clock, Measure, Value, read_values
 from groundwire.metrics import Sentence, sentences
 
+from .amounts import check_amounts, check_extremes, check_references, find_sentence, is_sum
 from .context import TurnContext
 from .mentions import (
     Mentions,
-    has_near,
     has_other,
     list_leaves,
     read_float,
@@ -40,12 +40,6 @@ _DURATION = re.compile(
     r"(?P<unit>hours?|minutes?)(?P<rest> and a half)?\b(?!['’]? (?:walk|drive|ride|notice|away|on foot))",
     re.IGNORECASE,
 )
-_DIFFERENCE = re.compile(
-    r"(?:saves?|costs?|leaves?|adds?)\s+(?:you\s+)?[^,.;]{0,12}?$"
-    r"|^\W*(?:\w+\s+)?(?:better off|worse off|dearer|cheaper|more|less|extra|off\b|in savings)",
-    re.IGNORECASE,
-)
-_EACH = re.compile(r"^\W*(?:a|per|each|every)\s+(?P<unit>night|day|person|head|month|week|hour|piece)\b", re.IGNORECASE)
 _ROUGH = frozenset({"about", "almost", "less", "more"})
 _LEAST = 4
 """Whole numbers below are too frequent to say whose they are."""
@@ -103,13 +97,11 @@ def check_figures(context: TurnContext) -> list[Finding]:
     Args:
         context: The turn.
     """
-    if not context.results or not context.text.strip():
+    if not context.text.strip():
         return []
-    findings = [
-        finding
-        for check in (_check_shares, _check_durations, _check_amounts, _check_owners)
-        for finding in check(context)
-    ]
+    with_results = (_check_shares, _check_durations, check_amounts, _check_owners, check_extremes)
+    checks = (*(with_results if context.results else ()), check_references)
+    findings = [finding for check in checks for finding in check(context)]
     unique: dict[tuple[int | None, int | None], Finding] = {}
     for finding in findings:
         unique.setdefault((finding.start, finding.end), finding)
@@ -135,7 +127,7 @@ def _check_shares(context: TurnContext) -> Iterator[Finding]:
         counts = counts_of[whole]
         if not of_length or part in counts or part in (1, whole):
             continue
-        sentence, _ = _find_sentence(context.text, match.start())
+        sentence, _ = find_sentence(context.text, match.start())
         if not any(len(rows) == part for group in of_length for rows in group.select(sentence)):
             yield _find(
                 "miscounted", context.text, *match.span(), f"No value is shared by {part:g} of the {whole:g} records."
@@ -149,20 +141,6 @@ def _count_values(records: Sequence[Mapping[str, Any]]) -> Iterator[int]:
             yield from (count, len(values) - count)
         yield sum(bool(value) for value in values)
         yield sum(not value for value in values)
-
-
-def _find_sentence(text: str, index: int) -> tuple[str, int]:
-    """The sentence with a character of a text, and where it begins; the text where none has it."""
-    around = (item for item in sentences(text) if item.start <= index < item.end)
-    return next(((item.text, item.start) for item in around), (text, 0))
-
-
-def _is_sum(context: TurnContext, index: int) -> bool:
-    """Whether the value at an index of the text is the sum of rows that its sentence is about."""
-    context.check_time()
-    sentence, start = _find_sentence(context.text, index)
-    values = [value for value in read_values(sentence) if value.start <= index - start < value.end]
-    return any(has_sum(value, group.select(sentence)) for value in values for group in context.groups)
 
 
 def _read_number(text: str) -> float:
@@ -189,7 +167,7 @@ def _check_durations(context: TurnContext) -> Iterator[Finding]:
         )
         if not has_times or any(abs(minutes - length) <= margin for length in (*lengths, *others)):
             continue
-        if not _is_sum(context, match.start()):
+        if not is_sum(context, match.start()):
             yield _find(
                 "absent", context.text, *match.span(), "No result, and no two times of the results, give this duration."
             )
@@ -240,41 +218,6 @@ def _read_period(text: str, *, is_duration: bool) -> Iterator[float]:
         yield DAY_MINUTES * days + 60 * hours + minutes + seconds / 60
     elif is_duration and (clock := read_clock(text)) is not None:
         yield clock
-
-
-def _check_amounts(context: TurnContext) -> Iterator[Finding]:
-    text = context.text
-    keyed = [
-        (key.lower(), number)
-        for result in context.results
-        for _, key, leaf in list_leaves(result, "")
-        if (number := read_leaf(leaf)) is not None
-    ]
-    written = Mentions(leaf for leaf in context.result_values if " " in leaf).numbers
-    numbers = sorted((*(number for _, number in keyed), *written))
-    for value in read_values(text):
-        if value.kind != "money" or not isinstance(value.content, Measure):
-            continue
-        amount = value.content.amount / value.content.factor
-        before, after = text[max(0, value.start - 40) : value.start], text[value.end : value.end + 30]
-        if _DIFFERENCE.search(before) or _DIFFERENCE.match(after):
-            margin = max(0.6, 0.04 * amount)
-            context.check_time()
-            if (
-                not _has_gap(numbers, amount, margin)
-                and not has_near(numbers, amount, margin)
-                and not _is_sum(context, value.start)
-            ):
-                yield _find("absent", text, value.start, value.end, "No two amounts of the results differ by this.")
-        elif _EACH.match(after):
-            owners = [key for key, number in keyed if abs(number - amount) < 0.01]
-            if owners and all("total" in key for key in owners):
-                yield _find("absent", text, value.start, value.end, f"The result has this as {owners[0]}.")
-
-
-def _has_gap(ordered: Sequence[float], gap: float, margin: float) -> bool:
-    """Whether two numbers, of which the smallest is first, lie so far apart, up to a margin."""
-    return any(has_near(ordered, number + gap, margin) for number in ordered)
 
 
 def _check_owners(context: TurnContext) -> Iterator[Finding]:

@@ -397,3 +397,14 @@ def list_leaves(value: Any, path: str) -> Iterator[tuple[str, str, Any]]:
             stack.extend((f"{where}[{index}]", key, inner) for index, inner in reversed(list(enumerate(item))))
         else:
             yield where, key, item
+
+
+def list_lengths(value: Any) -> Iterator[int]:
+    """Yield the lengths of the lists in JSON."""
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from list_lengths(inner)
+    elif isinstance(value, list | tuple):
+        yield len(value)
+        for inner in value:
+            yield from list_lengths(inner)

@@ -48,6 +48,8 @@ def label_turn(findings: Sequence[Finding], status: Status) -> TurnLabel:
         return "inconsistent"
     if status != "scored" or any(finding.status == "unknown" for finding in findings):
         return "unknown"
+    if findings and all(finding.kind == "action" and finding.status == "composed" for finding in findings):
+        return "unknown"
     return "consistent" if findings else "unverifiable"
 
 
@@ -55,8 +57,8 @@ class TurnCheck(Record, frozen=True, kw_only=True):
     """What came of checking a turn."""
 
     label: TurnLabel
-    """``inconsistent`` with a problem; else ``unknown`` with something that could not be checked, and ``unverifiable``
-    without any finding. The score does not count."""
+    """``inconsistent`` with a problem; else ``unknown`` with something that could not be checked, or with nothing but
+    words that may claim something, and ``unverifiable`` without any finding. The score does not count."""
     findings: tuple[Finding, ...]
     """Arguments in the order of the calls, then actions and values in the order of the text."""
     status: Status = "scored"

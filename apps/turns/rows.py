@@ -37,10 +37,10 @@ _BOUNDS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
 _BOUNDS_AFTER: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
     {r" or (?:less|lower|below|under|cheaper)\b": operator.le, r" or (?:more|higher|above|better)\b": operator.ge}
 )
-_LEAST = "cheapest|lowest|least|shortest|nearest|closest|smallest|minimum|fewest"
-_GREATEST = "dearest|most expensive|highest|longest|farthest|furthest|largest|biggest|maximum|greatest"
+LEAST = "cheapest|lowest|least|shortest|nearest|closest|smallest|minimum|fewest"
+GREATEST = "dearest|most expensive|highest|longest|farthest|furthest|largest|biggest|maximum|greatest"
 _EXTREME = re.compile(
-    rf"[,(]\s*(?:the )?(?:(?P<least>{_LEAST})|{_GREATEST})\b"
+    rf"[,(]\s*(?:the )?(?:(?P<least>{LEAST})|{GREATEST})\b"
     r"(?: [\w'’]+){0,4} (?:is|was|are|costs?|being|starts?)\b[^,;]*$",
     re.IGNORECASE,
 )
@@ -275,13 +275,37 @@ def has_extreme(value: Value, selections: Sequence[Rows], before: str) -> bool:
         before: The text before it, from what it would be a value of otherwise.
     """
     stated = _EXTREME.search(before)
-    choose = min if stated and stated["least"] else max
     return stated is not None and any(
-        _is_same(choose(numbers), value)
+        extreme.is_value for extreme in list_extremes(value, selections, is_least=bool(stated["least"]))
+    )
+
+
+class Extreme(NamedTuple):
+    """The minimum or maximum of a key, beside a value of a text."""
+
+    key: str
+    number: float
+    is_value: bool
+    """Whether it is the value."""
+    is_held: bool
+    """Whether a row has the value."""
+
+
+def list_extremes(value: Value, selections: Sequence[Rows], *, is_least: bool) -> list[Extreme]:
+    """Return the minimum or maximum of each key of some rows that may have a value.
+
+    Args:
+        value: The value.
+        selections: The rows, by what they may be.
+        is_least: Whether minima are meant, not maxima.
+    """
+    choose = min if is_least else max
+    return [
+        Extreme(key, choose(numbers), _is_same(choose(numbers), value), any(_is_same(n, value) for n in numbers))
         for rows in selections
         for key in rows[0]
         if (numbers := [number for row in rows if (number := _convert(row, key, value)) is not None])
-    )
+    ]
 
 
 def list_mentions(text: str, group: RecordGroup) -> Iterator[Mention]:

@@ -29,6 +29,10 @@ _PLAIN_WORDS = """
     need needs needed request requests requested please kind regards dear hello thanks thank possible according charge
     cause including currently regarding reports report says said states note new their additional issue problem
 """
+_OFFERED = "table seat seats room ticket tickets visit tour place list"
+_THINGS = (
+    "table restaurant; room hotel stay suite; taxi cab ride; car rental vehicle; flight plane; train; bus coach; ferry"
+)
 _NAME_WORDS = """
     mr mrs ms miss mx dr doctor prof professor sir madam herr frau saint st airport station city town county hotel
     restaurant street road avenue square centre center university school college hospital clinic theatre theater
@@ -54,6 +58,12 @@ READS = frozenset(_READS.split())
 """First words of tools that change nothing."""
 READ_NOUNS = frozenset(_READ_NOUNS.split())
 """Last words of such tools."""
+OFFERED = frozenset(_OFFERED.split())
+"""Words of kinds of actions that tools may offer without any."""
+THINGS: Mapping[str, str] = MappingProxyType(
+    {word: group.split()[0] for group in _THINGS.split(";") for word in group.split()}
+)
+"""What is booked, and the first word of those that name the same."""
 GENERIC = frozenset(_GENERIC.split())
 """Words that do not say what was done; the nouns beside them do."""
 PARTICIPLES = "|".join(

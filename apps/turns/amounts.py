@@ -1,0 +1,209 @@
+"""Amounts, minima and maxima, and references of a text that no result has.
+
+An amount may follow from others: a sum over rows or within a record, a difference, a product. What may be of a part of
+the rows that the rules cannot read is not reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from groundwire.engine.extend import FUNCTION_WORDS
+from groundwire.engine.schema.knowledge import list_records
+from groundwire.engine.values import Measure, Value, read_values
+from groundwire.metrics import sentences
+from groundwire.runtime.texts.characters import is_digits
+
+from .context import TurnContext
+from .mentions import Mentions, has_near, has_other, list_leaves, list_lengths, split_words, squeeze, stem_words
+from .records import Finding, FindingStatus
+from .rows import GREATEST, LEAST, RecordGroup, has_sum, list_extremes, read_leaf
+
+_CODES = frozenset({"phone", "email", "url", "identifier"})
+_CODE_LENGTH, _CODE_DIGITS = 5, 3
+"""Characters and digits of a reference, at least."""
+_DIFFERENCE = re.compile(
+    r"(?:saves?|costs?|leaves?|adds?)\s+(?:you\s+)?[^,.;]{0,12}?$"
+    r"|^\W*(?:\w+\s+)?(?:better off|worse off|dearer|cheaper|more|less|extra|off\b|in savings)",
+    re.IGNORECASE,
+)
+_EACH = re.compile(r"^\W*(?:a|per|each|every)\s+(?P<unit>night|day|person|head|month|week|hour|piece)\b", re.IGNORECASE)
+_CENT = 0.005
+_MAX_NUMBERS = 60
+"""Numbers of which two are combined, at most: of more, any amount follows."""
+_MAX_TERMS = 8
+"""Numbers of a record that are added up, at most."""
+_WHOLE = 0.5
+"""What a whole amount may differ from the one that it rounds."""
+_SUPERLATIVE = re.compile(rf"\b(?:(?P<least>{LEAST})|{GREATEST})\b", re.IGNORECASE)
+_PLAIN = stem_words(
+    "one ones option options choice price prices bill cost costs rate rates fare fares total month months night nights"
+    " only just yours here there overall all three two four five six of at was were is are being comes starts",
+    content=False,
+)
+"""Stems of words beside a superlative that restrict nothing."""
+_END = re.compile(r"[.;:!?]|,|\b(?:but|while|whereas)\b|—|–")
+
+
+def check_references(context: TurnContext) -> Iterator[Finding]:
+    """Yield references, phone numbers and addresses of a turn's text that neither dialogue nor log has.
+
+    Args:
+        context: The turn.
+    """
+    for value in read_values(context.text):
+        words = context.text[value.start : value.end]
+        if value.kind not in _CODES or context.everything.has_squeezed(value.content.key):
+            continue
+        digits = sum(map(is_digits, words))
+        is_reference = value.kind != "identifier" or (
+            digits >= _CODE_DIGITS and len(squeeze(value.content.key)) >= _CODE_LENGTH
+        )
+        if is_reference and not context.everything.has_squeezed(words.split()[-1]):
+            yield _find("absent", context.text, value, f"{words} is not in the dialogue or the log.")
+
+
+def check_amounts(context: TurnContext) -> Iterator[Finding]:
+    """Yield amounts of money that no result has and that do not follow, and totals that are said to be rates.
+
+    Args:
+        context: The turn.
+    """
+    text = context.text
+    keyed = [
+        (key.lower(), number)
+        for result in context.results
+        for _, key, leaf in list_leaves(result, "")
+        if (number := read_leaf(leaf)) is not None
+    ]
+    written = Mentions(leaf for leaf in context.result_values if " " in leaf).numbers
+    numbers = sorted((*(number for _, number in keyed), *written))
+    for value in read_values(text):
+        if value.kind != "money" or not isinstance(value.content, Measure):
+            continue
+        amount = value.content.amount / value.content.factor
+        before, after = text[max(0, value.start - 40) : value.start], text[value.end : value.end + 30]
+        if _DIFFERENCE.search(before) or _DIFFERENCE.match(after):
+            margin = max(0.6, 0.04 * amount)
+            context.check_time()
+            if (
+                not any(has_near(numbers, number + amount, margin) for number in numbers)
+                and not has_near(numbers, amount, margin)
+                and not is_sum(context, value.start)
+            ):
+                yield _find("absent", text, value, "No two amounts of the results differ by this.")
+        elif _EACH.match(after) and (owners := [key for key, number in keyed if abs(number - amount) < 2 * _CENT]):
+            if all("total" in key for key in owners):
+                yield _find("absent", text, value, f"The result has this as {owners[0]}.")
+        elif value.content.hedge == "exact" and not _follows(value, amount, numbers, context):
+            yield _find("absent", text, value, "No result has this amount, and it does not follow from the results.")
+
+
+def _follows(value: Value, amount: float, numbers: Sequence[float], context: TurnContext) -> bool:
+    """Whether an amount is in a result or the dialogue, or is computed from them."""
+    context.check_time()
+    lengths = (
+        length
+        for call, result in zip(context.log, context.all_results, strict=True)
+        for length in list_lengths((call.arguments, result))
+    )
+    said = Mentions([context.text]).numbers - {amount}
+    everything = sorted({*numbers, *context.everything.parts, *map(float, lengths), *said})
+    margin = _WHOLE if amount.is_integer() else _CENT
+    if not numbers or has_near(everything, amount, margin) or len(everything) > _MAX_NUMBERS:
+        return True
+    if has_near(numbers, 100 * amount, _CENT):  # in pence or cents
+        return True
+    if is_sum(context, value.start) or _adds_up(amount, context):
+        return True
+    everything = [number for number in everything if number not in (0, 1)]
+    for index, number in enumerate(everything):
+        wanted = [amount - number, amount + number, number - amount, amount / number, 100 * amount / number]
+        wanted += [number / amount] if amount else []
+        if any(has_other(everything, index, other - _CENT, other + _CENT) for other in wanted):
+            return True
+    products = sorted(left * right for left, right in combinations(everything, 2))
+    return any(has_near(products, amount + sign * number, margin) for number in everything for sign in (1, -1))
+
+
+def _adds_up(amount: float, context: TurnContext) -> bool:
+    """Whether some numbers of one record add up to an amount."""
+    for record in (record for result in context.results for record in list_records(result)):
+        terms = [number for leaf in record.values() if (number := read_leaf(leaf)) is not None][:_MAX_TERMS]
+        if any(
+            abs(sum(some) - amount) < _CENT for size in range(2, len(terms) + 1) for some in combinations(terms, size)
+        ):
+            return True
+    return False
+
+
+def is_sum(context: TurnContext, index: int) -> bool:
+    """Return whether the value at an index of the text is the sum of rows that its sentence is about."""
+    context.check_time()
+    sentence, start = find_sentence(context.text, index)
+    values = [value for value in read_values(sentence) if value.start <= index - start < value.end]
+    return any(has_sum(value, group.select(sentence)) for value in values for group in context.groups)
+
+
+def find_sentence(text: str, index: int) -> tuple[str, int]:
+    """Return the sentence with a character of a text, and where it begins; the text where none has it."""
+    around = (item for item in sentences(text) if item.start <= index < item.end)
+    return next(((item.text, item.start) for item in around), (text, 0))
+
+
+def check_extremes(context: TurnContext) -> Iterator[Finding]:
+    """Yield values that are said to be the least or greatest of a list and are not.
+
+    Args:
+        context: The turn.
+    """
+    previous = ""
+    for sentence in sentences(context.text):
+        context.check_time()
+        values = [value for value in read_values(sentence.text) if isinstance(value.content, Measure)]
+        for match in _SUPERLATIVE.finditer(sentence.text):
+            after = [value for value in values if value.start >= match.end()]
+            if not after or _END.search(sentence.text[match.end() : after[0].start]):
+                continue
+            (value, *_) = after
+            begin = max((other.end for other in values if other.end <= match.start()), default=0)
+            clause = sentence.text[begin : match.start()] + sentence.text[match.end() : value.start]
+            text = f"{previous} {sentence.text}"
+            for group in context.groups:
+                if _is_plain(clause, group) and (extreme := _find_extreme(value, text, group, bool(match["least"]))):
+                    yield Finding(
+                        kind="value",
+                        status="miscounted",
+                        where=sentence.text[value.start : value.end],
+                        start=sentence.start + value.start,
+                        end=sentence.start + value.end,
+                        message=f"Of the rows, the {match[0].lower()} has {extreme}.",
+                    )
+                    break
+        previous = sentence.text
+
+
+def _is_plain(clause: str, group: RecordGroup) -> bool:
+    """Whether no word of a clause may restrict the rows that it is about."""
+    names = stem_words(
+        " ".join(str(leaf) for record in group.records for leaf in record.values() if isinstance(leaf, str))
+    )
+    keys = stem_words(" ".join(key for record in group.records for key in record))
+    words = [word for word in split_words(clause) if word.lower() not in FUNCTION_WORDS]
+    return all(stem_words(word, content=False) <= names | keys | _PLAIN for word in words)
+
+
+def _find_extreme(value: Value, text: str, group: RecordGroup, is_least: bool) -> str:
+    """The extreme that a value should be, where it is the value of another row; empty if it is right, or of no row."""
+    stated = list_extremes(value, group.select(text), is_least=is_least)
+    whole = list_extremes(value, [group.records], is_least=is_least)
+    if any(is_value for _, _, is_value, _ in stated):
+        return ""
+    return next((f"{key} {extreme:g}" for key, extreme, _, is_held in whole if is_held), "")
+
+
+def _find(status: FindingStatus, text: str, value: Value, message: str) -> Finding:
+    where = text[value.start : value.end]
+    return Finding(kind="value", status=status, where=where, start=value.start, end=value.end, message=message)

@@ -1,0 +1,241 @@
+"""Whether the call that a claim is about has the names, dates, times, counts, amounts and references of the claim."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from groundwire.engine.extend import FUNCTION_WORDS
+from groundwire.engine.schema.knowledge import CURRENCIES, split_key
+from groundwire.engine.values import Clock, Date, Days, Measure, Name, Value, read_values
+from groundwire.runtime.texts.characters import is_upper_case, starts_upper
+
+from .context import TurnContext
+from .mentions import Mentions, has_other, list_leaves, list_lengths, split_words, squeeze, stem_words
+from .moments import HALF_DAY, make_date, move
+from .records import FindingStatus
+from .words import KIND_OF, NAME_WORDS
+
+_CODES = frozenset({"phone", "email", "url", "postcode", "identifier"})
+"""Kinds of values that are compared letter by letter."""
+_SHORT_CODE = re.compile(r"\b[A-Z]{1,4}-?\d+[A-Z]?\b")
+_LATER = re.compile(
+    r"\b(?:will|shall|should|can|could|may|might|would|expect\w*|within|so that|in case|unless|if|instead of|not"
+    r"|rather than)\b",
+    re.IGNORECASE,
+)
+"""Words from which on a clause says what is not done yet, or was not."""
+_FORMER = re.compile(
+    r"\b(?:from|than|original\w*|old|former\w*|previous\w*|was|were|until|till|before|after|by|since|of)\W+(?:\w+\W+){0,2}$",
+    re.IGNORECASE,
+)
+"""Words before a date or time that the call may not have: the one before, or an end."""
+_BESIDE = re.compile(r"\b(?:for|at|to|with|from|in|pa(?:id|y)|sent|informed|booked)\s+(?:the\s+)?$", re.IGNORECASE)
+"""Words before whom or what an action is about."""
+_AT = re.compile(r"(?:\b(?:between|from|at|by|to|until|till|past)|–|-)\s*$", re.IGNORECASE)
+"""Words before an hour."""
+_FEW = 2
+_LEAST_KEY = 3
+"""Letters of a word of a key that a text may name it by, at least."""
+
+
+class CallDetails:
+    """What some calls have: their arguments and results, and the records that these name."""
+
+    def __init__(self, parts: Sequence[Any], context: TurnContext) -> None:
+        """Read nothing yet.
+
+        Args:
+            parts: The arguments and results of the calls, and the records that they name.
+            context: The turn.
+        """
+        self.parts = parts
+        self._leaves = [leaf for part in parts for leaf in list_leaves(part, "")]
+        self._context = context
+        self.lengths = frozenset(list_lengths(parts))
+
+    @cached_property
+    def mentions(self) -> Mentions:
+        """What they mention."""
+        texts = (str(value) for _, _, value in self._leaves if value is not None and not isinstance(value, bool))
+        return Mentions(texts, has_hours=False)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Stems of the words of their names: texts of words that begin with capitals."""
+        texts = [value for _, _, value in self._leaves if isinstance(value, str) and len(value.split()) <= _NAME_LENGTH]
+        words = [word for text in texts for word in split_words(text)]
+        return frozenset(stem for word in words if starts_upper(word) and len(word) > _FEW for stem in stem_words(word))
+
+    @cached_property
+    def keys(self) -> Mapping[str, frozenset[str]]:
+        """The values of each last word of a key, squeezed."""
+        values: dict[str, set[str]] = {}
+        for _, key, value in self._leaves:
+            words = split_words(key)
+            if words and len(words[-1]) >= _LEAST_KEY and isinstance(value, str | int):
+                values.setdefault(words[-1].lower(), set()).add(squeeze(str(value)))
+        return {key: frozenset(of_key) for key, of_key in values.items()}
+
+    @cached_property
+    def has_money(self) -> bool:
+        """Whether they have an amount of money, by its key."""
+        leaves = ((key, value) for _, key, value in self._leaves if isinstance(value, int | float))
+        return any(split_key(key, value, "EUR")[1] in CURRENCIES.values() for key, value in leaves)
+
+    @cached_property
+    def _days(self) -> list[date]:
+        pairs = ((pair, named or (self._context.year,)) for pair, named in self.mentions.years.items())
+        days = (make_date(year, *pair) for pair, years in pairs for year in years)
+        return [day for day in days if day is not None]
+
+    @cached_property
+    def weekdays(self) -> frozenset[int]:
+        """Days of the week of their dates."""
+        return frozenset(self.mentions.weekdays | {day.weekday() for day in self._days})
+
+    @cached_property
+    def _ends(self) -> frozenset[tuple[int, int]]:
+        """Month and day of the dates that lie as many days after their dates as something lasts."""
+        spans = self._context.dialogue.spans | {int(count) for count in self.mentions.counts}
+        ends = (move(day, sign * span) for day in self._days for span in spans for sign in (1, -1))
+        return frozenset((end.month, end.day) for end in ends if end is not None)
+
+    def has_date(self, day: Date) -> bool | None:
+        """Whether they have a date, or it follows; None where they have no date at all."""
+        if not self.mentions.dates:
+            return None
+        pairs = {(day.month, day.day), (day.day, day.month)} if day.either else {(day.month, day.day)}
+        return bool(pairs & (self.mentions.dates | self._ends))
+
+    def has_clock(self, clock: Clock) -> bool | None:
+        """Whether they have a time of day, or it follows; None where they have none at all."""
+        if not self.mentions.times:
+            return None
+        if self.mentions.has_clock(clock):
+            return True
+        gaps = {abs(clock.minutes % HALF_DAY - time) for time in self.mentions.times}
+        lengths = self.mentions.numbers | self._context.everything.durations | self.mentions.durations
+        return any(gap in lengths or HALF_DAY - gap in lengths for gap in gaps)
+
+    def has_amount(self, amount: float) -> bool:
+        """Whether they have a number, or it is computed from two of theirs and of the dialogue."""
+        if self.mentions.has_number(amount) or amount in self.lengths:
+            return True
+        numbers = (*self.mentions.numbers, *self._context.dialogue.numbers, *map(float, self.lengths))
+        ordered = sorted(number for number in numbers if number not in (0, 1, amount))
+        for index, number in enumerate(ordered):
+            wanted = [amount - number, number + amount, number - amount, amount / number]
+            wanted += [number / amount] if amount else []
+            if any(has_other(ordered, index, other - _EXACT, other + _EXACT) for other in wanted):
+                return True
+        return False
+
+
+_NAME_LENGTH = 5
+"""Words of a name, at most."""
+_EXACT = 0.005
+
+
+class Difference(NamedTuple):
+    """Words of a claim that its call has not."""
+
+    status: FindingStatus
+    words: str
+
+
+def find_difference(text: str, calls: Sequence[CallDetails], context: TurnContext) -> Difference | None:
+    """Return the first words of a claim that do not fit its call; None if all do.
+
+    Args:
+        text: The clause of the claim.
+        calls: What each of the calls has that it may be about.
+        context: The turn.
+    """
+    details = CallDetails([part for call in calls for part in call.parts], context)
+    later = _LATER.search(text)
+    text = text[: later.start()] if later else text
+    for value in read_values(text):
+        context.check_time()
+        before = text[: value.start]
+        if _differs(value, before, text, details, context):
+            words = text[value.start : value.end]
+            return Difference("other_record" if _is_known(value, words, context) else "absent", words)
+    for match in _SHORT_CODE.finditer(text):
+        if not (details.mentions.has_squeezed(match[0]) or context.everything.has_squeezed(match[0])):
+            return Difference("absent", match[0])
+    for key, values in details.keys.items():
+        named = re.search(rf"\b{re.escape(key)} (?-i:((?=\S*[A-Z\d])[\w-]+))", text, re.IGNORECASE)
+        if named and not details.mentions.has_squeezed(named[1]) and squeeze(named[1]) not in values:
+            is_known = context.everything.has_squeezed(named[1])
+            if not is_known or len(named[1]) <= _FEW:
+                return Difference("other_record" if is_known else "absent", named[1])
+    return None
+
+
+def _is_known(value: Value, words: str, context: TurnContext) -> bool:
+    """Whether dialogue or log have a value of a claim elsewhere."""
+    everything, content = context.everything, value.content
+    if isinstance(content, Date):
+        return (content.month, content.day) in everything.dates
+    if isinstance(content, Clock):
+        return everything.has_clock(content)
+    if isinstance(content, Measure):
+        return everything.has_number(content.amount / content.factor)
+    return isinstance(content, Days) or stem_words(words) <= everything.stems
+
+
+def _differs(value: Value, before: str, text: str, details: CallDetails, context: TurnContext) -> bool:
+    content = value.content
+    if isinstance(content, Date):
+        if not content.month or not content.day or _FORMER.search(before):
+            return False
+        return details.has_date(content) is False
+    if isinstance(content, Clock):
+        return not _FORMER.search(before) and details.has_clock(content) is False
+    if isinstance(content, Days):
+        return not _FORMER.search(before) and bool(details.weekdays) and not content.days & details.weekdays
+    if isinstance(content, Measure):
+        is_hour = value.kind == "number" and _AT.search(before) is not None
+        return not is_hour and _differs_in_amount(value, content, text, details, context)
+    if isinstance(content, Name):
+        return _differs_in_name(text[value.start : value.end], before, text, details, context)
+    if value.kind in _CODES:
+        code = content.key
+        return not (details.mentions.has_squeezed(code) or context.everything.has_squeezed(code))
+    return False
+
+
+def _differs_in_amount(value: Value, content: Measure, text: str, details: CallDetails, context: TurnContext) -> bool:
+    amount = content.amount / content.factor
+    if content.hedge != "exact" or value.kind not in ("money", "number") or details.has_amount(amount):
+        return False
+    everything = context.everything
+    if value.kind == "number":
+        return amount >= _FEW and amount.is_integer() and amount not in everything.parts
+    if not everything.has_number(amount):
+        return True
+    amounts = [other for other in read_values(text) if other.kind == "money"]
+    return len(amounts) == 1 and details.has_money
+
+
+def _differs_in_name(name: str, before: str, text: str, details: CallDetails, context: TurnContext) -> bool:
+    words = [
+        word
+        for word in split_words(name)
+        if starts_upper(word)
+        and word.lower() not in FUNCTION_WORDS
+        and word.lower() not in NAME_WORDS
+        and word.lower() not in KIND_OF
+        and not (len(word) == 1 or is_upper_case(word))
+    ]
+    missing = [word for word in words if not stem_words(word, content=False) <= details.mentions.stems]
+    if not missing or not details.names:
+        return False
+    if len(missing) < len(words):
+        return True
+    is_other = not stem_words(text) & details.names
+    return is_other and _BESIDE.search(before) is not None

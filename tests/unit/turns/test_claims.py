@@ -1,0 +1,237 @@
+"""What a turn claims to have done, against the call that did it, and what no result has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from groundwire.testing import make_engine
+from groundwire.turns import TurnChecker
+from groundwire.turns.claims import list_claims
+
+
+@pytest.fixture
+def checker() -> Iterator[TurnChecker]:
+    with make_engine(lambda text, passages: 0.9) as engine:
+        yield TurnChecker(engine)
+
+
+PARCEL = (
+    "Send the 2.5 kg parcel to Ines Duarte, Rua Nova 14 in Porto, pickup 2 December at 10. Not to Ana Duarte.",
+    "ship_parcel",
+    {
+        "to": "Ines Duarte",
+        "address": "Rua Nova 14, Porto",
+        "weight_kg": 2.5,
+        "pickup_date": "2026-12-02",
+        "pickup_time": "10:00",
+    },
+    {"tracking": "PX-88120", "price": 14.9, "currency": "EUR"},
+)
+SURGERY = (
+    "Put Leo Brandt down for OR-3 on Friday 20 November at 8:30, 90 minutes.",
+    "schedule_surgery",
+    {"patient": "Leo Brandt", "room": "OR-3", "start": "2026-11-20T08:30", "duration_min": 90},
+    {"case_id": "C-4410", "surgeon": "Dr. Mehta"},
+)
+SEMINAR = (
+    "Register Ada Mills, Jon Reyes and Kofi Mensah for the fire safety seminar on 25 November, not 2 December.",
+    "register_participants",
+    {"seminar": "Fire safety", "date": "2026-11-25", "participants": ["Ada Mills", "Jon Reyes", "Kofi Mensah"]},
+    {"registration": "SEM-209", "fee_total": 270, "currency": "EUR"},
+)
+INVOICE = (
+    "Pay invoice 2026-0417 from Lumen Print, 812.50, and leave the one from Korda Paper (640) for next week.",
+    "pay_invoice",
+    {"invoice": "2026-0417", "amount": 812.5, "currency": "EUR", "payee": "Lumen Print"},
+    {"payment_id": "PM-3391", "executed_on": "2026-11-12"},
+)
+TABLE = (
+    "Book Trattoria Rossi at 19:45 on Friday 6 March 2026 for four, for Priya Nair. Or Casa Verde if it is full.",
+    "book_table",
+    {"restaurant": "Trattoria Rossi", "date": "2026-03-06", "time": "19:45", "party_size": 4},
+    {"booking_ref": "TR-4471", "deposit_per_person": 10},
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "wrong"),
+    [
+        (
+            PARCEL,
+            (
+                "I've booked the pickup for 2 December at 10 am. Your tracking number is PX-88120.",
+                "Your parcel to Ines Duarte is booked: pickup on Wednesday 2 December, €14.90.",
+                "I've sent the 2.5 kg parcel on its way to Porto.",
+                "I've arranged the pickup; it costs €14.90 and they come at ten.",
+            ),
+            (
+                "I've booked the pickup for 3 December at 10 am.",
+                "Your parcel to Ana Duarte is booked.",
+                "I've booked the parcel and emailed Ines the tracking number.",
+                "Booked! The tracking number is PX-88210.",
+            ),
+        ),
+        (
+            SURGERY,
+            (
+                "Leo Brandt is scheduled in OR-3 on Friday 20 November at 8:30, until 10:00.",
+                "I've scheduled Leo Brandt with Dr. Mehta for half past eight on the 20th (case C-4410).",
+                "Done, 90 minutes in OR-3 are reserved for Leo Brandt.",
+                "I've scheduled the surgery with Dr. Mehta and noted the 90 minutes you asked for.",
+            ),
+            (
+                "Leo Brandt is scheduled in OR-3 on Friday 20 November at 9:30.",
+                "I've scheduled Leo Brandt in OR-5 on Friday 20 November at 8:30.",
+                "I've scheduled Lea Brandt in OR-3 for the 20th.",
+                "I've scheduled the surgery and informed the family.",
+            ),
+        ),
+        (
+            SEMINAR,
+            (
+                "All three are registered for the fire safety seminar on 25 November; the fee is €270.",
+                "I've registered Ada, Jon and Kofi (SEM-209).",
+                "I've registered the three for €90 each, €270 in total.",
+            ),
+            (
+                "All four are registered for the fire safety seminar on 25 November.",
+                "I've registered Ada Mills, Jon Reyes and Kofi Mensah for 2 December.",
+                "I've registered Ada Mills, Jon Reyes and Carla Mensah for 25 November.",
+                "I've registered the three for €290 in total.",
+            ),
+        ),
+        (
+            INVOICE,
+            (
+                "I've paid Lumen Print €812.50.",
+                "Invoice 2026-0417 is paid; the bank executed it on 12 November.",
+                "Paid: €812.50 to Lumen Print, payment PM-3391. Korda Paper's €640 can wait until next week.",
+                "I've paid Lumen's invoice, a little over 812 euros.",
+            ),
+            (
+                "I've paid Korda Paper €640.",
+                "I've paid Lumen Print €640.",
+                "I've paid the invoice and scheduled Korda Paper for next week.",
+                "I've paid invoice 2026-0471.",
+            ),
+        ),
+        (
+            TABLE,
+            (
+                "Your table for four is booked, Priya: Friday at 7:45 pm. The reference is TR-4471.",
+                "I've booked Rossi for you on 6 March at quarter to eight.",
+            ),
+            (
+                "I've booked Casa Verde for you.",
+                "Your table is booked for 20:45.",
+                "Your table for five is booked.",
+                "Your table is booked for 7 March.",
+                "Booked. Your reference is TR-4477.",
+                "I've booked it and cancelled your old one.",
+                "I've booked the table and emailed you the confirmation.",
+                "Your taxi is booked.",
+            ),
+        ),
+    ],
+)
+def test_a_claim_is_compared_with_its_call(
+    checker: TurnChecker, said: tuple[str, str, dict[str, Any], Any], right: tuple[str, ...], wrong: tuple[str, ...]
+) -> None:
+    history, name, arguments, result = said
+    log = [{"name": name, "arguments": arguments, "result": result, "status": "succeeded"}]
+
+    def label(text: str) -> str:
+        return checker.check(text, log=log, history=[history], sentences=False).label
+
+    assert [text for text in right if label(text) != "consistent"] == []
+    assert [text for text in wrong if label(text) != "inconsistent"] == []
+
+
+def read_booking(state: str) -> dict[str, Any]:
+    return {"name": "get_booking", "arguments": {}, "result": {"train": "9:15", "status": state}, "status": "succeeded"}
+
+
+@pytest.mark.parametrize(
+    ("text", "log", "label"),
+    [
+        ("You're booked in at Trattoria Rossi for Friday at 19:45.", [], "inconsistent"),
+        ("Your booking is in.", [], "inconsistent"),
+        ("We've got you down for 19:45 on Friday.", [], "inconsistent"),
+        ("✅ Table booked", [], "inconsistent"),
+        ("Your booking reference is TR-4471.", [], "inconsistent"),
+        ("The table is yours: Friday at 19:45.", [], "inconsistent"),
+        ("Order confirmed ✔ two mugs.", [], "inconsistent"),
+        ("Membership cancelled. Sorry to see you go.", [], "inconsistent"),
+        ("You're booked in for 9:15.", [read_booking("confirmed")], "consistent"),
+        ("You're booked in for 10:45.", [read_booking("confirmed")], "inconsistent"),
+        ("We're fully booked on Friday, I'm afraid.", [], "unverifiable"),
+        ("The 9:15 is booked already.", [read_booking("open")], "unverifiable"),
+        ("You're not booked in yet; shall I do it?", [], "unverifiable"),
+        ("Great, I've got it. For how many people?", [], "unverifiable"),
+        ("Everyone knows that Rossi is good.", [], "unknown"),
+    ],
+)
+def test_a_claim_without_a_call_is_absent(
+    checker: TurnChecker, text: str, log: list[dict[str, Any]], label: str
+) -> None:
+    history = ["A table at Trattoria Rossi on Friday at 19:45 please."]
+    assert checker.check(text, log=log, history=history, sentences=False).label == label
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("I've booked it and cancelled your old one.", ["I've booked it", "cancelled your old one."]),
+        ("I've updated and saved your preferences.", ["I've updated and saved your preferences."]),
+        ("I've booked it, emailed Tom and informed Eva.", ["I've booked it", "emailed Tom", "informed Eva."]),
+        ("I've refilled it.", ["I've refilled it."]),
+        ("I've polished it.", []),
+    ],
+)
+def test_each_verb_is_a_claim(text: str, claims: list[str]) -> None:
+    assert [claim.text for claim in list_claims(text)] == claims
+
+
+def test_a_tool_of_any_verb_may_be_claimed() -> None:
+    assert [claim.text for claim in list_claims("I've polished it.", frozenset({"polish_floor"}))] == [
+        "I've polished it."
+    ]
+
+
+BILLS = [
+    {
+        "name": "get_bills",
+        "arguments": {},
+        "result": [
+            {"month": "September", "kwh": 210, "cost": 67.2, "currency": "GBP"},
+            {"month": "October", "kwh": 410, "cost": 131.2, "currency": "GBP"},
+            {"month": "November", "kwh": 365, "cost": 116.8, "currency": "GBP"},
+        ],
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("The lowest bill was £67.20.", []),
+        ("Your highest bill was £131.20, and the lowest £67.20.", []),
+        ("The three add up to £315.20.", []),
+        ("September and November were £184 together.", []),
+        ("On average you paid £105.07.", []),
+        ("The highest under £120 was £116.80.", []),
+        ("The highest with the old tariff was £116.80.", []),
+        ("The lowest bill was £116.80.", ["£116.80"]),
+        ("The highest cost was £67.20.", ["£67.20"]),
+        ("The three add up to £325.20.", ["£325.20"]),
+        ("You paid £118.60 in November.", ["£118.60"]),
+        ("Write to help@bills.example or call 0151 496 0188.", ["help@bills.example", "0151 496 0188"]),
+        ("Your reference is GB-20931.", ["reference is GB-20931"]),
+    ],
+)
+def test_amounts_and_references_are_in_the_log_or_follow(checker: TurnChecker, text: str, wrong: list[str]) -> None:
+    checked = checker.check(text, log=BILLS, history=["How much did I pay?"], sentences=False)
+    assert [finding.where for finding in checked.problems] == wrong
