@@ -428,14 +428,17 @@ class CheckedChat:
         calls = [] if state.is_cut else state.list_calls()
         blocked = frozenset[str]()
         if self._turns is not None and (calls or final is not None):
-            turn = state.turn = yield from self._turns.check("" if final is None else final.released, calls)
+            turn = state.turn = yield from self._turns.check(state.text, calls)
             blocked = self._turns.policy.list_blocked(turn)
             if turn.label == "unknown" or turn.status == "invalid":
                 reason = turn.status if turn.status in UNCHECKED else "unknown"
                 state.note(NotChecked("calls" if calls else "text", reason, turn.message))
         if calls and (self._turns is None or self._turns.policy.argument == "pass"):
             state.note(NotChecked("calls", "policy"))
-        if final is not None and (text or "message" in choice):
+        fallback = self._turns.policy.fallback or "" if self._turns is not None and blocked else ""
+        if fallback and ("text" in blocked or final is None):
+            part["content"] = fallback
+        elif final is not None and (text or "message" in choice):
             part["content"] = "" if "text" in blocked else text
         if calls and "calls" not in blocked:
             part |= state.build_calls()

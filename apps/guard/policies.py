@@ -139,7 +139,10 @@ class TurnPolicy(OptionRecord, frozen=True, kw_only=True):
     value: TurnAction = "pass"
     """A value of the text is of another record, or miscounted."""
     unknown: Literal["annotate", "block"] = "block"
-    """Something that is looked at could not be checked."""
+    """Something that is looked at could not be checked, or only words that may claim something were said."""
+    fallback: str | None = None
+    """Leaves in the place of an answer of which nothing leaves. None: the text of the stream's policy for inconsistent
+    sentences, if that is a ``Fallback``; else nothing."""
 
     @property
     def checks(self) -> bool:
@@ -161,21 +164,27 @@ class TurnPolicy(OptionRecord, frozen=True, kw_only=True):
             ``text`` and ``calls``, ``calls`` alone, or nothing.
         """
         kinds = {finding.kind for finding in turn.problems if getattr(self, finding.kind) == "block"}
-        is_unknown = turn.status != "scored" or any(finding.status == "unknown" for finding in turn.findings)
+        is_unread = turn.status != "scored" or any(finding.status == "unknown" for finding in turn.findings)
+        is_unknown = is_unread or turn.label == "unknown"
         stops_unknown = is_unknown and self.unknown == "block"
         if kinds & {"action", "value"} or (stops_unknown and self.holds_text):
             return frozenset({"text", "calls"})
         return frozenset({"calls"} if kinds or stops_unknown else ())
 
 
-def check_turn_policy(policy: Any) -> TurnPolicy:
-    """``policy``, or the default one for None; InvalidRequest says which field is not usable."""
+def check_turn_policy(policy: Any, text_policy: Policy | None = None) -> TurnPolicy:
+    """``policy`` with its fallback, or the default one for None; InvalidRequest says which field is not usable."""
     try:
-        return msgspec.convert(msgspec.to_builtins(TurnPolicy() if policy is None else policy), TurnPolicy)
+        checked = msgspec.convert(msgspec.to_builtins(TurnPolicy() if policy is None else policy), TurnPolicy)
     except (msgspec.ValidationError, TypeError) as error:
         raise InvalidRequest(
-            f"turns is {policy!r:.200}; pass a TurnPolicy, whose fields are 'pass', 'annotate' or 'block'."
+            f"turns is {policy!r:.200}; pass a TurnPolicy, whose fields are 'pass', 'annotate' or 'block', "
+            "but fallback, which is a text."
         ) from error
+    stopped = None if text_policy is None else text_policy.inconsistent
+    if checked.fallback is None and isinstance(stopped, Fallback):
+        return msgspec.structs.replace(checked, fallback=stopped.text)
+    return checked
 
 
 def resolve(action: Action) -> Resolved:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, Options, ToolCall
 from groundwire.engine.extend import Knowledge, list_passages
 from groundwire.engine.schema.base import Record
 from groundwire.engine.schema.chats import SYSTEM, is_message
-from groundwire.engine.schema.knowledge import UNREADABLE, is_call
+from groundwire.engine.schema.knowledge import is_call
 from groundwire.runtime.arguments import check_sequence
 from groundwire.turns import TurnCheck, TurnChecker
 from groundwire.turns.records import label_turn
@@ -59,61 +56,29 @@ class TurnGuard:
         """Check an answer.
 
         Args:
-            text: What leaves of the text.
+            text: What the model wrote.
             calls: The calls, in the form of OpenAI's chats.
 
         Returns:
-            Steps that return the findings of the kinds that the policy looks at; ``invalid`` if it looks at arguments,
-            and those of a function are no JSON object. The rest is checked then too.
+            Steps that return the findings of the kinds that the policy looks at; ``invalid`` if it looks at arguments
+            that cannot be read.
         """
+        calls = () if self.policy.argument == "pass" else calls
         turn: TurnCheck = yield partial(self._check, text, calls), partial(self._acheck, text, calls)
         findings = tuple(finding for finding in turn.findings if getattr(self.policy, finding.kind) != "pass")
         return replace(turn, findings=findings, label=label_turn(findings, turn.status))
 
     def _check(self, text: str, calls: Sequence[Mapping[str, Any]]) -> TurnCheck:
-        calls, reason = self._read(calls)
         try:
-            turn = self._checker.check(text, calls, log=self._log, history=self._history, sentences=False)
+            return self._checker.check(text, calls, log=self._log, history=self._history, sentences=False)
         except InvalidRequest as error:
             return _refuse(error)
-        return replace(turn, status="invalid", message=reason) if reason else turn
 
     async def _acheck(self, text: str, calls: Sequence[Mapping[str, Any]]) -> TurnCheck:
-        calls, reason = await asyncio.to_thread(self._read, calls)
         try:
-            turn = await self._checker.acheck(text, calls, log=self._log, history=self._history, sentences=False)
+            return await self._checker.acheck(text, calls, log=self._log, history=self._history, sentences=False)
         except InvalidRequest as error:
             return _refuse(error)
-        return replace(turn, status="invalid", message=reason) if reason else turn
-
-    def _read(self, calls: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], str]:
-        """The calls, without arguments that cannot be read, and what is wrong with the first of those."""
-        read, reason = [], ""
-        for index, call in enumerate(calls):
-            function = call.get("function") or call
-            arguments = function.get("arguments")  # the text of a custom tool is its input
-            if self.policy.argument != "pass" and isinstance(arguments, str) and not _is_object(arguments or "{}"):
-                reason = reason or f"calls[{index}] has arguments that are no JSON object with each key once."
-                call = {"name": function.get("name")}
-            read.append(call)
-        return read, reason
-
-
-def _is_object(text: str) -> bool:
-    """Whether a text is a JSON object that everybody reads alike: clients take the first or the last of equal keys."""
-    try:
-        msgspec.json.decode(text, type=dict)
-        json.loads(text, object_pairs_hook=_refuse_repeated)
-    except (*UNREADABLE, ValueError):
-        return False
-    return True
-
-
-def _refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("A key is repeated.")
-    return fields
 
 
 def _list_defined(tools: Iterable[Any]) -> Iterator[Mapping[str, Any]]:

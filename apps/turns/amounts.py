@@ -125,7 +125,9 @@ def _follows(value: Value, amount: float, numbers: Sequence[float], context: Tur
         if any(has_other(everything, index, other - _CENT, other + _CENT) for other in wanted):
             return True
     products = sorted(left * right for left, right in combinations(everything, 2))
-    return any(has_near(products, amount + sign * number, margin) for number in everything for sign in (1, -1))
+    return any(
+        has_near(products, amount + direction * number, margin) for number in everything for direction in (1, -1)
+    )
 
 
 def _adds_up(amount: float, context: TurnContext) -> bool:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from groundwire.engine import Engine, InvalidRequest, Options, Pending, Request, Score, ToolCall
 from groundwire.engine.extend import Metrics, list_passages, make_request
-from groundwire.engine.schema.chats import ASSISTANT, SYSTEM, USER, read_chat, read_tool_call
+from groundwire.engine.schema.chats import ASSISTANT, SYSTEM, USER, read_chat
 from groundwire.engine.schema.knowledge import read_call
 from groundwire.engine.schema.results import STOPPED, Status
 from groundwire.runtime.arguments import check_sequence
@@ -24,6 +24,7 @@ from .calls import Argument, list_arguments
 from .context import DeadlinePassed, Tools, TurnContext, read_tools
 from .figures import check_figures
 from .mentions import stem_words
+from .reading import read_made_call
 from .records import Finding, TurnCheck, label_turn
 
 Call: TypeAlias = ToolCall | Mapping[str, Any]
@@ -84,7 +85,8 @@ class TurnChecker:
 
         Args:
             text: What the assistant says; empty for nothing.
-            calls: The calls that it is about to make.
+            calls: The calls that it is about to make. Arguments whose text is not a JSON object with each key once are
+                not checked: the status is ``invalid`` and the label ``unknown``, or ``inconsistent`` by the rest.
             log: The calls that were made, oldest first, or the messages of a chat with them.
             history: The dialogue before the turn, oldest first: messages with ``role`` and ``content``, or texts, of
                 which the last is the user's and the others alternate. Calls in messages are added to the log; what
@@ -137,9 +139,14 @@ class TurnChecker:
         deadline_ms = self._plan.options.deadline_ms
         end = time.monotonic() + (MAX_RULES_MS if deadline_ms is None else deadline_ms) / 1000
         try:
-            context = _read_context(text, calls, log, history, self._tools, end)
+            read = [
+                read_made_call(call, f"calls[{index}]")
+                for index, call in enumerate(check_sequence("calls", calls, "calls"))
+            ]
+            context = _read_context(text, [call for call, _ in read], log, history, self._tools, end)
             _ = context.siblings  # read here, as they go into the depth of results
-            return self._plan_requests(context, sentences=sentences)
+            turn = self._plan_requests(context, sentences=sentences)
+            return turn._replace(unread=next((reason for _, reason in read if reason), ""))
         except RecursionError as error:
             raise InvalidRequest(
                 "calls or log are nested too deeply; pass the parts that the turn rests on."
@@ -174,6 +181,8 @@ class _Turn(NamedTuple):
     requests: Sequence[Request]
     """The arguments that are prose, and the text at the end."""
     has_score: bool
+    unread: str = ""
+    """Why the arguments of a call could not be read; empty if they all were."""
 
 
 class _Found(NamedTuple):
@@ -200,8 +209,8 @@ def _apply_rules(turn: _Turn) -> _Found:
 
 
 def _fold(turn: _Turn, by_rules: _Found, scores: Sequence[Score]) -> TurnCheck:
-    status: Status = "deadline" if by_rules.late else "scored"
-    message = by_rules.late
+    status: Status = "deadline" if by_rules.late else "invalid" if turn.unread else "scored"
+    message = by_rules.late or turn.unread
     prose = iter(scores)
     findings = []
     for argument, finding in zip(turn.arguments, by_rules.arguments, strict=False):  # fewer after a deadline
@@ -239,11 +248,10 @@ def _read_prose(argument: Argument, finding: Finding, score: Score, context: Tur
 
 
 def _read_context(
-    text: str, calls: Sequence[Call], log: Sequence[Any], history: Sequence[Any], tools: Tools, end: float | None
+    text: str, made: Sequence[ToolCall], log: Sequence[Any], history: Sequence[Any], tools: Tools, end: float | None
 ) -> TurnContext:
     if not isinstance(text, str):
         raise InvalidRequest(f"text is {type(text).__name__}; pass what the assistant says, or an empty string.")
-    made = [_read_made(call, f"calls[{index}]") for index, call in enumerate(check_sequence("calls", calls, "calls"))]
     logged = read_chat(check_sequence("log", log, "calls that were made, or messages"))
     said = read_chat(_name_roles(check_sequence("history", history, "messages, or texts")))
     if said.others:
@@ -265,12 +273,3 @@ def _name_roles(history: Sequence[Any]) -> list[Any]:
             messages.append(turn)
             following = next((role for role, _ in read_chat([turn]).history), following)
     return messages[::-1]
-
-
-def _read_made(call: Any, name: str) -> ToolCall:
-    if isinstance(call, ToolCall):
-        return call
-    read = read_tool_call(call)
-    if read is None:
-        raise InvalidRequest(f"{name} has no name; pass a ToolCall, or a call of OpenAI, Anthropic or LangChain.")
-    return read

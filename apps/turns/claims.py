@@ -178,8 +178,8 @@ def list_claims(text: str, tools: frozenset[str] = frozenset()) -> Iterator[Acti
 
 def _read_clause(clause: str, participles: str) -> Iterator[tuple[int, int, frozenset[str], ClaimForm]]:
     """The claims of a clause: "I've booked it and emailed you" has two."""
-    found = ((match, form) for pattern, form in _make_forms(participles) if (match := pattern.search(clause)))
-    match, form = next(found, (None, None))
+    matches = ((match, form) for pattern, form in _make_forms(participles) if (match := pattern.search(clause)))
+    match, form = next(matches, (None, None))
     if match is None or form is None:
         return
     before = clause[: match.end()]

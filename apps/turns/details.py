@@ -101,7 +101,7 @@ class CallDetails:
     def _ends(self) -> frozenset[tuple[int, int]]:
         """Month and day of the dates that lie as many days after their dates as something lasts."""
         spans = self._context.dialogue.spans | {int(count) for count in self.mentions.counts}
-        ends = (move(day, sign * span) for day in self._days for span in spans for sign in (1, -1))
+        ends = (move(day, direction * span) for day in self._days for span in spans for direction in (1, -1))
         return frozenset((end.month, end.day) for end in ends if end is not None)
 
     def has_date(self, day: Date) -> bool | None:
@@ -140,14 +140,14 @@ _NAME_LENGTH = 5
 _EXACT = 0.005
 
 
-class Difference(NamedTuple):
+class ClaimDifference(NamedTuple):
     """Words of a claim that its call has not."""
 
     status: FindingStatus
     words: str
 
 
-def find_difference(text: str, calls: Sequence[CallDetails], context: TurnContext) -> Difference | None:
+def find_difference(text: str, calls: Sequence[CallDetails], context: TurnContext) -> ClaimDifference | None:
     """Return the first words of a claim that do not fit its call; None if all do.
 
     Args:
@@ -163,16 +163,16 @@ def find_difference(text: str, calls: Sequence[CallDetails], context: TurnContex
         before = text[: value.start]
         if _differs(value, before, text, details, context):
             words = text[value.start : value.end]
-            return Difference("other_record" if _is_known(value, words, context) else "absent", words)
+            return ClaimDifference("other_record" if _is_known(value, words, context) else "absent", words)
     for match in _SHORT_CODE.finditer(text):
         if not (details.mentions.has_squeezed(match[0]) or context.everything.has_squeezed(match[0])):
-            return Difference("absent", match[0])
+            return ClaimDifference("absent", match[0])
     for key, values in details.keys.items():
         named = re.search(rf"\b{re.escape(key)} (?-i:((?=\S*[A-Z\d])[\w-]+))", text, re.IGNORECASE)
         if named and not details.mentions.has_squeezed(named[1]) and squeeze(named[1]) not in values:
             is_known = context.everything.has_squeezed(named[1])
             if not is_known or len(named[1]) <= _FEW:
-                return Difference("other_record" if is_known else "absent", named[1])
+                return ClaimDifference("other_record" if is_known else "absent", named[1])
     return None
 
 

@@ -63,7 +63,7 @@ class TurnCheck(Record, frozen=True, kw_only=True):
     """Arguments in the order of the calls, then actions and values in the order of the text."""
     status: Status = "scored"
     """What stopped the check: the status of the models' first score of an argument that was not ``scored``;
-    ``deadline``, after which findings are not listed; ``invalid`` for calls of a guarded answer that cannot be read."""
+    ``deadline``, after which findings are not listed; ``invalid`` for calls whose arguments cannot be read."""
     message: str = ""
     """Why the label is ``unknown``, as a sentence."""
     score: Score | None = None

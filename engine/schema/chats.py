@@ -22,6 +22,9 @@ _KNOWN = frozenset({USER, ASSISTANT, SYSTEM, "tool", *_ROLES})
 _ITEMS = frozenset({"function_call", "function_call_output"})
 """Types of the items of OpenAI's responses that are no messages."""
 
+ARGUMENT_KEYS = ("arguments", "args", "input", "parameters", "params", "kwargs")
+"""What the arguments of a call are called: by OpenAI, by LangChain, by Anthropic, and by others."""
+
 
 class ChatLog(NamedTuple):
     """What a chat has said and done."""
@@ -122,11 +125,11 @@ def _list_calls(message: Any) -> list[ToolCall]:
 
 def read_tool_call(value: Any) -> ToolCall | None:
     """Return a call in the form of OpenAI, Anthropic or LangChain; None for anything else."""
-    function = _get(value, "function") or value
+    function = _get(value, "function") or _get(value, "custom") or value
     name = _get(function, "name")
     if not isinstance(name, str):
         return None
-    candidates = (_get(function, key) for key in ("arguments", "args", "input"))
+    candidates = (_get(function, key) for key in ARGUMENT_KEYS)
     arguments: Any = next((candidate for candidate in candidates if candidate is not None), {})
     if isinstance(arguments, str):
         try:

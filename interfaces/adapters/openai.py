@@ -105,7 +105,7 @@ class GuardedClient:
             )
         self._client, self._knowledge, self._engine = client, knowledge, engine
         self._policy, self._metrics, self._options = policy, metrics, options
-        self._turns = check_turn_policy(turns)
+        self._turns = check_turn_policy(turns, policy)
 
     @property
     def chat(self) -> GuardedClient:

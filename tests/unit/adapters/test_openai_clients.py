@@ -11,7 +11,7 @@ import pytest
 
 from groundwire.adapters.openai import GuardedClient, guard
 from groundwire.engine import Engine, InvalidRequest
-from groundwire.guard import Policy, TurnPolicy
+from groundwire.guard import Fallback, Policy, TurnPolicy
 from tests.support.small_talk import ASSERTIONS, SMALL_TALK
 from tests.support.streams import METRICS, world
 
@@ -256,6 +256,37 @@ def test_a_claim_without_a_call_may_be_held_back(engine: Engine, is_stream: bool
     assert text == left
     assert choice["finish_reason"] == ("stop" if left else "content_filter")
     assert [found["status"] for found in choice["groundwire"]["turn"]["findings"]] == ["absent"] * (action != "pass")
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize(
+    ("policy", "turns", "left"),
+    [
+        (Policy(), TurnPolicy(action="block"), ""),
+        (Policy(), TurnPolicy(action="block", fallback="Let me check."), "Let me check."),
+        (Policy(inconsistent=Fallback("One moment.")), TurnPolicy(action="block"), "One moment."),
+        (Policy(inconsistent=Fallback("One moment.")), TurnPolicy(action="block", fallback="Hm."), "Hm."),
+        (Policy(inconsistent="redact"), TurnPolicy(action="annotate"), "Honey is […] and it's booked."),
+    ],
+)
+def test_the_turn_is_what_the_model_wrote(
+    engine: Engine, is_stream: bool, policy: Policy, turns: TurnPolicy, left: str
+) -> None:
+    text = "Honey is blue and it's booked."
+    answer = Chunks(text) if is_stream else completion(text)
+    given = guarded(engine, answer, policy=policy, turns=turns).create(model="m", messages=BOOK, stream=is_stream)
+    chunks = list(given) if is_stream else [given]
+    (choice,) = chunks[-1]["choices"]
+    assert (read(chunks) if is_stream else choice["message"]["content"]) == left
+    assert choice["finish_reason"] == "content_filter"
+    assert [found["status"] for found in choice["groundwire"]["turn"]["findings"]] == ["absent"]
+
+
+def test_a_text_may_leave_in_the_place_of_calls(engine: Engine) -> None:
+    answer = completion(None, tool_calls=[make_call('{"guests": 7}')])
+    policy = TurnPolicy(argument="block", fallback="How many are you?")
+    (choice,) = guarded(engine, answer, None, turns=policy).create(model="m", messages=BOOK)["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "How many are you?"}
 
 
 def test_calls_do_not_leave_after_a_text_that_was_blocked(engine: Engine) -> None:

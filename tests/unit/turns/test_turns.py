@@ -472,6 +472,8 @@ def nest(depth: int) -> dict[str, Any]:
         ({"log": [{"name": "find", "result": nest(5_000)}]}, "nested too deeply"),
         ({"text": 7}, "text is int"),
         ({"calls": [{"tool": "book"}]}, r"calls\[0\] has no name"),
+        ({"calls": [{"name": "book", "payload": {"guests": 7}}]}, r"has the fields payload; pass its arguments as one"),
+        ({"calls": [{"name": "book", "args": {}, "input": {"guests": 7}}]}, r"calls\[0\] has the fields args, input"),
         ({"log": ["booked"]}, r"log\[0\] is str; pass a ToolCall"),
         ({"log": [{"tool": "book"}]}, r"log\[0\] has the fields tool"),
         ({"history": [7]}, "history has int that is no message"),
@@ -480,6 +482,42 @@ def nest(depth: int) -> dict[str, Any]:
 def test_a_turn_that_cannot_be_read_is_refused(checker: TurnChecker, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         checker.check(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"guests": 7',
+        '{"guests": 2,}',
+        '{"guests": 7, "guests": 2}',
+        "not json",
+        '"x"',
+        "[2]",
+        [2],
+        7,
+        '{"guests": NaN}',
+    ],
+)
+def test_arguments_that_are_no_object_are_unknown(checker: TurnChecker, arguments: Any) -> None:
+    for call in ({"name": "book", "arguments": arguments}, {"function": {"name": "book", "arguments": arguments}}):
+        checked = checker.check(calls=[call], history=SAID)
+        assert (checked.label, checked.status, checked.findings) == ("unknown", "invalid", ())
+        assert checked.message == "calls[0] has arguments that are no JSON object with each key once."
+    right = {"name": "book", "arguments": {"guests": 7}}
+    assert checker.check(calls=[call, right], history=SAID).label == "inconsistent"
+
+
+@pytest.mark.parametrize("key", ["arguments", "args", "input", "parameters", "params", "kwargs"])
+def test_arguments_have_several_names(checker: TurnChecker, key: str) -> None:
+    checked = checker.check(calls=[{"name": "book", key: {"guests": 7}}], history=SAID)
+    assert [(finding.where, finding.status) for finding in checked.findings] == [
+        ("calls[0].arguments.guests", "absent")
+    ]
+
+
+def test_the_text_of_a_custom_tool_is_its_input(checker: TurnChecker) -> None:
+    call = {"type": "custom", "id": "1", "custom": {"name": "sql", "input": "SELECT name FROM guests"}}
+    assert checker.check(calls=[call], history=SAID).status == "scored"
 
 
 @pytest.mark.parametrize(
