@@ -5,17 +5,19 @@ An answer that was not checked is blocked, unless the guardrail's configuration 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
 from starlette.responses import Response
 
 from groundwire.engine import Options, Score
-from groundwire.engine.extend import list_passages
+from groundwire.engine.extend import SentenceReader, list_passages
 from groundwire.guard import Redact, TurnPolicy
 from groundwire.guard.chat import read_history, read_knowledge
 from groundwire.guard.steps import arun
 from groundwire.guard.turns import TurnGuard
+from groundwire.metrics import sentences
 from groundwire.runtime.texts.unread import is_blank
 
 from .chats import RememberedChat
@@ -31,13 +33,17 @@ _PATHS = {
     "$.knowledge": "$.additional_provider_specific_params.knowledge",
     "$.history": "$.structured_messages",
 }
+_FULL_STOP = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*$")
+_OPEN_NUMBER = re.compile(r"\d[\d.,]*\.$")
+"""A number at the end of a text that may have decimals."""
 
 
 async def check_guardrail(request: ServiceRequest) -> Response:
     """Check an answer for LiteLLM, by the request that it showed before.
 
     A request is remembered and passes. An answer is blocked if a sentence of it is inconsistent, or if it could not be
-    checked: without knowledge, or without a verdict.
+    checked: without knowledge, or without a verdict. A last sentence without its end waits for it, as LiteLLM shows a
+    stream before it is complete; with `on_unfinished: check` it does not.
     """
     body = await request.read(BODY)
     check_size("texts", len(body.texts or ()), request.service.settings.max_candidates, "texts")
@@ -79,11 +85,16 @@ async def _check_answers(request: ServiceRequest, body: GuardrailBody) -> Guardr
             return GuardrailAnswer("BLOCKED", reason)
     answers = body.texts or ()
     texts = list(answers)
-    for index, text in enumerate(answers):
-        if is_blank(text) or (not knowledge and parameters.on_unknown == "pass"):
+    for index, answer in enumerate(answers):
+        if is_blank(answer) or (not knowledge and parameters.on_unknown == "pass"):
             continue
         if not knowledge:
             return GuardrailAnswer("BLOCKED", "Not checked: the request has no knowledge, or is not known here.")
+        is_whole = parameters.on_unfinished == "check" or bool(body.tool_calls)  # calls come with whole answers
+        end = len(answer) if is_whole else _find_end(answer, (*knowledge, *chat.history))
+        text = answer[:end]
+        if is_blank(text):
+            continue
         response = ResponseBody(response=text, knowledge=knowledge, history=chat.history)
         _, _, score = await score_body(request, response)
         label = score.verdict.label
@@ -92,10 +103,32 @@ async def _check_answers(request: ServiceRequest, body: GuardrailBody) -> Guardr
         if label == "inconsistent" and parameters.on_inconsistent == "block":
             return GuardrailAnswer("BLOCKED", _explain(score))
         if label == "inconsistent":
-            texts[index] = _redact(text, score)
+            texts[index] = _redact(text, score) + answer[end:]
     if texts != list(answers):
         return GuardrailAnswer("GUARDRAIL_INTERVENED", texts=tuple(texts))
     return GuardrailAnswer("NONE")
+
+
+def _find_end(text: str, sources: Sequence[str]) -> int:
+    """Where the last complete sentence of an answer ends that may still be written.
+
+    Args:
+        text: The answer so far.
+        sources: What it rests on: a number at its end that goes on there is not complete.
+    """
+    complete = SentenceReader().feed(text)
+    last = sentences(text)[-1:]
+    if text.endswith("\n") or (last and _is_complete(last[0].text, sources)):
+        return len(text)
+    return max((sentence.end for sentence in complete), default=0)
+
+
+def _is_complete(sentence: str, sources: Sequence[str]) -> bool:
+    """Whether a sentence has its full stop, which ends no abbreviation and is not within a number."""
+    number = _OPEN_NUMBER.search(sentence)
+    if number and any(re.search(rf"(?<!\d){re.escape(number[0])}\d", source) for source in sources):
+        return False
+    return _FULL_STOP.search(sentence) is not None and len(sentences(f"{sentence} It is so.")) > 1
 
 
 async def _check_calls(

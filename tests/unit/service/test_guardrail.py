@@ -72,6 +72,32 @@ def test_a_stream_is_checked_several_times() -> None:
     assert [part.json()["action"] for part in (first, second)] == ["NONE", "BLOCKED"]
 
 
+@pytest.mark.parametrize(
+    ("text", "parameters", "action"),
+    [
+        ("Honey is", {}, "NONE"),
+        ("Honey is blue", {}, "NONE"),
+        ("Honey is blue.", {}, "BLOCKED"),
+        ("Honey is blue\n", {}, "BLOCKED"),
+        ("“Honey is blue.”", {}, "BLOCKED"),
+        ("Honey is blue. Hon", {}, "BLOCKED"),
+        (f"{RIGHT} Honey is blue", {}, "NONE"),
+        ("Honey is blue", {"on_unfinished": "check"}, "BLOCKED"),
+        ("Honey is blue 4.", {}, "NONE"),
+        ("Honey is blue 5.", {}, "BLOCKED"),
+    ],
+)
+def test_a_sentence_waits_for_its_end(text: str, parameters: dict[str, Any], action: str) -> None:
+    system = {"role": "system", "content": f"{SYSTEM['content']} Honey costs 4.95."}
+    _, answered = post(REQUEST | {"structured_messages": [system, USER]}, answer(text, **parameters))
+    assert answered.json()["action"] == action
+
+
+def test_what_waits_stays_in_a_redacted_answer() -> None:
+    redacted = ask(f"{RIGHT} {WRONG} Honey", on_inconsistent="redact")
+    assert redacted["texts"] == [f"{RIGHT} […] Honey"]
+
+
 def test_the_request_may_have_the_knowledge_in_its_parameters() -> None:
     parameters = {"additional_provider_specific_params": {"knowledge": [SYSTEM["content"]]}}
     _, answered = post(REQUEST | parameters, answer(WRONG))
