@@ -12,7 +12,7 @@ from itertools import combinations
 
 from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.engine.schema.knowledge import list_records
-from groundwire.engine.values import Measure, Value, read_values
+from groundwire.engine.values import ExactCode, Measure, Value, read_values
 from groundwire.metrics import sentences
 from groundwire.runtime.texts.characters import is_digits
 
@@ -54,13 +54,15 @@ def check_references(context: TurnContext) -> Iterator[Finding]:
         context: The turn.
     """
     for value in read_values(context.text):
-        words = context.text[value.start : value.end]
-        if value.kind not in _CODES or context.everything.has_squeezed(value.content.key):
+        words, content = context.text[value.start : value.end], value.content
+        if (
+            value.kind not in _CODES
+            or not isinstance(content, ExactCode)
+            or context.everything.has_squeezed(content.key)
+        ):
             continue
-        digits = sum(map(is_digits, words))
-        is_reference = value.kind != "identifier" or (
-            digits >= _CODE_DIGITS and len(squeeze(value.content.key)) >= _CODE_LENGTH
-        )
+        is_long = len(squeeze(content.key)) >= _CODE_LENGTH and sum(map(is_digits, words)) >= _CODE_DIGITS
+        is_reference = value.kind != "identifier" or is_long
         if is_reference and not context.everything.has_squeezed(words.split()[-1]):
             yield _find("absent", context.text, value, f"{words} is not in the dialogue or the log.")
 

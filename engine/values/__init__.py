@@ -10,7 +10,7 @@ from .dates import MONTHS, NAMED_DAYS
 from .knowledge import read_values
 from .numbers import stem
 from .support import check_values, find_computed
-from .tokens import NEGATIONS, Clock, Date, Days, Measure, Name, Value
+from .tokens import NEGATIONS, Clock, Date, Days, ExactCode, Measure, Name, Value
 from .units import UNITS
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Clock",
     "Date",
     "Days",
+    "ExactCode",
     "Measure",
     "Name",
     "Value",
