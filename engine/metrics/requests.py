@@ -96,11 +96,12 @@ class ReadRequest(Request, frozen=True, dict=True):
         if answer is not None and answer.statement:
             if not response.text[answer.end :].strip():
                 history = history[:-1]  # its words would support the statement
-            response.edit([RenderedPart(*answer)])
+            response.edit([RenderedPart(answer.start, answer.end, answer.statement)])
         rendered = cls(response.text, tuple(passage.text for passage in passages), history, request.triples)
         rendered.__dict__.update(original=request, rendered_response=response, rendered_knowledge=passages)
         if answer is not None:
             rendered.__dict__["bare_answer"] = answer.start, answer.start + len(answer.statement or "?")
+            rendered.__dict__["denied"] = answer.denied
         return rendered
 
     @cached_property
@@ -110,6 +111,11 @@ class ReadRequest(Request, frozen=True, dict=True):
         They are the statement that it makes, where the question's words make one.
         """
         return None
+
+    @cached_property
+    def denied(self) -> str:
+        """What a bare "no" says is not so; empty without one."""
+        return ""
 
     @cached_property
     def unread_numbers(self) -> RangeIndex[UnreadNumber]:

@@ -61,6 +61,9 @@ def values(request: ReadRequest, options: Options, role_info: RoleInfos) -> Step
         [reading for reading in request.readings if reading.stance == "denied"] if may_deny(request.response) else []
     )
     stated = tuple(_state(request, check) for check in checked if _is_stated(check, denied))
+    if request.denied and request.bare_answer is not None and not message:
+        denial = yield from _check_denial(request)
+        stated = (*denial, *(value for value in stated if value.start >= request.bare_answer[1]))
     if not stated:
         nothing = "The response states no number, date or name that can be checked."
         return MetricResult("values", "nothing_to_verify", message=nothing)
@@ -110,6 +113,17 @@ def _state(request: Request, check: CheckedValue) -> StatedValue:
         None if where is None else PassageRange(where.passage, where.start, where.end),
         check.derivation,
     )
+
+
+def _check_denial(request: ReadRequest) -> Steps[list[StatedValue]]:
+    """A bare "no" as a supported value, if it denies one that the knowledge contradicts; else nothing speaks for it."""
+    start, end = request.bare_answer or (0, 0)
+    checked = yield from check_in_steps(ValueText(request.denied), request.read_knowledge.values)
+    return [
+        _state(request, check._replace(value=check.value._replace(start=start, end=end), outcome="supported"))
+        for check in checked
+        if check.outcome == "contradicted"
+    ][:1]
 
 
 def _list_unsupported(stated: Sequence[StatedValue]) -> list[UnsupportedSpan]:

@@ -70,6 +70,8 @@ class StatedAnswer(NamedTuple):
     """The answer's characters in the response."""
     statement: str
     """What it says; empty if the rules make no statement of the question."""
+    denied: str = ""
+    """What it says is not so; empty for a yes."""
 
 
 def state_answer(response: str, turn: str) -> StatedAnswer | None:
@@ -111,10 +113,14 @@ def _state(answer: Sentence, turn: str, *, is_yes: bool) -> StatedAnswer | None:
         return None
     if before and _ASKS_BACK.fullmatch(question):
         question = before[-1].text
-    statement = declare_question(question, is_yes=is_yes)
-    if statement is None or (_OWN.match(statement) and not _states_something(declare_question(question) or "")):
+    asked, statement = declare_question(question), declare_question(question, is_yes=is_yes)
+    if asked is None or statement is None or (_OWN.match(statement) and not _states_something(asked)):
         return None
-    return StatedAnswer(answer.start, answer.end, f"{statement[:1].upper()}{statement[1:]}." if statement else "")
+    return StatedAnswer(answer.start, answer.end, _end(statement), "" if is_yes else _end(asked))
+
+
+def _end(statement: str) -> str:
+    return f"{statement[:1].upper()}{statement[1:]}." if statement else ""
 
 
 def _states_something(text: str) -> bool:
@@ -199,6 +205,8 @@ def declare_question(question: str, *, is_yes: bool = True) -> str | None:
         return _turn((stated if is_yes else _deny(stated)).split()) if _FINITE.search(stated) else ""
     verb = (inverted["verb"] or _POSITIVE[inverted["negated"].lower()]).lower()
     words = inverted["rest"].split()
+    if not is_yes and words[0].lower() == "there" and verb in _COPULAS and words[1].lower() in _SOME:
+        return _turn(["there", verb, "no", *words[2:]])
     size = _find_subject(words, verb)
     verbs = [verb] if verb != "do" else []
     return _turn([*words[:size], *(verbs if is_yes else [verb, "not"]), *words[size:]])
@@ -234,6 +242,7 @@ _PREDICATE = re.compile(
     r"\w+(?:ed|ing|able|ible)|open|closed|free|true|valid|safe|due|old|big|long|far|cheaper|near|likely|sold"
 )
 """Words that follow a form of "be" or "have"."""
+_SOME = frozenset({"a", "an", "any"})
 _COPULAS = frozenset({"is", "are", "was", "were", "am", "has", "have", "had"})
 
 

@@ -371,6 +371,7 @@ _UNTIL = frozenset({"until", "till", "til"})
 _AT = frozenset({"at", "from", "by", "before", "after", "since", "around"})
 _CLOSES = _UNTIL | frozenset(load_table("closes"))
 _OPENS = frozenset(load_table("opens"))
+_IS = ("is", "are", "be", "'re", "'s")
 _AFTER_HOURS = frozenset(map(stem, ("daily", "weekdays", "weekends", "sharp", "latest", *DAYS)))
 """Stems of words after an hour that it does not count."""
 
@@ -581,7 +582,8 @@ def _find_role(tokens: Sequence[Token], first: int) -> ClockRole:
         if token.lower in _CLOSES:
             return "closes"
         if token.lower in _OPENS:
-            return "opens"
+            is_state = token.lower == "open" and text_at(tokens, first - 1) == "at"
+            return "" if is_state and text_at(tokens, index - 1).endswith(_IS) else "opens"  # "we're open at 10"
         if is_digits(token.text[0]):
             break
     return ""

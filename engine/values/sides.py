@@ -18,6 +18,7 @@ from .comparing import (
     UNITS_BY_STEM,
     compare,
     count_alike,
+    find_side,
     gap,
     have_one_end,
     have_one_kind,
@@ -133,6 +134,7 @@ TURNS, TURN_CHARACTERS = 6, 5_000
 TAIL = 20
 """Characters before a date, or after a code, in which a preposition is looked for."""
 _IN = re.compile(r"\b(?:in|during|for)\s+$", re.IGNORECASE)
+_AFTER = re.compile(r"\bafter\s+$", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:from|since|until|till|before|after|outside)\s+(?:the\s+|late\s+|early\s+)?$", re.IGNORECASE)
 _RATES = frozenset(map(stem, ("second", "minute", "hour", "day", "week", "month", "year", "night")))
 
@@ -225,10 +227,14 @@ class Sides:
     def is_within(self, value: Value, theirs: Value, location: Location) -> bool:
         """Whether a value of another time says nothing of this one.
 
-        "In June" may be after "from 1 May", and a fifth year after the first.
+        "In June" may be after "from 1 May", a fifth year after the first, and "after 20 days" is "within 30 days".
         """
         if isinstance(value.content, Measure):
-            return value.content.measure == "rank" and bool(value.content.nouns & _RATES)
+            if value.content.measure == "rank":
+                return bool(value.content.nouns & _RATES)
+            assert isinstance(theirs.content, Measure)
+            is_earlier = find_side(theirs.content) == "upper" and value.content.amount < theirs.content.amount
+            return is_earlier and _AFTER.search(self.response[: value.start][-TAIL:]) is not None
         if not isinstance(value.content, Date) or value.content.month is None or value.content.day is not None:
             return False
         before = self.response[: value.start], self.passages[location.passage][: location.start]

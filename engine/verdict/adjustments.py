@@ -34,7 +34,8 @@ UNREAD = "People may see another number in {!r} than is read here; write numbers
 COMPARED = 50
 """Such words that are looked for in the knowledge, at most."""
 UNSTATED = "It says yes or no to a question that states something, and nothing says whether that is so."
-REFUTING: Mapping[str, float] = {VALUES.name_number("disproved"): 0.2, VALUES.name_number("replaced"): 0.11}
+DISPROVED = VALUES.name_number("disproved")
+REFUTING: Mapping[str, float] = {DISPROVED: 0.2, VALUES.name_number("replaced"): 0.11}
 """Numbers that are proof where they are above 0, with the highest probability that a sentence with one is consistent.
 
 A contradicted value among few is four times as frequent in wrong responses as in right ones. None of 7 responses with
@@ -165,9 +166,16 @@ def support_nothing(verdict: Verdict, context: VerdictContext) -> Verdict:
 
 
 def confirm_values(verdict: Verdict, context: VerdictContext) -> Verdict:
-    """Raise the probability of a text with supported values in which no metric doubts another content word."""
+    """Raise the probability of a text with supported values in which no metric doubts another content word.
+
+    A bare "no" to a value that the knowledge contradicts keeps that share of its doubt which a text with such a value
+    keeps of its probability.
+    """
     if verdict.probability is None or verdict.threshold is None or verdict.label == "unverifiable":
         return verdict
+    if denies_contradicted(context):
+        doubt = (1 - verdict.probability) * REFUTING[DISPROVED]
+        return _move(verdict, context, AMOUNTS, 1 - doubt)
     added = find_confirmation(context)
     return _move(verdict, context, AMOUNTS, sigmoid(logit(verdict.probability) + added)) if added else verdict
 
@@ -332,6 +340,15 @@ def find_confirmation(context: VerdictContext) -> float:
                 return 0.0
             is_disputed = True
     return CONFIRMED_AND_DISPUTED if is_disputed else CONFIRMED
+
+
+def denies_contradicted(context: VerdictContext) -> bool:
+    """Return whether a text is, or begins with, a bare "no" to a value that the knowledge contradicts."""
+    answer, evidence = context.request.bare_answer, context.evidence
+    if not context.request.denied or answer is None or evidence is None or evidence.supported is None:
+        return False
+    supported = evidence.supported.find_overlapping(max(answer[0], context.start), min(answer[1], context.end))
+    return any((value.start, value.end) == answer for value in supported)
 
 
 def _move(verdict: Verdict, context: VerdictContext, name: str, probability: float) -> Verdict:

@@ -194,6 +194,19 @@ def test_supported_values_confirm_a_text_without_other_doubts(
     assert confirm_values(scored(0.05), context).label == "inconsistent"  # it outweighs a margin and no more
 
 
+@pytest.mark.parametrize(
+    ("answer", "supported", "probability"),
+    [("No.", "whole", 0.84), ("No. Sorry.", "whole", 0.84), ("No.", "20 m", 0.2), ("Yes.", "whole", 0.2)],
+)
+def test_a_bare_no_to_a_contradicted_value_is_confirmed(answer: str, supported: str, probability: float) -> None:
+    request = ReadRequest.of(Request(answer, ("It is 30 m tall.",), ("Is it 20 m tall?",)))
+    assert request.bare_answer is not None
+    statement = request.response[slice(*request.bare_answer)]
+    evidence = measured(request.response, part=statement if supported == "whole" else supported)
+    verdict = confirm_values(scored(0.2), about(request.response, request=request, evidence=evidence))
+    assert verdict.probability == pytest.approx(probability)
+
+
 def test_nothing_is_confirmed_without_a_metric_that_doubts_words() -> None:
     context = about(TALL, numbers={"values.amounts": 1.0}, evidence=measured(TALL, doubting=False))
     assert confirm_values(scored(0.45), context) == scored(0.45)

@@ -6,9 +6,11 @@ import pytest
 
 from groundwire.engine import Engine
 from groundwire.engine.metrics.requests import ReadRequest
+from groundwire.engine.schema.explanations import ValuesExplanation
 from groundwire.engine.schema.results import Request
 from groundwire.engine.text.answers import declare_question, read_answer, state_answer
 from groundwire.guard import Guard
+from groundwire.runtime.fake import FakeRuntime
 from tests.support.streams import KNOWLEDGE, world
 
 
@@ -57,6 +59,8 @@ def test_bare_answers(sentence: str, expected: bool | None) -> None:
         ("Is the 5000 dollar bill still valid?", "the 5000 dollar bill is still valid", None),
         ("Did Roald Dahl write The Witches?", "Roald Dahl did write The Witches", None),
         ("Is Paris in France?", "Paris is in France", None),
+        ("Is there a pool?", "there is a pool", "there is no pool"),
+        ("Are there any lockers in the hall?", "there are any lockers in the hall", "there are no lockers in the hall"),
         ("Isn’t the museum closed on Mondays?", "the museum is closed on Mondays", None),
         ("Won't it rain?", "it will rain", "it will not rain"),
         ("Hi, could you tell me if parking is free?", "parking is free", "parking is not free"),
@@ -107,6 +111,21 @@ def test_metrics_read_the_statement_and_not_the_question_alone() -> None:
     unread = ReadRequest.of(Request("Yes!", (KNOWLEDGE,), ("Is it free or not free?",)))
     assert unread.bare_answer is not None
     assert ReadRequest.of(Request("Yes!", (KNOWLEDGE,))).bare_answer is None
+
+
+def list_values(response: str, question: str) -> list[tuple[str, str, str]]:
+    with Engine(FakeRuntime({})) as engine:
+        score = engine.score(response, "The hall is 30 m long.", history=[question], metrics=["values"])
+    explanation = score.metrics["values"].explanation
+    values = explanation.values if isinstance(explanation, ValuesExplanation) else ()
+    return [(value.text, value.outcome, value.knowledge_says) for value in values]
+
+
+def test_a_no_to_a_contradicted_value_is_supported_by_what_the_knowledge_says() -> None:
+    assert list_values("No.", "Is the hall 20 m long?") == [("No.", "supported", "30 m")]
+    assert list_values("Hello! No. It is new.", "Is the hall 20 m long?") == [("No.", "supported", "30 m")]
+    assert list_values("No.", "Is the hall 30 m long?") == []
+    assert list_values("Yes.", "Is the hall 20 m long?") == [("Yes.", "contradicted", "30 m")]
 
 
 def test_a_bare_answer_is_never_unverifiable() -> None:

@@ -74,6 +74,8 @@ def test_fractions_in_words(text: str, values: list[str]) -> None:
         ("Stays from 3 nights are cheaper.", "Stays of at least 5 nights are cheaper.", "contradicted"),
         ("Trailers can weigh up to 950 kg.", "Trailers: max. 750 kg.", "contradicted"),
         ("A stay is at least 3 nights.", "The minimum stay in the cabin is 4 nights.", "contradicted"),
+        ("You can complain after 20 days.", "You can complain within 30 days.", "absent"),
+        ("You can complain after 40 days.", "You can complain within 30 days.", "contradicted"),
         ("That adds up to £20.", "Tea is £18, coffee is £2.", "derived"),
     ],
 )
