@@ -335,8 +335,8 @@ def _find_bounds(text: str) -> Iterator[tuple[int, int]]:
 class _Bounds:
     """The rule of spaCy's sentencizer: a sentence begins with the first token that is not punctuation after a full
     stop. None begins if the full stop is an abbreviation's and that token goes on, or if a comma follows at once. The
-    numbers of a citation count as punctuation in "It closed. [2] The bar is open.", and begin the next sentence in "It
-    closed. [2] says so."
+    words of a citation ("[2]", "[^2]", "[a]", "【2†source】") count as punctuation in "It closed. [2] The bar is new.",
+    and begin the next sentence in "It closed. [2] says so."
 
     Between two tokens: where the sentence begins, where its last token ends, and whether it has had its full stop.
     """
@@ -370,12 +370,14 @@ class _Bounds:
             pass
         elif self._bracket is not None and _IN_MARK.fullmatch(mark.text):
             self._read_mark(mark)
+        elif self.abbreviation is None and _MARK_START.fullmatch(mark.text):
+            self._bracket = self._cited = mark.start, self.end
         elif not mark.silent:
             if self.abbreviation is None or not goes_on(self.abbreviation, mark.text):
                 citation = self._citation if starts_lower(mark.text) else None
                 ended = self.split(*(citation or (mark.start, self.end)))
             self.go_on()
-        elif mark.text == "[" and self.abbreviation is None:
+        elif mark.text in ("[", "【") and self.abbreviation is None:
             self._bracket = mark.start, self.end
         elif self._goes_on(mark):
             self.go_on()
@@ -393,7 +395,7 @@ class _Bounds:
 
     def _read_mark(self, mark: _Mark) -> None:
         """Take a part of a citation, or its end."""
-        if mark.text == "]":
+        if mark.text in ("]", "】"):
             self._citation = self._citation or (self._cited and self._bracket)
             self._bracket = self._cited = None
         elif self._cited is None and not mark.silent:
@@ -426,8 +428,11 @@ class _Bounds:
         self._bracket = self._cited = self._citation = None
 
 
-_IN_MARK = re.compile(r"\]|[,;–-]|\d{1,3}(?:(?:\]\[|[,;–-])\d{1,3})*", re.ASCII)
-"""A token of a citation after its bracket, as spaCy cuts them: "2", "2][3", "1-3"."""
+_CITED = r"(?:\^?\d{1,3}|[a-z]|\d{1,3}(?::\d{1,3})?†\w{1,20})"
+_IN_MARK = re.compile(rf"[\]】]|[,;–-]|L\d{{1,5}}|{_CITED}(?:(?:\]\[|】【|[,;–-]){_CITED})*", re.ASCII)
+"""A token of a citation after its bracket, as spaCy cuts them: "2", "2][3", "1-3", "^1", "a", "1†source"."""
+_MARK_START = re.compile(rf"【{_CITED}(?:】【{_CITED})*", re.ASCII)
+"""A token that is a bracket with a citation: "【4:0†source"."""
 
 
 class _Mark(NamedTuple):

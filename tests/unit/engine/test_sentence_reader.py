@@ -37,7 +37,7 @@ def test_sentences_of_any_text_are_complete_only_when_nothing_can_change_them(te
     assert tuple(complete) == sentences(text)[: len(complete)]
 
 
-@given(st.text(st.sampled_from("aA 12.[]-,"), max_size=40))
+@given(st.text(st.sampled_from("aA 12.[]-,") | st.sampled_from("aA 1.[]^【】†:L"), max_size=40))
 def test_sentences_with_citations_are_complete_only_when_nothing_can_change_them(text: str) -> None:
     complete = read(list(text))
     assert tuple(complete) == sentences(text)[: len(complete)]
