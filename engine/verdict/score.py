@@ -150,9 +150,7 @@ def mark_spans(
 ) -> tuple[UnsupportedSpan, ...]:
     """The unsupported words of a response by the evidence of its results, in the sentences that are doubted."""
     if not request.knowledge:
-        doubted = [part for part in decided if part.verdict.label == "inconsistent"]
-        silent = [UnsupportedSpan(part.text, part.start, part.end, "no_answer") for part in doubted]
-        return type_spans(request, silent, results)
+        return ()
     spans = keep_doubted(fuse_spans(request, results), decided)
     return type_spans(request, fit_marks(request, spans, results), results)
 
