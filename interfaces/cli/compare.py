@@ -9,16 +9,13 @@ import typer
 from rich.table import Table
 
 from groundwire.cli import options
-from groundwire.cli.display import error_console, escape_markup, output_console
+from groundwire.cli.display import EXIT_WORSE, error_console, escape_markup, output_console
 from groundwire.cli.groups import Setting, expand_groups
 
 from . import evaluation as common
 
 if TYPE_CHECKING:
     from groundwire.evaluate.comparison import FigureDifference, RunComparison
-
-WORSE = 4
-"""Exit code of a comparison that --fail-below rejects."""
 
 
 @expand_groups
@@ -83,7 +80,7 @@ def compare(
     for what in comparison.missing:
         errors.print(f"[red]missing in B[/]: {escape_markup(what)}", soft_wrap=True)
     if worse or comparison.missing:
-        raise typer.Exit(WORSE)
+        raise typer.Exit(EXIT_WORSE)
 
 
 def _print_comparison(comparison: RunComparison) -> None:

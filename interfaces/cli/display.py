@@ -25,6 +25,8 @@ from groundwire.metrics import Details, find
 
 EXIT_UNSCORED = 3
 """Exit code of a command that has no result for some of its input."""
+EXIT_WORSE = 4
+"""Exit code of a command whose result is worse than another, or not the same."""
 DONE = frozenset(
     {
         "scored",

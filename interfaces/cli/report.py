@@ -31,7 +31,6 @@ from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.local import describe
 
 from . import evaluation as common
-from .compare import WORSE
 
 if TYPE_CHECKING:
     from groundwire.engine import Engine
@@ -164,7 +163,7 @@ def report(
         with translate_write_errors(STDOUT):
             _print_report(built, page)
     if against.fail_on_alert and built.drift is not None and built.drift.alerts:
-        raise typer.Exit(WORSE)
+        raise typer.Exit(display.EXIT_WORSE)
     if built.labels["unscored"]:
         raise typer.Exit(display.EXIT_UNSCORED)
 

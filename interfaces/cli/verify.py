@@ -21,15 +21,13 @@ from .groups import expand_groups
 from .output import STDOUT, print_json, prints_tables
 from .score import read_request
 
-CHANGED = 4
-"""Exit code for a packet that was changed, or whose results are not computed again."""
 EXIT_CODES: dict[VerificationStatus, int] = {
     "verified": 0,
     "no_texts": display.EXIT_UNSCORED,
     "other_texts": display.EXIT_UNSCORED,
     "other_settings": display.EXIT_UNSCORED,
-    "changed": CHANGED,
-    "different": CHANGED,
+    "changed": display.EXIT_WORSE,
+    "different": display.EXIT_WORSE,
 }
 SHOWN = 20
 """Differences that are printed; --json has all."""
@@ -114,7 +112,7 @@ def _choose_request(packet: EvidencePacket, requests: Sequence[Request]) -> Requ
 
 def _print_verification(verification: Verification) -> None:
     console = display.output_console()
-    colour = {0: "green", display.EXIT_UNSCORED: "yellow", CHANGED: "red"}[EXIT_CODES[verification.status]]
+    colour = {0: "green", display.EXIT_UNSCORED: "yellow", display.EXIT_WORSE: "red"}[EXIT_CODES[verification.status]]
     console.print(f"[{colour}]{verification.status.replace('_', ' ')}[/]: {verification.message}")
     _print_differences("results", verification.differences)
     _print_differences("settings", verification.settings)
