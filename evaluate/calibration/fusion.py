@@ -352,7 +352,7 @@ def smooth_labels(labels: Floats) -> Floats:
     A few examples in a perfect order are no certainty, and would want weights without a bound.
     """
     right, wrong = (labels == 1).sum(), (labels == 0).sum()
-    return np.where(labels == 1, (right + 1) / (right + 2), 1 / (wrong + 2))
+    return np.asarray(np.where(labels == 1, (right + 1) / (right + 2), 1 / (wrong + 2)))
 
 
 def weigh_examples(examples: Sequence[LabelledFeatures]) -> Floats:

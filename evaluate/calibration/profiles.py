@@ -59,8 +59,12 @@ class HeldOutVerdicts(NamedTuple):
 
     def select(self, rows: Bools) -> HeldOutVerdicts:
         """The verdicts of these rows [N]."""
-        selected = (column[rows] for column in (self.consistent, self.probabilities, self.unverifiable, self.parts))
-        return HeldOutVerdicts(*selected, self.sets, self.prior)
+        return self._replace(
+            consistent=self.consistent[rows],
+            probabilities=self.probabilities[rows],
+            unverifiable=self.unverifiable[rows],
+            parts=self.parts[rows],
+        )
 
     @property
     def stating(self) -> Bools:
