@@ -85,13 +85,13 @@ def choose_calibration(
     """
     options = options or FusionOptions()
     fitted = fit_fusions(examples, metrics, options, name)
-    own = build_calibration([of.fusion for of in fitted], examples, metrics, options)
+    own_calibration = build_calibration([of.fusion for of in fitted], examples, metrics, options)
     seen = set(there.row_digests or ()) if there is not None else set()
     fresh = np.array([not example.digest or example.digest not in seen for example in examples])
     rows = [example for example, is_fresh in zip(examples, fresh, strict=True) if is_fresh]
     usable = [] if there is None or name else [of for of in there.fusions if set(of.metrics) <= set(metrics)]
     if there is None or not usable or min(labels_of(rows).sum(), (1 - labels_of(rows)).sum()) < MIN_CLASS:
-        return Choice(own, "weights")
+        return Choice(own_calibration, "weights")
     held_out = [decide_kept(of, rows, options) for of in usable]
     first, balanced = held_out[0], usable[0].profiles["balanced"]
     called: dict[Candidate, Bools] = {
@@ -112,13 +112,13 @@ def choose_calibration(
             delivered = candidate
     if options.features or options.needed:
         delivered = "weights"
-    calibration = own
+    calibration = own_calibration
     if delivered != "weights":
-        kept = [
+        redrawn = [
             draw_points(of, verdicts, rows, options, of.profiles if delivered == "unchanged" else {})
             for of, verdicts in zip(usable, held_out, strict=True)
         ]
-        calibration = replace(build_calibration(kept, rows, metrics, options), scales=there.scales)
+        calibration = replace(build_calibration(redrawn, rows, metrics, options), scales=there.scales)
     accuracy = {candidate: 1 - float(shares @ of) for candidate, of in wrong.items()}
     return Choice(calibration, delivered, int(decided.sum()), accuracy, errors)
 

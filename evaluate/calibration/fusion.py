@@ -316,7 +316,7 @@ def fit_without_folds(
     ``penalty`` is that of all examples. Where these are fewer than ``NESTED`` it may owe much to the fold, so it is
     selected without it again.
     """
-    for train, test in split_folds(examples, options.seed):
+    for train, test in split_examples(examples, options.seed):
         fitted = [examples[i] for i in train]
         without = _select_penalty(fitted, names, options) if len(examples) < NESTED else penalty
         yield _fit_with(fitted, names, without, options), test
@@ -367,11 +367,11 @@ def _split_left_out(examples: Sequence[LabelledFeatures], seed: int) -> list[NDA
     """The examples that are left out in turn: a set, or a fold when there is only one set."""
     names = list(dict.fromkeys(example.set for example in examples))
     if len(names) == 1:
-        return [test for _, test in split_folds(examples, seed)]
+        return [test for _, test in split_examples(examples, seed)]
     return [np.array([i for i, example in enumerate(examples) if example.set == name]) for name in names]
 
 
-def split_folds(examples: Sequence[LabelledFeatures], seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+def split_examples(examples: Sequence[LabelledFeatures], seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """For each fold, the indices of the other examples and of its own; every group is in one."""
     strata = [f"{example.set}/{example.label}" for example in examples]
     groups = [f"{example.set}/{example.group}" for example in examples]

@@ -31,7 +31,7 @@ from .fusion import (
     fit_without_folds,
     labels_of,
     select_model,
-    split_folds,
+    split_examples,
     tabulate_features,
 )
 from .profiles import HeldOutVerdicts, make_points
@@ -133,7 +133,7 @@ def fit_fusion(
         (_build_fusion(name, without, _find_used(without), needed, fusion.metrics), test)
         for without, test in fit_without_folds(examples, model.names, penalty, options)
     )
-    held_out = decide_rows(fits, examples, needed, options)
+    held_out = draw_verdicts(fits, examples, needed, options)
     return FittedFusion(draw_points(fusion, held_out, examples, options), held_out)
 
 
@@ -172,8 +172,8 @@ def decide_kept(fusion: Fusion, examples: Sequence[LabelledFeatures], options: F
     """
     needed = {feature.name for feature in fusion.features if feature.needed}
     asked = [select_features(example, fusion.metrics) for example in examples]
-    fits = ((fusion, test) for _, test in split_folds(examples, options.seed))
-    return decide_rows(fits, asked, needed, options)._replace(prior=fusion.held_out)
+    fits = ((fusion, test) for _, test in split_examples(examples, options.seed))
+    return draw_verdicts(fits, asked, needed, options)._replace(prior=fusion.held_out)
 
 
 def draw_points(
@@ -181,19 +181,19 @@ def draw_points(
     held_out: HeldOutVerdicts,
     examples: Sequence[LabelledFeatures],
     options: FusionOptions,
-    kept: Mapping[ProfileName, Profile] = MappingProxyType({}),
+    keep: Mapping[ProfileName, Profile] = MappingProxyType({}),
 ) -> Fusion:
-    """The fusion with the operating points that left-out verdicts on the examples give; ``kept`` as ``make_points``."""
+    """The fusion with the operating points that left-out verdicts on the examples give; ``keep`` as ``make_points``."""
     quantities = [
         {**example.quantities, "probability": float(probability)}
         for example, probability in zip(examples, held_out.probabilities, strict=True)
         if example.label and not np.isnan(probability)
     ]
-    points = make_points(held_out, options.cost_of_missed, options.max_false_positive_rate, kept)
+    points = make_points(held_out, options.cost_of_missed, options.max_false_positive_rate, keep)
     return msgspec.structs.replace(fusion, **points._asdict(), distributions=describe_distributions(quantities))
 
 
-def decide_rows(
+def draw_verdicts(
     fits: Iterable[tuple[Fusion, NDArray[np.intp]]],
     examples: Sequence[LabelledFeatures],
     needed: Collection[str],

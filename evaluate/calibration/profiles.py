@@ -114,15 +114,15 @@ def make_points(
     verdicts: HeldOutVerdicts,
     cost_of_missed: float = 1.0,
     max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE,
-    kept: Mapping[ProfileName, Profile] = MappingProxyType({}),
+    keep: Mapping[ProfileName, Profile] = MappingProxyType({}),
 ) -> OperatingPoints:
     """The operating points, with their rates on each part by what is chosen on the others.
 
-    Of ``kept``, ``balanced`` and ``strict`` keep their thresholds.
+    The profiles ``balanced`` and ``strict`` of ``keep`` stay where they are.
     """
 
     def choose(of: HeldOutVerdicts) -> dict[ProfileName, float]:
-        fixed: dict[ProfileName, float] = {name: point.threshold for name, point in kept.items() if name != "lenient"}
+        fixed: dict[ProfileName, float] = {name: point.threshold for name, point in keep.items() if name != "lenient"}
         chosen = choose_thresholds(of, cost_of_missed, max_false_positive_rate) | fixed
         return chosen | {"lenient": min(chosen["balanced"], chosen["lenient"])}
 

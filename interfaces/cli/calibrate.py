@@ -222,9 +222,9 @@ def explain_choice(choice: Choice, *, is_refused: bool = False) -> Iterator[str]
     if choice.delivered == "weights":
         yield f"Taken: {CANDIDATES['weights']}."
     else:
-        kept = "weights and thresholds" if choice.delivered == "unchanged" else "weights"
+        remains = "weights and thresholds" if choice.delivered == "unchanged" else "weights"
         yield (
-            f"Kept: the {kept} of the verdict that is there; others do not err less by more than chance explains. "
+            f"Kept: the {remains} of the verdict that is there; others do not err less by more than chance explains. "
             "The rates, the band of labels that are not sure, and lenient are of these rows."
         )
     if choice.is_worse:
