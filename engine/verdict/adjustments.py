@@ -28,7 +28,7 @@ from ..values.knowledge import ValueText
 from ..values.tokens import NEGATIONS, iterate_tokens
 from .fusion import Rule, logit, sigmoid
 
-NO_KNOWLEDGE = "No knowledge was given, so nothing supports it."
+NO_KNOWLEDGE = "No knowledge was given, so this was not checked; give the texts that it should rest on."
 NOTHING_STATED = "The response states nothing that knowledge could confirm."
 UNREAD = "People may see another number in {!r} than is read here; write numbers in plain digits."
 COMPARED = 50
@@ -158,11 +158,11 @@ def state_nothing(verdict: Verdict, context: VerdictContext) -> Verdict:
     return context.silent if states_nothing(context) else verdict
 
 
-def support_nothing(verdict: Verdict, context: VerdictContext) -> Verdict:
-    """Call what is stated without knowledge inconsistent."""
+def compare_with_nothing(verdict: Verdict, context: VerdictContext) -> Verdict:
+    """Say why what is stated without knowledge is unknown."""
     if context.request.knowledge or verdict.label != "unknown":
         return verdict
-    return replace(verdict, label="inconsistent", probability=0.0, message=NO_KNOWLEDGE)
+    return replace(verdict, threshold=None, message=NO_KNOWLEDGE)
 
 
 def confirm_values(verdict: Verdict, context: VerdictContext) -> Verdict:
@@ -264,7 +264,7 @@ def follow_response(verdict: Verdict, context: VerdictContext) -> Verdict:
 
 ADJUSTMENTS: tuple[Adjustment, ...] = (
     state_nothing,
-    support_nothing,
+    compare_with_nothing,
     confirm_values,
     refute_values,
     doubt_unread_sentence,

@@ -91,7 +91,7 @@ def decide_alone(
 def decide_without_knowledge(request: ReadRequest, results: Sequence[BoundResult], criteria: Criteria) -> Decision:
     """Decide about a response without knowledge, and about its sentences.
 
-    A sentence that states nothing, an abstention above all, is ``unverifiable``; nothing supports any other.
+    A sentence that states nothing, an abstention above all, is ``unverifiable``; any other is ``unknown``.
 
     Args:
         request: The response.
@@ -110,7 +110,7 @@ def decide_without_knowledge(request: ReadRequest, results: Sequence[BoundResult
         numbers = features_of_part(results, sentence.start, sentence.end)
         context = VerdictContext(sentence.text, numbers, rule, silent, request, sentence.start)
         decided.append(SentenceVerdict(*sentence, adjust(basis, context, ADJUSTMENTS)))
-    worst = min(decided, key=lambda part: part.verdict.label != "inconsistent")
+    worst = min(decided, key=lambda part: part.verdict.label != "unknown")
     return worst.verdict, tuple(decided)
 
 

@@ -152,9 +152,7 @@ def mark_spans(
     What metrics are certain of is marked in all sentences.
     """
     if not request.knowledge:
-        doubted = [part for part in decided if part.verdict.label == "inconsistent"]
-        silent = [UnsupportedSpan(part.text, part.start, part.end, "no_answer") for part in doubted]
-        return type_spans(request, silent, results)
+        return ()
     certain = list_certain(results)
     uncertain = [bound for bound in results if not is_certain(bound)]
     spans = fit_marks(request, keep_doubted(fuse_spans(request, uncertain), decided), uncertain)

@@ -14,7 +14,7 @@ from groundwire.engine.verdict import decide_again
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.bundles.calibration import ProfileName
 
-from ..statistics.delivered import DeliveredLabels
+from ..statistics.delivered import Counted, DeliveredLabels
 from ..statistics.estimates import Bools, Floats, roc_auc, share
 from ..statistics.resampling import Resamples, estimate
 from .fitting import CANDIDATES, Candidate, Fit, Material, Rows, fit_candidates
@@ -235,20 +235,24 @@ class _Figures:
         self._rated: Bools = np.all([np.isfinite(of_candidate.probabilities) for of_candidate in decided], axis=0)
         self._consistent: Bools = np.asarray(material.labels == 1)
         self._cost = material.options.cost_of_missed
-        self._samples = Resamples([row.group for row in material.rows], repeats, material.options.seed)
+        self._groups = np.array([row.group for row in material.rows])
+        self._samples = Resamples(self._groups.tolist(), repeats, material.options.seed)
         self._repeats = repeats
 
     def describe(self, decided: _Decided, bounds: Mapping[ProfileName, float | None]) -> CandidateFigures:
         """The figures of one candidate."""
+        right, wrong = self._consistent, ~self._consistent
         return CandidateFigures(
-            roc_auc=self._estimate(self._area(decided.probabilities)),
-            detector_roc_auc=self._estimate(self._area(decided.detector)),
+            roc_auc=self._estimate(self._area(decided.probabilities), right & self._rated, wrong & self._rated),
+            detector_roc_auc=self._estimate(self._area(decided.detector), right & self._rated, wrong & self._rated),
             profiles={
                 name: ProfileFigures(
-                    balanced_accuracy=self._estimate(self._balanced_accuracy(name, decided)),
-                    false_positive_rate=self._estimate(self._share(*self._deliver(name, decided).false_positives)),
-                    power=self._estimate(self._share(*self._deliver(name, decided).found)),
-                    unverifiable_rate=self._estimate(self._share(*self._deliver(name, decided).missed_unverifiable)),
+                    balanced_accuracy=self._estimate(
+                        self._balanced_accuracy(name, decided), right & self.known, wrong & self.known
+                    ),
+                    false_positive_rate=self._estimate_share(self._deliver(name, decided).false_positives),
+                    power=self._estimate_share(self._deliver(name, decided).found),
+                    unverifiable_rate=self._estimate_share(self._deliver(name, decided).missed_unverifiable),
                     cost=self._estimate(self._sum_cost(name, decided)),
                     max_false_positive_rate=bounds.get(name),
                 )
@@ -293,5 +297,9 @@ class _Figures:
         statistic = share(part.astype(np.float64), whole.astype(np.float64))
         return self._samples.measure(statistic, np.ones_like(whole))
 
-    def _estimate(self, figure: Floats) -> Estimate | None:
-        return estimate(figure, self._repeats)
+    def _estimate(self, figure: Floats, *wholes: Bools) -> Estimate | None:
+        """A figure with its interval; ``wholes`` are the rows of the shares that it is the mean of."""
+        return estimate(figure, self._repeats, *(len(set(self._groups[whole])) for whole in wholes))
+
+    def _estimate_share(self, counted: Counted) -> Estimate | None:
+        return self._estimate(self._share(*counted), counted[1])

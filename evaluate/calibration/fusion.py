@@ -49,6 +49,8 @@ all weights equal."""
 FOLDS = 5
 MIN_SHARE = 0.6
 """Share of a set's examples that must have a feature for the model to read it; the others count as its mean."""
+NESTED = 1000
+"""Examples from which on the penalty hardly depends on a fold."""
 MIN_CLASS = 20
 """Examples of each class that a fit needs."""
 SMALLEST_PROBABILITY = 1e-12
@@ -210,13 +212,24 @@ def select_model(examples: Sequence[LabelledFeatures], options: FusionOptions) -
         )
     if not names:
         raise InvalidRequest(f"No metric scored {MIN_SHARE:.0%} of the examples of every set; ask for other metrics.")
+    penalty = _select_penalty(examples, names, options)
+    return _fit_with(examples, names, penalty, options), penalty
+
+
+def _select_penalty(examples: Sequence[LabelledFeatures], names: Sequence[str], options: FusionOptions) -> float:
+    """The penalty with which what is left out is ranked best; of equally good ones the strongest."""
     parts = _split_left_out(examples, options.seed)
-    areas = [
-        np.mean([_measure_left_out(examples, part, names, penalty) for part in parts]) for penalty in options.penalties
-    ]
-    penalty = options.penalties[int(np.argmax(areas))]
-    model = fit_model(examples, names, penalty, options.whole)
-    return rescale_model(model, examples, options.verifiable), penalty
+    areas = {
+        penalty: np.mean([_measure_left_out(examples, part, names, penalty) for part in parts])
+        for penalty in options.penalties
+    }
+    return max(penalty for penalty, area in areas.items() if area >= max(areas.values()))
+
+
+def _fit_with(
+    examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float, options: FusionOptions
+) -> FusionModel:
+    return rescale_model(fit_model(examples, names, penalty, options.whole), examples, options.verifiable)
 
 
 def choose_features(examples: Sequence[LabelledFeatures]) -> tuple[str, ...]:
@@ -249,14 +262,13 @@ def rescale_model(
     intercept that was fitted to whole responses would be too low.
     """
     logits = model.predict_responses(examples, verifiable)
-    signs, weights = 2 * labels_of(examples) - 1, weigh_examples(examples)
+    targets, weights = smooth_labels(labels_of(examples)), weigh_examples(examples)
 
     def loss(theta: Floats) -> tuple[float, Floats]:
-        margin = signs * (theta[0] * logits + theta[1])
-        slope = -weights * signs / (1 + np.exp(np.clip(margin, -50, 50)))
-        return float(weights @ np.logaddexp(0, -margin)), np.array([slope @ logits, slope.sum()])
+        scaled = theta[0] * logits + theta[1]
+        slope = weights * (expit(scaled) - targets)
+        return float(weights @ (np.logaddexp(0, scaled) - targets * scaled)), np.array([slope @ logits, slope.sum()])
 
-    # A perfect order would want an infinite factor.
     optimum = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=[(0, 1000), (None, None)], method="L-BFGS-B")
     factor, shift = (float(parameter) for parameter in optimum.x)
     return replace(model, weight=model.weight * factor, intercept=model.intercept * factor + shift)
@@ -271,7 +283,7 @@ def fit_model(
     opposite.
     """
     table = tabulate_features([e.features for e in examples], names)
-    labels, weights = labels_of(examples), weigh_examples(examples)
+    targets, weights = smooth_labels(labels_of(examples)), weigh_examples(examples)
     present = ~np.isnan(table)
     share = np.where(present, weights[:, None], 0)
     mean = np.where(present, table, 0).T @ weights / np.maximum(share.sum(0), 1e-12)
@@ -282,16 +294,14 @@ def fit_model(
     deviation = np.where(spread > 1e-9, spread, 1.0)
     upwards = np.array([-1.0 if number.is_lower_better else 1.0 for number in numbers])
     x = np.nan_to_num((table - mean) / deviation) * upwards
-    signs = 2 * labels - 1
 
     def loss(theta: Floats) -> tuple[float, Floats]:
-        margin = signs * (x @ theta[1:] + theta[0])
-        slope = -weights * signs / (1 + np.exp(np.clip(margin, -50, 50)))
+        logits = x @ theta[1:] + theta[0]
+        slope = weights * (expit(logits) - targets)
         distance = theta[1:] - theta[1:].mean()
-        value = weights @ np.logaddexp(0, -margin) + penalty * distance @ distance
+        value = weights @ (np.logaddexp(0, logits) - targets * logits) + penalty * distance @ distance
         return float(value), np.concatenate([[slope.sum()], x.T @ slope + 2 * penalty * distance])
 
-    # A perfect order would want weights without a bound.
     bounds = [(None, None), *[(0, 1000)] * len(names)]
     optimum = minimize(loss, np.zeros(len(names) + 1), jac=True, bounds=bounds, method="L-BFGS-B")
     whole = reads_in_response(names) if whole is None else whole
@@ -301,10 +311,15 @@ def fit_model(
 def fit_without_folds(
     examples: Sequence[LabelledFeatures], names: Sequence[str], penalty: float, options: FusionOptions
 ) -> Iterator[tuple[FusionModel, NDArray[Any]]]:
-    """For each fold, the model that is fitted without it, and the indices of its examples."""
-    for train, test in _split_folds(examples, options.seed):
+    """For each fold, the model that is fitted without it, and the indices of its examples.
+
+    ``penalty`` is that of all examples. Where these are fewer than ``NESTED`` it may owe much to the fold, so it is
+    selected without it again.
+    """
+    for train, test in split_examples(examples, options.seed):
         fitted = [examples[i] for i in train]
-        yield rescale_model(fit_model(fitted, names, penalty, options.whole), fitted, options.verifiable), test
+        without = _select_penalty(fitted, names, options) if len(examples) < NESTED else penalty
+        yield _fit_with(fitted, names, without, options), test
 
 
 def leave_one_out(
@@ -331,6 +346,15 @@ def labels_of(examples: Sequence[LabelledFeatures]) -> Floats:
     return np.array([example.label for example in examples], dtype=np.float64)
 
 
+def smooth_labels(labels: Floats) -> Floats:
+    """The labels [N] as probabilities: n of n examples of a class count as n + 1 of n + 2 (Platt 1999).
+
+    A few examples in a perfect order are no certainty, and would want weights without a bound.
+    """
+    right, wrong = (labels == 1).sum(), (labels == 0).sum()
+    return np.asarray(np.where(labels == 1, (right + 1) / (right + 2), 1 / (wrong + 2)))
+
+
 def weigh_examples(examples: Sequence[LabelledFeatures]) -> Floats:
     """Weights [N] that add up to 1; every class of every set has the same share."""
     counts: dict[tuple[str, int], int] = {}
@@ -343,11 +367,12 @@ def _split_left_out(examples: Sequence[LabelledFeatures], seed: int) -> list[NDA
     """The examples that are left out in turn: a set, or a fold when there is only one set."""
     names = list(dict.fromkeys(example.set for example in examples))
     if len(names) == 1:
-        return [test for _, test in _split_folds(examples, seed)]
+        return [test for _, test in split_examples(examples, seed)]
     return [np.array([i for i, example in enumerate(examples) if example.set == name]) for name in names]
 
 
-def _split_folds(examples: Sequence[LabelledFeatures], seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+def split_examples(examples: Sequence[LabelledFeatures], seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """For each fold, the indices of the other examples and of its own; every group is in one."""
     strata = [f"{example.set}/{example.label}" for example in examples]
     groups = [f"{example.set}/{example.group}" for example in examples]
     splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)

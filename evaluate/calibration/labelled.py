@@ -9,9 +9,9 @@ from groundwire.runtime.bundles.calibration import Calibration
 
 from ..datasets import Rows, read_rows
 from ..scores.scoring import APART
+from .choosing import choose_calibration
 from .features import collect_features
 from .fusion import FusionOptions, check_classes
-from .operating_points import fit_calibration
 
 
 def calibrate(
@@ -21,8 +21,12 @@ def calibrate(
     options: FusionOptions | None = None,
     *,
     name: str = "labelled",
+    force: bool = False,
 ) -> Calibration:
     """Fit verdicts to labelled responses.
+
+    The weights and thresholds of the engine's own calibration are kept, unless others err less by more than chance
+    explains on rows that were left out of the fit.
 
     Args:
         rows: A file of JSON Lines or CSV, examples, or mappings with ``response``, ``knowledge``, ``label`` (1 or 0, or
@@ -31,12 +35,14 @@ def calibrate(
         metrics: What the verdict may read, as for ``Engine.score``.
         options: How to fit.
         name: Name of the rows in the calibration.
+        force: Whether to return a calibration, too, that errs more on these rows than the engine's own.
 
     Returns:
         The calibration, which ``LoadOptions(calibration=…)`` takes.
 
     Raises:
-        InvalidRequest: Rows are unusable or too few, or no metric separates the labels.
+        InvalidRequest: Rows are unusable or too few, no metric separates the labels, or the engine's own calibration
+            errs less.
     """
     examples = read_rows(rows)
     check_classes([example.label for example in examples])
@@ -44,4 +50,8 @@ def calibrate(
     requests = (example.request for example in examples)
     scores = list(engine.score_many(requests, metrics=metrics, options=APART))
     computed = tuple(dict.fromkeys(metric for score in scores for metric in score.metrics))
-    return fit_calibration(collect_features({name: examples}, {name: scores}), computed, options)
+    labelled = collect_features({name: examples}, {name: scores})
+    choice = choose_calibration(labelled, computed, options, engine.core.calibration)
+    if not force:
+        choice.check()
+    return choice.calibration

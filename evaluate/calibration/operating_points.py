@@ -5,17 +5,20 @@ Operating points are drawn from verdicts on folds that the fit has not seen (``p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import UNSET
+from numpy.typing import NDArray
 
 from groundwire.engine.verdict import REFUTING, decide_again, find_feature
 from groundwire.metrics import find
 from groundwire.monitor.shift import describe_distributions
-from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Scale
+from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion, Profile, ProfileName, Scale
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.agreement import HALF
@@ -28,6 +31,7 @@ from .fusion import (
     fit_without_folds,
     labels_of,
     select_model,
+    split_examples,
     tabulate_features,
 )
 from .profiles import HeldOutVerdicts, make_points
@@ -36,13 +40,29 @@ SMALLEST_WEIGHT = 1e-4
 """A feature with less counts nothing."""
 
 
+class FittedFusion(NamedTuple):
+    """A fusion, and the verdicts on left-out responses that its operating points are drawn from."""
+
+    fusion: Fusion
+    held_out: HeldOutVerdicts
+
+
 def fit_calibration(
     examples: Sequence[LabelledFeatures],
     metrics: Sequence[str],
     options: FusionOptions | None = None,
     name: str | None = None,
 ) -> Calibration:
-    """Everything a verdict needs, from labelled responses.
+    """Everything a verdict needs, from labelled responses; as ``fit_fusions``."""
+    options = options or FusionOptions()
+    fitted = fit_fusions(examples, metrics, options, name)
+    return build_calibration([of.fusion for of in fitted], examples, metrics, options)
+
+
+def fit_fusions(
+    examples: Sequence[LabelledFeatures], metrics: Sequence[str], options: FusionOptions, name: str | None = None
+) -> list[FittedFusion]:
+    """The fusions of labelled responses.
 
     ``metrics`` are the computed metrics; each fusion asks for the ones it reads, and for verifiability when it was
     among them. Besides ``full``, which may read all of them, ``fast`` is fitted to the metrics of that group, unless
@@ -50,7 +70,6 @@ def fit_calibration(
     beside another one (``runtime.bundles.calibration.join_calibrations``). InvalidRequest when a class has fewer than
     ``fusion.MIN_CLASS`` examples, or no feature is on enough examples or separates the classes.
     """
-    options = options or FusionOptions()
     full = fit_fusion(name or "full", examples, metrics, options)
     if full is None:
         raise InvalidRequest(
@@ -63,9 +82,16 @@ def fit_calibration(
     wanted = tuple(
         name for name in options.features or choose_features(quick) if find_feature(name).metric.name in fast
     )
-    if name is None and not set(full.metrics) <= set(fast) and wanted:
+    if name is None and not set(full.fusion.metrics) <= set(fast) and wanted:
         fitted = fit_fusion("fast", quick, fast, replace(options, features=wanted))
         fusions += [fitted] if fitted is not None else []
+    return fusions
+
+
+def build_calibration(
+    fusions: Sequence[Fusion], examples: Sequence[LabelledFeatures], metrics: Sequence[str], options: FusionOptions
+) -> Calibration:
+    """The calibration of fusions that were fitted to labelled responses."""
     checks = any(map(_checks_verifiability, metrics))
     return Calibration(
         fitted_on=tuple(dict.fromkeys(example.set for example in examples)),
@@ -92,7 +118,7 @@ def select_features(example: LabelledFeatures, metrics: Sequence[str]) -> Labell
 
 def fit_fusion(
     name: str, examples: Sequence[LabelledFeatures], metrics: Sequence[str], options: FusionOptions
-) -> Fusion | None:
+) -> FittedFusion | None:
     """A fusion of the examples' features, and its operating points; None if no feature separates the classes."""
     model, penalty = select_model(examples, options)
     # Where weights are as good as equal, features that more examples have come first: they can be asked for.
@@ -103,17 +129,12 @@ def fit_fusion(
         return None
     needed = {*options.needed} & {*model.names} or {*_choose_needed(model, used)}
     fusion = _build_fusion(name, model, used, needed, metrics)
-    held_out = decide_held_out(fusion, model.names, examples, penalty, options)
-    quantities = [
-        {**example.quantities, "probability": float(probability)}
-        for example, probability in zip(examples, held_out.probabilities, strict=True)
-        if example.label and not np.isnan(probability)
-    ]
-    return msgspec.structs.replace(
-        fusion,
-        **make_points(held_out, options.cost_of_missed, options.max_false_positive_rate)._asdict(),
-        distributions=describe_distributions(quantities),
+    fits = (
+        (_build_fusion(name, without, _find_used(without), needed, fusion.metrics), test)
+        for without, test in fit_without_folds(examples, model.names, penalty, options)
     )
+    held_out = draw_verdicts(fits, examples, needed, options)
+    return FittedFusion(draw_points(fusion, held_out, examples, options), held_out)
 
 
 def _build_fusion(
@@ -144,36 +165,64 @@ def _build_fusion(
     )
 
 
-def decide_held_out(
-    fusion: Fusion,
-    names: Sequence[str],
-    examples: Sequence[LabelledFeatures],
-    penalty: float,
-    options: FusionOptions,
-) -> HeldOutVerdicts:
-    """The verdicts that the engine draws with weights that are fitted without the example's fold.
+def decide_kept(fusion: Fusion, examples: Sequence[LabelledFeatures], options: FusionOptions) -> HeldOutVerdicts:
+    """The verdicts of a fusion on examples that it was not fitted to.
 
-    ``names`` are the features that the weights are fitted of; the fusion reads those of them that count.
+    Where the examples are few, the verdicts that its own operating points were drawn from count too.
     """
     needed = {feature.name for feature in fusion.features if feature.needed}
+    asked = [select_features(example, fusion.metrics) for example in examples]
+    fits = ((fusion, test) for _, test in split_examples(examples, options.seed))
+    return draw_verdicts(fits, asked, needed, options)._replace(prior=fusion.held_out)
+
+
+def draw_points(
+    fusion: Fusion,
+    held_out: HeldOutVerdicts,
+    examples: Sequence[LabelledFeatures],
+    options: FusionOptions,
+    keep: Mapping[ProfileName, Profile] = MappingProxyType({}),
+) -> Fusion:
+    """The fusion with the operating points that left-out verdicts on the examples give; ``keep`` as ``make_points``."""
+    quantities = [
+        {**example.quantities, "probability": float(probability)}
+        for example, probability in zip(examples, held_out.probabilities, strict=True)
+        if example.label and not np.isnan(probability)
+    ]
+    points = make_points(held_out, options.cost_of_missed, options.max_false_positive_rate, keep)
+    return msgspec.structs.replace(fusion, **points._asdict(), distributions=describe_distributions(quantities))
+
+
+def draw_verdicts(
+    fits: Iterable[tuple[Fusion, NDArray[np.intp]]],
+    examples: Sequence[LabelledFeatures],
+    needed: Collection[str],
+    options: FusionOptions,
+) -> HeldOutVerdicts:
+    """The verdicts that the engine draws by fusions, each on the rows of its fold, which it was not fitted to.
+
+    ``needed`` are the features without which a row has no probability.
+    """
     probabilities = np.full(len(examples), np.nan)
     unverifiable = np.zeros(len(examples), dtype=bool)
     folds = np.zeros(len(examples), dtype=np.int64)
-    for fold, (model, test) in enumerate(fit_without_folds(examples, names, penalty, options)):
-        used = [index for index, weight in enumerate(model.weight) if abs(weight) > SMALLEST_WEIGHT]
-        without = _build_fusion(fusion.name, model, used, needed, fusion.metrics)
-        drawn = Calibration(fitted_on=(), rows=0, fusions=(without,), scales={}, verifiable=options.verifiable)
+    for fold, (fusion, test) in enumerate(fits):
+        drawn = Calibration(fitted_on=(), rows=0, fusions=(fusion,), scales={}, verifiable=options.verifiable)
         folds[test] = fold
         for index in test:
             example = examples[index]
             # The threshold changes neither what is kept here of a verdict.
             verdict = decide_again(example.request, example.results, drawn, "balanced", threshold=HALF)[0]
             unverifiable[index] = verdict.label == "unverifiable"
-            if verdict.probability is not None and needed <= example.features.keys():
+            if verdict.probability is not None and set(needed) <= example.features.keys():
                 probabilities[index] = verdict.probability
     sets = np.array([example.set for example in examples])
     parts = sets if len(set(sets)) > 1 else folds
     return HeldOutVerdicts(labels_of(examples) == 1, probabilities, unverifiable, parts, len(set(sets)))
+
+
+def _find_used(model: FusionModel) -> list[int]:
+    return [index for index, weight in enumerate(model.weight) if abs(weight) > SMALLEST_WEIGHT]
 
 
 def _checks_verifiability(name: str) -> bool:

@@ -7,7 +7,8 @@ states is measured on sets that were left out when its threshold was chosen, as 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -53,11 +54,16 @@ class HeldOutVerdicts(NamedTuple):
     """[N]: what is left out together: the set, or the fold where there is one set."""
     sets: int
     """Number of sets."""
+    prior: HeldOut | None = None
+    """Verdicts by the same weights on other responses, which count where these are fewer than ``ENOUGH`` of a class."""
 
     def select(self, rows: Bools) -> HeldOutVerdicts:
         """The verdicts of these rows [N]."""
-        return HeldOutVerdicts(
-            self.consistent[rows], self.probabilities[rows], self.unverifiable[rows], self.parts[rows], self.sets
+        return self._replace(
+            consistent=self.consistent[rows],
+            probabilities=self.probabilities[rows],
+            unverifiable=self.unverifiable[rows],
+            parts=self.parts[rows],
         )
 
     @property
@@ -105,17 +111,31 @@ class OperatingPoints(NamedTuple):
 
 
 def make_points(
-    verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0, max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE
+    verdicts: HeldOutVerdicts,
+    cost_of_missed: float = 1.0,
+    max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE,
+    keep: Mapping[ProfileName, Profile] = MappingProxyType({}),
 ) -> OperatingPoints:
-    """The operating points, with their rates on each part by what is chosen on the others."""
-    thresholds = choose_thresholds(verdicts, cost_of_missed, max_false_positive_rate)
+    """The operating points, with their rates on each part by what is chosen on the others.
+
+    The profiles ``balanced`` and ``strict`` of ``keep`` stay where they are.
+    """
+
+    def choose(of: HeldOutVerdicts) -> dict[ProfileName, float]:
+        fixed: dict[ProfileName, float] = {name: point.threshold for name, point in keep.items() if name != "lenient"}
+        chosen = choose_thresholds(of, cost_of_missed, max_false_positive_rate) | fixed
+        return chosen | {"lenient": min(chosen["balanced"], chosen["lenient"])}
+
+    thresholds = choose(verdicts)
     band = choose_band(verdicts, thresholds["balanced"])
     measured: dict[ProfileName, list[tuple[float, float, float]]] = {name: [] for name in thresholds}
     # Of each part, the weights of the sure labels, of those that are wrong, and of all.
     sureness: dict[ProfileName, list[tuple[float, float, float]]] = {name: [] for name in thresholds}
     for part in np.unique(verdicts.parts):
         rest, left_out = (verdicts.select(rows) for rows in (verdicts.parts != part, verdicts.parts == part))
-        chosen = choose_thresholds(rest, cost_of_missed, max_false_positive_rate)
+        chosen = choose(rest)
+        if not _can_promise(rest, max_false_positive_rate):  # the promise needs all parts, so it is measured as given
+            chosen["lenient"] = thresholds["lenient"]
         chosen_band = choose_band(rest, chosen["balanced"])
         for name, threshold in chosen.items():
             measured[name].append(left_out.measure(threshold))
@@ -143,6 +163,16 @@ def make_points(
     return OperatingPoints(profiles, band, record)
 
 
+def call_left_out(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> Bools:
+    """Which responses [N] are called inconsistent by the threshold of ``balanced`` that the other parts give."""
+    called = np.zeros(len(verdicts.consistent), dtype=bool)
+    for part in np.unique(verdicts.parts):
+        rows = verdicts.parts == part
+        threshold = choose_thresholds(verdicts.select(~rows), cost_of_missed)["balanced"]
+        called |= rows & verdicts.stating & (verdicts.probabilities < threshold)
+    return called
+
+
 def choose_thresholds(
     verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0, max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE
 ) -> dict[ProfileName, float]:
@@ -158,9 +188,14 @@ def choose_thresholds(
     balanced = float(np.median(THRESHOLDS[gain == gain.max()]))
     strict = float(THRESHOLDS[np.argmax(below_wrong >= 1 - MAX_MISSED_RATE)]) if below_wrong.any() else balanced
     record = HeldOut(consistent=verdicts.keep(consistent=True), inconsistent=verdicts.keep(consistent=False))
-    possible = smallest_level(record.consistent) <= max_false_positive_rate
+    possible = _can_promise(verdicts, max_false_positive_rate)
     lenient = find_threshold(record, max_false_positive_rate) if possible else 0.0
     return {"balanced": balanced, "strict": max(balanced, strict), "lenient": min(balanced, lenient)}
+
+
+def _can_promise(verdicts: HeldOutVerdicts, max_false_positive_rate: float) -> bool:
+    """Whether the consistent responses are enough for the bound."""
+    return smallest_level(verdicts.keep(consistent=True)) <= max_false_positive_rate
 
 
 def choose_band(verdicts: HeldOutVerdicts, threshold: float) -> Band:
@@ -197,14 +232,21 @@ def keep_order_statistics(probabilities: Floats) -> OrderStatistics:
 
 
 def _share_below(verdicts: HeldOutVerdicts, *, consistent: bool) -> Floats:
-    """The share [thresholds] of a class below each of ``THRESHOLDS``, with every part in equal shares."""
+    """The share [thresholds] of a class below each of ``THRESHOLDS``, with every part in equal shares.
+
+    What the parts lack of the weight of one that has enough is the prior's.
+    """
     rows = verdicts.stating & (verdicts.consistent == consistent)
-    if not rows.any():
-        return np.zeros(len(THRESHOLDS))
     order = np.argsort(verdicts.probabilities[rows])
     values, weights = verdicts.probabilities[rows][order], verdicts.weights[rows][order]
     sums = np.concatenate([[0.0], np.cumsum(weights)])
-    return np.asarray(sums[np.searchsorted(values, THRESHOLDS)] / sums[-1])
+    below = sums[np.searchsorted(values, THRESHOLDS)]
+    lacking = max(0.0, 1 - sums[-1])
+    if verdicts.prior is not None and lacking:
+        record = verdicts.prior.consistent if consistent else verdicts.prior.inconsistent
+        below = below + lacking * np.searchsorted(record.values, THRESHOLDS) / max(1, len(record.values))
+        return np.asarray(below / (sums[-1] + lacking))
+    return np.asarray(below / (sums[-1] or 1.0))
 
 
 def _measure_band(verdicts: HeldOutVerdicts, band: Band, threshold: float) -> tuple[float, float, float]:

@@ -82,13 +82,16 @@ def measure_agreement(
     sampled_areas = labels.samples.measure(areas(known_values, consistent), labelled) if both else (None, None, None)
     area, precision, consistent_precision = sampled_areas
     linear = labels.samples.measure(pearson(values[graded], labels.grades[graded]), graded) if graded.any() else None
-    of_parts = {name: labels.estimate(labels.roc_auc(values, part)) for name, part in parts.items()}
+    of_parts = {
+        name: labels.estimate(labels.roc_auc(values, part), *labels.count_classes(part & labelled))
+        for name, part in parts.items()
+    }
     by_source = {name: figure for name, figure in of_parts.items() if figure is not None}
     return MetricFigures(
         metric=metric,
         examples=int(((labels.labelled | np.isfinite(labels.grades)) & np.isfinite(values)).sum()),
         statuses=column.statuses,
-        roc_auc=labels.estimate(area),
+        roc_auc=labels.estimate(area, *labels.count_classes(labelled)),
         average_precision=labels.estimate(precision),
         average_precision_consistent=labels.estimate(consistent_precision),
         decisions=tuple(_decide(values, thresholds, labels, labelled)) if both else (),
@@ -115,11 +118,12 @@ def _decide(
     for threshold in thresholds:
         called = threshold.call_consistent(values)
         statistic = classification(called[labelled], labels.consistent[labelled])
-        # What accuracy, precision and recall are shares of; balanced accuracy and F1 are not shares.
-        wholes = (~called | called, None, called, labels.consistent, None, ~called, labels.inconsistent, None)
-        contexts = [0 if whole is None else labels.count_contexts(labelled & whole) for whole in wholes]
+        right, wrong = labels.consistent, labels.inconsistent
+        # What accuracy, precision and recall are shares of; balanced accuracy is a mean of two, and F1 is none.
+        wholes = ((~called | called,), (right, wrong), (called,), (right,), (), (~called,), (wrong,), ())
+        contexts = [[labels.count_contexts(labelled & whole) for whole in of_figure] for of_figure in wholes]
         sampled = labels.samples.measure(statistic, labelled)
-        estimates = [labels.estimate(numbers, count) for numbers, count in zip(sampled, contexts, strict=True)]
+        estimates = [labels.estimate(numbers, *counts) for numbers, counts in zip(sampled, contexts, strict=True)]
         defined = [figure for figure in estimates if figure is not None]
         if len(defined) < len(estimates):  # of a handful of examples, no sample had both classes
             continue

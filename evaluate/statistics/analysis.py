@@ -340,7 +340,7 @@ def measure_verdicts(
         profile=profile,
         labels=dict(Counter(labels.tolist()).most_common()),
         threshold=next((verdict.threshold for verdict in verdicts if verdict.threshold is not None), None),
-        balanced_accuracy=human.estimate(human.balanced_accuracy(positive, decided)),
+        balanced_accuracy=human.estimate(human.balanced_accuracy(positive, decided), *human.count_classes(decided)),
         called={name: dict(Counter(labels[members].tolist()).most_common()) for name, members in classes.items()},
         by_part={
             name: PartRates(
@@ -437,7 +437,8 @@ def _measure_verifiability(
     if accuracy is None:
         return None
     area = human.samples.measure(roc_auc(column.values[rated], checkable[rated]), rated)
-    return VerifiabilityFigures(int(rated.sum()), accuracy, human.estimate(area))
+    contexts = [human.count_contexts(rated & part) for part in (checkable, ~checkable)]
+    return VerifiabilityFigures(int(rated.sum()), accuracy, human.estimate(area, *contexts))
 
 
 def _measure_questions(scores: Sequence[Score], human: HumanLabels) -> QuestionFigures | None:

@@ -75,9 +75,15 @@ class HumanLabels:
         self.samples = Resamples(groups if self.by_context else range(len(examples)), repeats, seed)
         self._contexts = Resamples(range(self.pairs.contexts), repeats, seed)
 
-    def estimate(self, figure: Floats | None, contexts: int = 0) -> Estimate | None:
-        """A figure of this set with its interval; None when it is undefined. A share is of so many ``contexts``."""
-        return None if figure is None else estimate(figure, self.repeats, contexts)
+    def estimate(self, figure: Floats | None, *contexts: int) -> Estimate | None:
+        """A figure of this set with its interval; None when it is undefined. A share, or each of the shares that it is
+        the mean of, is of so many ``contexts``."""
+        return None if figure is None else estimate(figure, self.repeats, *contexts)
+
+    def count_classes(self, part: Bools) -> tuple[int, int]:
+        """How many contexts the consistent and the inconsistent examples in ``part`` have (``count_contexts``)."""
+        right, wrong = (part & self.labelled & label for label in (self.consistent, ~self.consistent))
+        return self.count_contexts(right), self.count_contexts(wrong)
 
     def count_contexts(self, part: Bools) -> int:
         """How many contexts the examples in ``part`` have; each example counts where samples draw examples."""

@@ -3,7 +3,8 @@
 Responses to one context (knowledge and history) are alike, so contexts are drawn, each with all its examples: a cluster
 bootstrap. Intervals are bias-corrected and accelerated (BCa; Efron 1987): they follow the skewness of figures near 1,
 where percentiles of the samples do not. A jackknife over contexts gives the acceleration. A share of 0 or 1 has
-Wilson's interval instead. Several comparisons are corrected by Holm's method.
+Wilson's interval instead, and a perfect mean of two shares the interval that theirs give (Newcombe 1998). Several
+comparisons are corrected by Holm's method.
 
 A sampled figure is an array: the figure of the data as they are, then of each sample, then of the data without each
 block of contexts. Where a sample leaves it undefined it is NaN; NaN never leaves this module: an undefined figure is
@@ -12,6 +13,7 @@ None.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -63,22 +65,25 @@ class Resamples:
         ]
         return np.concatenate(parts, axis=-1)
 
-    def estimate(self, statistic: Statistic, keep: Bools, contexts: int = 0) -> Estimate | None:
+    def estimate(self, statistic: Statistic, keep: Bools, *contexts: int) -> Estimate | None:
         """The statistic with its interval; None when it is undefined for these examples."""
-        return estimate(self.measure(statistic, keep), self.repeats, contexts)
+        return estimate(self.measure(statistic, keep), self.repeats, *contexts)
 
 
-def estimate(figure: Floats, repeats: int, contexts: int = 0) -> Estimate | None:
+def estimate(figure: Floats, repeats: int, *contexts: int) -> Estimate | None:
     """A sampled figure with its 95 % interval, BCa; None when it is undefined.
 
     A share of 0 or 1 is 0 or 1 in every sample, which says nothing. Its interval is Wilson's, for ``contexts``, the
-    number of contexts that it is a share of; other figures have 0 there.
+    number of contexts that it is a share of. A mean of shares, which ROC-AUC is too where no pair is in the wrong
+    order, has a number for each of them, and the squared distances of their bounds add up. Other figures have none.
     """
     value, samples, left_out = figure[0], _known(figure[1 : 1 + repeats]), _known(figure[1 + repeats :])
     if not np.isfinite(value) or not len(samples):
         return None
-    if contexts and value in (0, 1):
-        return Estimate(*share(round(float(value) * contexts), contexts))
+    if contexts and all(contexts) and value in (0, 1):
+        bounds = [share(count if value else 0, count) for count in contexts]
+        distance = math.hypot(*(part.high - part.low for part in bounds)) / len(bounds)
+        return Estimate(float(value), float(max(0.0, value - distance)), float(min(1.0, value + distance)))
     low, high = np.percentile(samples, 100 * _bca_levels(float(value), samples, left_out))
     return Estimate(float(value), float(low), float(high))
 

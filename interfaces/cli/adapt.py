@@ -19,6 +19,7 @@ from . import evaluation as common
 
 if TYPE_CHECKING:
     from groundwire.evaluate.adaptation.report import AdaptationReport, CandidateFigures
+    from groundwire.evaluate.datasets import LeftOut
     from groundwire.monitor.records import Estimate
 
 
@@ -75,7 +76,8 @@ def adapt(
     from groundwire.evaluate.adaptation.bundles import adapt_bundle
 
     names = options.parse_metrics(metrics) or ("fast",)
-    sets = fit.read_sets(data, summary.columns)
+    left_out: dict[str, LeftOut] = {}
+    sets = fit.read_sets(data, summary.columns, left_out)
     with common.show_scoring() as watch, options.refuse_absent_bundles(bundle, None):
         report = adapt_bundle(
             sets,
@@ -91,9 +93,10 @@ def adapt(
         )
     if summary.json:
         print_json(report)
-        return
-    with translate_write_errors(STDOUT):
-        print_report(report, out)
+    else:
+        with translate_write_errors(STDOUT):
+            print_report(report, out)
+    common.exit_if_left_out(left_out)
 
 
 def _require() -> None:

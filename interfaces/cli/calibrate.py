@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,8 +20,10 @@ from groundwire.runtime.errors import InvalidRequest
 from . import evaluation as common
 
 if TYPE_CHECKING:
+    from groundwire.evaluate.calibration.choosing import Choice
     from groundwire.evaluate.calibration.fusion import LabelledFeatures, Predict
     from groundwire.evaluate.calibration.trusted import TrustedCalibration
+    from groundwire.evaluate.datasets import LeftOut
     from groundwire.evaluate.scores.scoring import ScoringSettings
     from groundwire.runtime.bundles.calibration import Calibration, Fusion
 
@@ -60,6 +62,10 @@ class CalibrationFitOptions(common.FitOptions):
             "--max-false-positive-rate from them.",
         ),
     ] = False
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Write a verdict that errs more on left-out rows than the bundle's own, too."),
+    ] = False
 
 
 @expand_groups
@@ -92,6 +98,10 @@ def calibrate(
     what to expect on other sets. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
     hundred examples of each label are a good start, and 20 of each are needed.
 
+    The bundle's weights and thresholds are kept unless others err clearly less on rows that were left out, which takes
+    more than a few rows. A verdict that errs more than the bundle's is not written without --force, and the exit code
+    is then 4.
+
         groundwire calibrate labelled.jsonl --out mine.json
         groundwire score dialogues.jsonl --set calibration=mine.json
         groundwire calibrate labelled.jsonl --cost-of-missed 5 --out mine.json
@@ -104,9 +114,9 @@ def calibrate(
     Python, `LoadOptions(calibration=…)`.
     """
     common.require_extra()
+    from groundwire.evaluate.calibration.choosing import choose_calibration
     from groundwire.evaluate.calibration.features import collect_features
     from groundwire.evaluate.calibration.fusion import check_classes, leave_one_out
-    from groundwire.evaluate.calibration.operating_points import fit_calibration
     from groundwire.evaluate.scores.scoring import APART, ScoringSettings, score_sets
     from groundwire.evaluate.statistics.shift import compare_with_calibration, explain_shift
 
@@ -125,16 +135,18 @@ def calibrate(
         workers=workers,
         extra=tuple(engine_options.extra or ()),
     )
+    left_out: dict[str, LeftOut] = {}
     if fit.trusted:
-        drawn = _draw_from_trusted(list(data), directory, settings, fit, summary)
+        drawn = _draw_from_trusted(list(data), directory, settings, fit, summary, left_out)
         written = _write(drawn.calibration, out, settings.bundle if save else None)
         if summary.json:
             print_json(drawn)
         else:
             with translate_write_errors(STDOUT):
                 print_trusted(drawn, written)
+        common.exit_if_left_out(left_out)
         return
-    sets = fit.read_sets(list(data), summary.columns)
+    sets = fit.read_sets(list(data), summary.columns, left_out)
     check_classes([example.label for examples in sets.values() for example in examples])
     with common.show_scoring() as watch:
         with options.refuse_absent_bundles(engine_options.bundle, engine_options.extra):
@@ -144,7 +156,8 @@ def calibrate(
         computed = tuple(dict.fromkeys(name for scores in scored.sets.values() for s in scores for name in s.metrics))
         wanted = _split_names(fit.features) or None
         how = fit.make_options(fit.seed, features=wanted, needed=_split_names(fit.needed))
-        fitted = fit_calibration(labelled, computed, how, fit.fusion)
+        choice = choose_calibration(labelled, computed, how, scored.calibration, fit.fusion)
+        fitted = choice.calibration
         others = (
             leave_one_out(labelled, {name: name for name in sets}, how) if len(sets) > 1 and not summary.json else {}
         )
@@ -153,36 +166,70 @@ def calibrate(
             for name, examples in sets.items()
         }
     common.print_unscored(scored.sets)
-    warn_of_few_examples(fitted)
-    written = _write(fitted, out, settings.bundle if save else None)
+    is_refused = choice.is_worse and not fit.force
+    written = [] if is_refused else _write(fitted, out, settings.bundle if save else None)
     if summary.json:
         print_json(fitted)
-        return
+    else:
+        console = display.output_console()
+        with translate_write_errors(STDOUT):
+            _print_fitted(fitted, fit.cost_of_missed)
+            for name in (name for name in sets if shifts[name]):
+                console.print(f"[bold]{display.escape_markup(name)}[/] and the calibration that the bundle has")
+                console.print(common.tabulate_shifts(shifts[name]))
+                console.print(f"[dim]{explain_shift(shifts[name])}[/]", soft_wrap=True)
+            for name, predict in others.items():
+                area = _measure_roc_auc(labelled, name, predict)
+                console.print(f"[dim]{display.escape_markup(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
+            for line in written:
+                console.print(line, soft_wrap=True)
+    for line in explain_choice(choice, is_refused=is_refused):
+        display.error_console().print(line, soft_wrap=True)
+    if is_refused:
+        raise typer.Exit(display.EXIT_WORSE)
+    common.exit_if_left_out(left_out)
+
+
+def _print_fitted(fitted: Calibration, cost_of_missed: float) -> None:
+    """Print what a calibration has, and how it errs."""
     console = display.output_console()
-    with translate_write_errors(STDOUT):
-        console.print(f"fitted on {fitted.rows} examples of {display.escape_markup(', '.join(fitted.fitted_on))}")
-        console.print(_tabulate_fusions(fitted))
-        for fusion in fitted.fusions:
-            console.print(_tabulate_weights(fusion))
-            console.print(_tabulate_profiles(fusion))
-            console.print(_tabulate_thresholds(fitted, fusion, fit.cost_of_missed))
-        console.print(
-            "[dim]Rates of what is delivered, each set left out in turn. Positive: a response is called inconsistent. "
-            "Power: the share of inconsistent responses that are called so. Sure: the share of labels outside the "
-            "band.[/]",
-            soft_wrap=True,
+    console.print(f"fitted on {fitted.rows} examples of {display.escape_markup(', '.join(fitted.fitted_on))}")
+    console.print(_tabulate_fusions(fitted))
+    for fusion in fitted.fusions:
+        console.print(_tabulate_weights(fusion))
+        console.print(_tabulate_profiles(fusion))
+        console.print(_tabulate_thresholds(fitted, fusion, cost_of_missed))
+    console.print(
+        "[dim]Rates of what is delivered, each set left out in turn. Positive: a response is called inconsistent. "
+        "Power: the share of inconsistent responses that are called so. Sure: the share of labels outside the "
+        "band.[/]",
+        soft_wrap=True,
+    )
+    if precision := explain_precision(fitted):
+        console.print(f"[dim]{precision}[/]", soft_wrap=True)
+
+
+def explain_choice(choice: Choice, *, is_refused: bool = False) -> Iterator[str]:
+    """Yield what was compared and taken, and a warning where the rows are few or the bundle's verdict errs less."""
+    from groundwire.evaluate.calibration.choosing import CANDIDATES
+
+    if not choice.errors:
+        if few := explain_few_rows(choice.calibration):
+            yield few
+        return
+    figures = ", ".join(f"{CANDIDATES[name]} {choice.accuracy[name]:.1%}" for name in CANDIDATES)
+    yield f"Balanced accuracy on {choice.rows} rows, each left out of the fit: {figures}."
+    if choice.delivered == "weights":
+        yield f"Taken: {CANDIDATES['weights']}."
+    else:
+        remains = "weights and thresholds" if choice.delivered == "unchanged" else "weights"
+        yield (
+            f"Kept: the {remains} of the verdict that is there; others do not err less by more than chance explains. "
+            "The rates, the band of labels that are not sure, and lenient are of these rows."
         )
-        if precision := explain_precision(fitted):
-            console.print(f"[dim]{precision}[/]", soft_wrap=True)
-        for name in (name for name in sets if shifts[name]):
-            console.print(f"[bold]{display.escape_markup(name)}[/] and the calibration that the bundle has")
-            console.print(common.tabulate_shifts(shifts[name]))
-            console.print(f"[dim]{explain_shift(shifts[name])}[/]", soft_wrap=True)
-        for name, predict in others.items():
-            area = _measure_roc_auc(labelled, name, predict)
-            console.print(f"[dim]{display.escape_markup(name)}, fitted on the other sets: ROC-AUC {area:.3f}[/]")
-        for line in written:
-            console.print(line, soft_wrap=True)
+    if choice.is_worse:
+        ending = "so nothing was written; --force writes it" if is_refused else "written by --force"
+        yield f"[yellow]warning[/]: the verdict that is there errs less on these rows, {ending}."
 
 
 def _draw_from_trusted(
@@ -191,6 +238,7 @@ def _draw_from_trusted(
     settings: ScoringSettings,
     fit: CalibrationFitOptions,
     summary: common.SummaryOptions,
+    left_out: dict[str, LeftOut],
 ) -> TrustedCalibration:
     from groundwire.evaluate.calibration.trusted import (
         check_trusted,
@@ -205,7 +253,7 @@ def _draw_from_trusted(
             raise typer.BadParameter("trusted rows keep the bundle's fusion; leave it out.", param_hint=option)
     if fit.cost_of_missed != 1:
         raise typer.BadParameter("trusted rows do not say what is missed; label some.", param_hint="--cost-of-missed")
-    sets = fit.read_sets(paths, summary.columns, labelled=False)
+    sets = fit.read_sets(paths, summary.columns, left_out, labelled=False)
     trusted = [example for examples in sets.values() for example in examples]
     check_trusted(trusted, fit.max_false_positive_rate)
     twins = make_twin_examples(trusted, fit.seed)
@@ -250,17 +298,19 @@ def print_trusted(drawn: TrustedCalibration, written: Sequence[str]) -> None:
         soft_wrap=True,
     )
     console.print(
-        f"At most {drawn.max_false_positive_rate:.0%} of right responses like these will be called inconsistent. "
-        f"Of the trusted ones it is {drawn.stopped}.",
+        f"On average at most {drawn.max_false_positive_rate:.0%} of right responses like these will be called "
+        "inconsistent. "
+        f"Of these {drawn.trusted} it is {drawn.stopped}.",
         soft_wrap=True,
     )
     if drawn.missed_rate is None:
         console.print("No error could be made from these responses, so what is missed is not known.")
     else:
-        rates = [errors.rate for errors in drawn.kinds.values()]
+        kinds = drawn.kinds.values()
+        missed, made = sum(errors.missed for errors in kinds), sum(errors.made for errors in kinds)
         console.print(
-            f"Of made errors [bold]{drawn.missed_rate:.0%}[/] are missed, {min(rates):.0%} to {max(rates):.0%} by "
-            "kind. Real errors may be easier or harder to see: only labels tell.",
+            f"{missed} of {made} made errors ([bold]{missed / made:.0%}[/]) are missed; {drawn.missed_rate:.0%} where "
+            "every kind counts the same. Real errors may be easier or harder to see: only labels tell.",
             soft_wrap=True,
         )
         table = Table(title="errors that were made from the trusted responses", title_justify="left")
@@ -268,7 +318,8 @@ def print_trusted(drawn: TrustedCalibration, written: Sequence[str]) -> None:
         for column in ("made", "missed", "of these unverifiable"):
             table.add_column(column, justify="right")
         for kind, errors in drawn.kinds.items():
-            table.add_row(ABOUT[kind], str(errors.made), f"{errors.rate:.0%}", str(errors.unverifiable))
+            missed_share = f"{errors.missed} [dim]{errors.rate:.0%}[/]"
+            table.add_row(ABOUT[kind], str(errors.made), missed_share, str(errors.unverifiable))
         console.print(table)
     for line in written:
         console.print(line, soft_wrap=True)
@@ -278,16 +329,17 @@ def _split_names(value: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in value.split(",")) if value else ()
 
 
-def warn_of_few_examples(fitted: Calibration) -> None:
-    """Print a warning when the examples are too few to tell the profiles apart."""
-    profiles = fitted.fusions[0].profiles
-    thresholds = {profile.threshold for profile in profiles.values()}
-    if len(thresholds) == 1 and len(profiles) > 1:
-        display.error_console().print(
-            f"[yellow]warning[/]: all profiles have the threshold {thresholds.pop():.3f}, because {fitted.rows} "
-            "examples are too few to tell them apart; label a few hundred of each class.",
-            soft_wrap=True,
-        )
+def explain_few_rows(fitted: Calibration) -> str:
+    """A warning when a label has too few rows for weights of its own; empty for enough."""
+    from groundwire.evaluate.calibration.profiles import ENOUGH
+
+    held_out = fitted.fusions[0].held_out
+    if held_out is None or min(held_out.consistent.count, held_out.inconsistent.count) >= ENOUGH:
+        return ""
+    return (
+        f"[yellow]warning[/]: {fitted.rows} rows are few for weights of their own, and there is no other verdict of "
+        f"these metrics to compare with; label {ENOUGH} or more of each label."
+    )
 
 
 def explain_precision(fitted: Calibration) -> str:
@@ -368,7 +420,7 @@ def _tabulate_profiles(fusion: Fusion) -> Table:
 def _tabulate_thresholds(fitted: Calibration, fusion: Fusion, cost_of_missed: float) -> Table:
     """What other thresholds do to the held-out rows, for ``Options(threshold=…)``."""
     table = Table(title=f"other thresholds of {fusion.name}, on rows that were held out", title_justify="left")
-    cost = f"cost ({cost_of_missed:g} false positives a missed error)"
+    cost = f"cost (a missed error costs {cost_of_missed:g})"
     for column in ("threshold", "right ones stopped", "wrong ones missed", "balanced accuracy", cost):
         table.add_column(column, justify="right")
     for threshold in THRESHOLDS:
@@ -378,5 +430,5 @@ def _tabulate_thresholds(fitted: Calibration, fusion: Fusion, cost_of_missed: fl
             balanced_accuracy = f"{1 - (stopped + missed) / 2:.1%}"
             total = f"{100 * (stopped + cost_of_missed * missed):.0f}"
             table.add_row(f"{threshold:.1f}", f"{stopped:.1%}", f"{missed:.1%}", balanced_accuracy, total)
-    table.caption = "Cost: in false positives, of 100 right and 100 wrong responses."
+    table.caption = "Cost: in false positives, of 100 right and 100 wrong responses; a false positive costs 1."
     return table

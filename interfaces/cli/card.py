@@ -17,6 +17,7 @@ from groundwire.runtime.errors import InvalidRequest
 from . import evaluation as common
 
 if TYPE_CHECKING:
+    from groundwire.evaluate.datasets import LeftOut
     from groundwire.evaluate.statistics.card import ErrorCard
     from groundwire.monitor.records import Estimate
 
@@ -44,7 +45,8 @@ def card(
 
     A line is a labelled response, as for `groundwire evaluate`; its kind of text is the field `source`, or else the
     name of the file. Each rate has its 95 % interval, and the page says what the responses do not cover. Responses that
-    the calibration was fitted to are left out. Scores are kept in --out, so a stopped run resumes.
+    the calibration was fitted to are left out; so are broken lines, and the exit code is then 3. Scores are kept in
+    --out, so a stopped run resumes.
 
         groundwire card labelled/ --out card
         groundwire card labelled.jsonl --columns source=context --out card
@@ -65,7 +67,8 @@ def card(
         workers=workers,
         extra=tuple(extra or ()),
     )
-    sets = common.read_sets(list_files(data), summary.columns)
+    left_out: dict[str, LeftOut] = {}
+    sets = common.read_sets(list_files(data), summary.columns, left_out=left_out)
     with common.show_scoring() as watch:
         with options.refuse_absent_bundles(engine_options.bundle, extra):
             scored = score_sets(sets, out, settings, watch)
@@ -85,6 +88,7 @@ def card(
     else:
         with translate_write_errors(STDOUT):
             _print_card(measured, page)
+    common.exit_if_left_out(left_out)
 
 
 def list_files(paths: list[Path]) -> list[Path]:

@@ -26,7 +26,7 @@ from groundwire.metrics import Details, find
 EXIT_UNSCORED = 3
 """Exit code of a command that has no result for some of its input."""
 EXIT_WORSE = 4
-"""Exit code of a command that finds that something is worse, not the same, or as --fail-on names it."""
+"""Exit code of a command whose result is worse than another, not the same, or as ``--fail-on`` names it."""
 DONE = frozenset(
     {
         "scored",

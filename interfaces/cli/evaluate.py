@@ -158,8 +158,7 @@ def evaluate(
     else:
         with translate_write_errors(STDOUT):
             _print_results(run.results, report)
-    if left_out:
-        raise typer.Exit(display.EXIT_UNSCORED)
+    common.exit_if_left_out(left_out)
 
 
 def _split_score_columns(value: str | None) -> tuple[str, ...]:

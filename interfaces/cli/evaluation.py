@@ -119,12 +119,15 @@ class FitOptions:
             **fields,
         )
 
-    def read_sets(self, paths: list[Path], columns: str | None, *, labelled: bool = True) -> dict[str, list[Example]]:
-        """The examples of the sets by name, except examples that share knowledge with the sets of --apart-from."""
+    def read_sets(
+        self, paths: list[Path], columns: str | None, left_out: dict[str, LeftOut], *, labelled: bool = True
+    ) -> dict[str, list[Example]]:
+        """The examples of the sets by name, except examples that share knowledge with the sets of --apart-from. Into
+        ``left_out`` come the broken rows, by set."""
         from groundwire.evaluate.datasets import read_dataset
         from groundwire.evaluate.datasets.examples import flag_unshared_knowledge
 
-        sets = read_sets(paths, columns, labelled=labelled, strict=self.strict)
+        sets = read_sets(paths, columns, labelled=labelled, strict=self.strict, left_out=left_out)
         tests = [example for path in self.apart_from or () for example in read_dataset(path)]
         for name, examples in sets.items() if tests else ():
             flags = flag_unshared_knowledge(examples, tests)
@@ -162,9 +165,9 @@ def read_sets(
     columns: str | None,
     score_columns: Sequence[str] = (),
     *,
+    left_out: dict[str, LeftOut],
     labelled: bool = True,
     strict: bool = False,
-    left_out: dict[str, LeftOut] | None = None,
 ) -> dict[str, list[Example]]:
     """The examples of the sets by name; InvalidRequest for a set that is ``labelled`` and where no example has a label
     of any kind, and for a broken row if ``strict``. Into ``left_out`` come the broken rows, by set."""
@@ -172,8 +175,7 @@ def read_sets(
 
     def leave_out(name: str, message: str, rows: LeftOut) -> None:
         display.error_console().print(display.escape_markup(message), soft_wrap=True)
-        if left_out is not None:
-            left_out[name] = rows
+        left_out[name] = rows
 
     names = options.parse_column_names(columns, LABELLED_FIELDS)
     sets = {
@@ -199,6 +201,15 @@ def read_sets(
                 soft_wrap=True,
             )
     return sets
+
+
+def exit_if_left_out(left_out: Mapping[str, LeftOut]) -> None:
+    """Say how many broken rows were left out, and exit with code 3 if there are any."""
+    if left_out:
+        count = sum(rows.examples for rows in left_out.values())
+        rows = "1 broken row was" if count == 1 else f"{count} broken rows were"
+        display.error_console().print(f"{rows} left out of these figures.", soft_wrap=True)
+        raise typer.Exit(display.EXIT_UNSCORED)
 
 
 def print_dropped(name: str, before: int, after: int) -> None:

@@ -22,7 +22,6 @@ WRONG = {
     "A list": ["60 days"],
     "A long answer": ["14 days"],
 }
-BELOW_THRESHOLD = pytest.mark.xfail(reason="the models are as unsure of 'not on a Sunday' as of wrong answers (0.365)")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +36,9 @@ def test_every_example_is_tested() -> None:
     assert EXAMPLES.keys() == WRONG.keys()
 
 
-@pytest.mark.parametrize(
-    "title", [pytest.param(title, marks=BELOW_THRESHOLD) if title == "In other words" else title for title in WRONG]
-)
+@pytest.mark.parametrize("title", WRONG)
 def test_exactly_the_wrong_words_are_marked(engine: Engine, title: str) -> None:
     example = EXAMPLES[title]
     score = engine.score(example["response"], example["knowledge"], history=example["history"])
     assert [span.text for span in score.unsupported] == WRONG[title]
+    assert (score.verdict.label == "inconsistent") == bool(WRONG[title])

@@ -10,6 +10,7 @@ import pytest
 from groundwire.adapters.checking import Checked, Checker, NoScore, read_score
 from groundwire.adapters.extras import needs
 from groundwire.engine import Engine, InvalidRequest, Options
+from groundwire.engine.verdict.adjustments import NO_KNOWLEDGE
 from tests.support.adapters import (
     CONSISTENT,
     FAILURE,
@@ -93,13 +94,15 @@ def test_unusable_input_leaves_no_score(response: str, knowledge: str, reason: s
         assert reason in checked.reason
 
 
-def test_missing_knowledge_leaves_no_score_and_empty_knowledge_supports_nothing() -> None:
+def test_without_knowledge_a_statement_has_no_score_and_a_greeting_passes() -> None:
     with open_engine() as engine:
         checker = Checker(engine)
         for checked in (checker.check(GREETING, None), asyncio.run(checker.acheck(GREETING, None))):
             assert (checked.label, checked.passed, checked.probability) == ("unknown", None, None)
             assert "knowledge is missing" in checked.reason
-        assert checker.check(CONSISTENT, []).passed is False
+        checked = checker.check(CONSISTENT, [])
+        assert (checked.label, checked.passed, checked.probability) == ("unknown", None, None)
+        assert NO_KNOWLEDGE in checked.reason
         assert checker.check(GREETING, []).passed is True
 
 

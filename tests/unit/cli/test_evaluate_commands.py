@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,16 +16,18 @@ from typer.testing import CliRunner, Result
 
 from groundwire import evaluate
 from groundwire.cli import app
-from groundwire.cli.calibrate import warn_of_few_examples
+from groundwire.cli.calibrate import explain_few_rows
 from groundwire.cli.evaluate import _tabulate_metrics
 from groundwire.engine import Engine, InvalidRequest, LoadOptions
+from groundwire.evaluate.calibration import choosing
+from groundwire.evaluate.calibration.choosing import Candidate, Choice
 from groundwire.evaluate.comparison import RunComparison
 from groundwire.evaluate.datasets import LeftOut
 from groundwire.evaluate.scores.scoring import ScoringSettings
 from groundwire.evaluate.statistics.results import MetricFigures, Results, SetFigures
 from groundwire.monitor.records import Estimate
 from groundwire.monitor.shift import describe_distributions
-from groundwire.runtime.bundles.calibration import Calibration, ProfileName
+from groundwire.runtime.bundles.calibration import Calibration, HeldOut, OrderStatistics
 from tests.support.evaluation import CALIBRATION, plan_for_fakes
 from tests.support.fakes import world
 from tests.support.usage import usage_error
@@ -91,6 +94,43 @@ def test_a_broken_row_is_left_out_unless_the_run_is_strict(tmp_path: Path) -> No
     assert any(line.startswith(note) for line in figures.notes)
     assert note in (tmp_path / "a" / "report.html").read_text()
     assert isinstance(strict.exception, InvalidRequest)
+
+
+@pytest.mark.parametrize("command", ["calibrate", "trusted", "card"])
+def test_commands_that_leave_rows_out_say_so_and_exit_with_3(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(world(), LoadOptions(calibration=CALIBRATION)))
+    )
+    monkeypatch.setattr(ScoringSettings, "plan", lambda settings, *_: plan_for_fakes(settings, CALIBRATION))
+    rows = [row for row in examples(22) if row["label"] or command != "trusted"]
+    path = write(tmp_path / "rows.jsonl", [*rows, {"response": "It is red."}])
+    of_command: dict[str, tuple[Any, ...]] = {
+        "calibrate": ("calibrate", path, "--metrics", "q2,overlap_precision", "--out", tmp_path / "mine.json"),
+        "trusted": ("calibrate", "--trusted", path, "--metrics", "q2,nli", "--out", tmp_path / "mine.json"),
+        "card": ("card", path, "--metrics", "q2,nli", "--out", tmp_path / "card"),
+    }
+    result = run(*of_command[command])
+    assert result.exit_code == 3, f"{result.output} {result.exception}"
+    assert "1 broken row was left out of these figures." in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_worse_verdict_is_written_by_force_alone(
+    force: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures: dict[Candidate, float] = {"unchanged": 0.9, "thresholds": 0.8, "weights": 0.65}
+    errors = {name: 1 - value for name, value in figures.items()}
+    worse = Choice(CALIBRATION, "weights", 44, figures, errors)
+    monkeypatch.setattr(choosing, "choose_calibration", lambda *_: worse)
+    path, out = write(tmp_path / "rows.jsonl", examples(22)), tmp_path / "mine.json"
+    result = run("calibrate", path, "--metrics", "q2", "--out", out, *(["--force"] if force else []))
+    assert (result.exit_code, out.exists()) == ((0, True) if force else (4, False)), result.output
+    shown = " ".join(result.stderr.split())
+    assert "on 44 rows, each left out of the fit: the verdict that is there 90.0%" in shown
+    assert "weights and thresholds of these rows 65.0%" in shown
+    assert ("written by --force" if force else "nothing was written; --force writes it") in shown
 
 
 def test_a_run_leaves_figures_values_scores_and_a_report(made: tuple[Path, Result]) -> None:
@@ -222,7 +262,10 @@ def test_a_column_of_another_tool_is_measured(tmp_path: Path) -> None:
     result = run("evaluate", data, "--score-columns", "hhem", *given)
     assert result.exit_code == 0, result.output
     (figures,) = Results.load(out / "results.json").sets
-    assert figures.metrics["hhem"].roc_auc == Estimate(1.0, 1.0, 1.0)
+    area = figures.metrics["hhem"].roc_auc
+    assert area is not None
+    assert (area.value, area.high) == (1.0, 1.0)
+    assert 0.5 < area.low < 1  # twelve rows in a perfect order
     assert "hhem" in json.loads((out / "values" / "rows.jsonl").read_text().splitlines()[0])["values"]
     assert "│ hhem" in result.output
     refused = run("evaluate", data, "--score-columns", "hhem,nli", *given)
@@ -287,8 +330,8 @@ def test_trusted_answers_give_a_threshold_and_say_what_is_missed_of_made_errors(
     assert result.exit_code == 0, f"{result.output} {result.exception}"
     shown = " ".join(result.output.split())
     assert "by 40 trusted responses" in shown
-    assert "At most 10% of right responses like these will be called inconsistent." in shown
-    assert "Of made errors" in shown
+    assert "On average at most 10% of right responses like these will be called inconsistent." in shown
+    assert re.search(r"\d+ of \d+ made errors \(\d+%\) are missed; \d+% where every kind counts the same", shown)
     fitted = Calibration.load(out)
     assert fitted.fitted_on == ("answers",)
     assert fitted.fusions[0].profiles["balanced"].max_false_positive_rate == 0.1
@@ -348,7 +391,7 @@ def test_a_fit_states_what_it_promises_and_what_is_left_of_the_power(tmp_path: P
         "balanced accuracy",
         "other thresholds of full, on rows that were held out",
         "│ 0.5 │",
-        "cost (5 false positives a missed error)",
+        "cost (a missed error costs 5)",
         "Power: the share of inconsistent responses that are called so.",
         "Profile balanced of full: false positive rate",
         "of 22 inconsistent rows. For ± 5 points label",
@@ -423,18 +466,13 @@ def test_responses_like_those_of_the_calibration_are_a_line(tmp_path: Path) -> N
     assert "2 consistent responses are too few to tell whether they look like those of the calibration" in shown[2]
 
 
-@pytest.mark.parametrize(("thresholds", "warns"), [((0.5, 0.5, 0.5), True), ((0.5, 0.6, 0.4), False)])
-def test_profiles_that_are_one_are_a_warning(
-    thresholds: tuple[float, ...], warns: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    profiles = {
-        name: msgspec.structs.replace(CALIBRATION.fusions[0].profiles["balanced"], threshold=threshold)
-        for name, threshold in zip(get_args(ProfileName), thresholds, strict=True)
-    }
-    fusion = msgspec.structs.replace(CALIBRATION.fusions[0], profiles=profiles)
-    warn_of_few_examples(msgspec.structs.replace(CALIBRATION, fusions=(fusion,)))
-    shown = " ".join(capsys.readouterr().err.split())
-    assert ("all profiles have the threshold 0.500, because 100 examples are too few" in shown) is warns
+@pytest.mark.parametrize(("count", "warns"), [(99, True), (100, False)])
+def test_few_rows_without_a_verdict_to_compare_with_are_a_warning(count: int, warns: bool) -> None:
+    values = OrderStatistics(count=count, values=(0.5,) * count)
+    held_out = HeldOut(consistent=values, inconsistent=OrderStatistics(count=200, values=(0.1,)))
+    fusion = msgspec.structs.replace(CALIBRATION.fusions[0], held_out=held_out)
+    shown = explain_few_rows(msgspec.structs.replace(CALIBRATION, rows=299, fusions=(fusion,)))
+    assert ("299 rows are few for weights of their own" in shown) is warns
 
 
 def test_labels_are_counted_before_anything_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from groundwire.engine.verdict.adjustments import (
     ResponseEvidence,
     VerdictContext,
     adjust,
+    compare_with_nothing,
     confirm_values,
     doubt_unread,
     doubt_unread_sentence,
@@ -33,7 +34,6 @@ from groundwire.engine.verdict.adjustments import (
     let_worst_sentence_decide,
     refute_values,
     state_nothing,
-    support_nothing,
 )
 from groundwire.engine.verdict.fusion import Rule, bind_criteria, logit
 from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion
@@ -92,7 +92,7 @@ def test_a_bare_answer_that_states_nothing_is_unknown() -> None:
 
 
 def test_the_order_is_written_once() -> None:
-    assert (state_nothing, support_nothing, confirm_values, refute_values, doubt_unread_sentence) == ADJUSTMENTS
+    assert (state_nothing, compare_with_nothing, confirm_values, refute_values, doubt_unread_sentence) == ADJUSTMENTS
     assert (let_silent_sentences_decide, let_worst_sentence_decide, doubt_unread) == OF_RESPONSES
     assert (follow_response,) == OF_SENTENCES
 
@@ -135,15 +135,13 @@ def test_a_text_that_states_nothing_is_unverifiable(text: str, numbers: Any, mor
 @pytest.mark.parametrize(
     ("verdict", "has_knowledge", "expected"),
     [
-        (Verdict("unknown", threshold=0.5), False, scored(0.0, message=NO_KNOWLEDGE)),
+        (Verdict("unknown", threshold=0.5), False, Verdict("unknown", message=NO_KNOWLEDGE)),
         (Verdict("unknown", threshold=0.5), True, Verdict("unknown", threshold=0.5)),
         (SILENT, False, SILENT),
     ],
 )
-def test_without_knowledge_nothing_supports_what_is_stated(
-    verdict: Verdict, has_knowledge: bool, expected: Verdict
-) -> None:
-    assert support_nothing(verdict, about(request=ReadRequest("x", ("x",) if has_knowledge else ()))) == expected
+def test_what_is_stated_without_knowledge_is_unknown(verdict: Verdict, has_knowledge: bool, expected: Verdict) -> None:
+    assert compare_with_nothing(verdict, about(request=ReadRequest("x", ("x",) if has_knowledge else ()))) == expected
 
 
 TALL = "It is 20 m tall."

@@ -1,4 +1,4 @@
-"""A response without knowledge, as where a search found nothing: an abstention is fine, an assertion is not."""
+"""A response without knowledge, as where a search found nothing: an abstention is fine, an assertion is unknown."""
 
 from __future__ import annotations
 
@@ -29,23 +29,22 @@ def engine() -> Iterator[Engine]:
 @pytest.mark.parametrize(
     ("response", "labels"),
     [
-        ("Honey is sweet.", ["inconsistent"]),
+        ("Honey is sweet.", ["unknown"]),
         ("Sorry, I could not find that.", ["unverifiable"]),
-        ("I don't know. Honey costs 20 euros.", ["unverifiable", "inconsistent"]),
+        ("I don't know. Honey costs 20 euros.", ["unverifiable", "unknown"]),
         ("Which order do you mean?", ["unverifiable"]),
-        ("Sorry, we are closed on Saturdays.", ["inconsistent"]),
-        ("I've refunded your order and you will get an email shortly.", ["inconsistent"]),
+        ("Sorry, we are closed on Saturdays.", ["unknown"]),
+        ("I've refunded your order and you will get an email shortly.", ["unknown"]),
     ],
 )
-def test_what_is_stated_is_inconsistent(engine: Engine, knowledge: Any, response: str, labels: list[str]) -> None:
+def test_what_is_stated_is_unknown(engine: Engine, knowledge: Any, response: str, labels: list[str]) -> None:
     score = engine.score(response, knowledge, metrics=METRICS)
     assert [sentence.verdict.label for sentence in score.sentences] == labels
-    assert score.verdict.label == ("inconsistent" if "inconsistent" in labels else "unverifiable")
-    doubted = [sentence for sentence in score.sentences if sentence.verdict.label == "inconsistent"]
-    assert [(span.text, span.reason, span.knowledge) for span in score.unsupported] == [
-        (sentence.text, "no_answer", "silent") for sentence in doubted
-    ]
-    assert all((part.verdict.message, part.verdict.probability) == (NO_KNOWLEDGE, 0.0) for part in doubted)
+    assert score.verdict.label == ("unknown" if "unknown" in labels else "unverifiable")
+    assert (score.unsupported, score.verdict.probability) == ((), None)
+    assert score.verdict.sure == ("unknown" not in labels)
+    unread = [sentence.verdict.message for sentence in score.sentences if sentence.verdict.label == "unknown"]
+    assert set(unread) <= {NO_KNOWLEDGE}
 
 
 def test_no_metric_that_compares_has_a_value(engine: Engine) -> None:
@@ -78,7 +77,7 @@ def test_without_a_calibration_there_is_no_verdict() -> None:
 
 @pytest.mark.parametrize("history", [[], ["hi"], ["Hi", "Hello!", "Is it open?"]])
 def test_small_talk_states_nothing_in_a_score_and_in_a_stream(engine: Engine, history: list[str]) -> None:
-    labels = dict.fromkeys(SMALL_TALK, "unverifiable") | dict.fromkeys(ASSERTIONS, "inconsistent")
+    labels = dict.fromkeys(SMALL_TALK, "unverifiable") | dict.fromkeys(ASSERTIONS, "unknown")
     for text, label in labels.items():
         assert engine.score(text, [], history=history, metrics=METRICS).verdict.label == label, text
         with Guard(engine).open([], history=history, metrics=METRICS) as stream:

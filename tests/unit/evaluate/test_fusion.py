@@ -10,10 +10,8 @@ pytest.importorskip("sklearn")
 
 from groundwire.engine.schema.results import MetricResult, Request
 from groundwire.evaluate.calibration import fusion
-from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, fit_model
-from groundwire.evaluate.calibration.operating_points import (
-    fit_calibration,
-)
+from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, fit_model, smooth_labels
+from groundwire.evaluate.calibration.operating_points import fit_calibration
 from groundwire.evaluate.calibration.profiles import keep_order_statistics
 from groundwire.runtime.bundles.calibration import OrderStatistics
 from groundwire.runtime.errors import InvalidRequest
@@ -47,8 +45,11 @@ def test_without_bounds_and_penalty_at_work_it_is_logistic_regression() -> None:
     examples = draw_examples(q2=0.8, pmi=1.2)
     x = np.array([list(example.features.values()) for example in examples])
     x = (x - x.mean(0)) / x.std(0)
-    y = np.array([example.label for example in examples])
-    peer = LogisticRegression(C=np.inf, tol=1e-8).fit(x, y)
+    # 200 of 200 examples of a class count as 201 of 202: each example is there with both labels.
+    targets = smooth_labels(np.array([float(example.label) for example in examples]))
+    assert sorted(set(targets)) == pytest.approx([1 / 202, 201 / 202])
+    both, weights = np.repeat([1, 0], len(examples)), np.concatenate([targets, 1 - targets])
+    peer = LogisticRegression(C=np.inf, tol=1e-8).fit(np.concatenate([x, x]), both, weights)
     model = fit_model(examples, ("q2", "pmi"), 0.0)
     assert model.weight == pytest.approx(peer.coef_[0], abs=2e-3)
     assert model.intercept == pytest.approx(peer.intercept_[0], abs=2e-3)

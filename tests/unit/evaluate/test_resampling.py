@@ -99,10 +99,18 @@ def test_contexts_that_agree_widen_the_interval() -> None:
 def test_a_share_of_none_or_all_has_wilsons_interval(value: float) -> None:
     values, everywhere = np.full(25, value), np.ones(25, dtype=bool)
     theirs = stats.binomtest(int(25 * value), 25).proportion_ci(method="wilson")
-    interval = Resamples(range(25), 100, seed=0).estimate(mean_of(values), everywhere, contexts=25)
+    interval = Resamples(range(25), 100, seed=0).estimate(mean_of(values), everywhere, 25)
     assert interval is not None
     assert (interval.low, interval.value, interval.high) == pytest.approx((theirs.low, value, theirs.high))
     assert interval.high - interval.low > 0.13
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1.0, (0.816, 1.0)), (0.0, (0.0, 0.184))])
+def test_a_perfect_mean_of_two_shares_is_as_uncertain_as_they_are(value: float, expected: tuple[float, float]) -> None:
+    """Wilson's bounds of 10 of 10 and of 12 of 12 are 0.7225 and 0.7575 by hand: √(0.2775² + 0.2425²) / 2 = 0.184."""
+    interval = estimate(np.full(50, value), 40, 10, 12)
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx(expected, abs=5e-4)
 
 
 def test_what_is_undefined_is_none_and_no_warning() -> None:

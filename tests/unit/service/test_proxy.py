@@ -164,11 +164,11 @@ def test_a_token_of_the_proxy_stays_with_it(settings: dict[str, Any], sent: str 
     [
         ([{"role": "system", "content": KNOWLEDGE}], None, {}, "consistent"),
         ([{"role": "tool", "content": KNOWLEDGE}], None, {}, "consistent"),
-        ([{"role": "system", "content": KNOWLEDGE}], None, {"knowledge_from": ("tool",)}, "inconsistent"),
+        ([{"role": "system", "content": KNOWLEDGE}], None, {"knowledge_from": ("tool",)}, "unknown"),
         ([{"role": "system", "content": WRONG}], {"knowledge": RIGHT}, {"knowledge_from": ("tool",)}, "consistent"),
         ([], {"knowledge": {"Honey": "is sweet."}}, {}, "consistent"),
-        ([{"role": "system", "content": RIGHT}], {"knowledge": []}, {}, "inconsistent"),
-        ([{"role": "user", "content": RIGHT}], None, {}, "inconsistent"),
+        ([{"role": "system", "content": RIGHT}], {"knowledge": []}, {}, "unknown"),
+        ([{"role": "user", "content": RIGHT}], None, {}, "unknown"),
     ],
 )
 def test_the_knowledge_is_in_a_stated_place(messages: Any, given: Any, settings: dict[str, Any], label: str) -> None:
