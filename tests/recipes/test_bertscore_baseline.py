@@ -113,9 +113,7 @@ def test_a_stored_baseline_rescales_and_moves_no_verdict(bundle: Path, tmp_path:
 def test_sentences_are_drawn_from_short_ones(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     long = " ".join(["bob"] * MAX_WORDS)
-    texts = [
-        {"text": f"{long}. It ends in row {i} of them now.", "doc": str(i)} for i in range(9)
-    ]
+    texts = [{"text": f"{long}. It ends in row {i} of them now.", "doc": str(i)} for i in range(9)]
     with gzip.open(tmp_path / "more" / FILE, "wt") as file:
         file.writelines(json.dumps(row) + "\n" for row in texts)
     drawn = draw_sentences(tmp_path, 5)
