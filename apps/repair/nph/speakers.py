@@ -15,7 +15,8 @@ from .tokens import ARTICLES, BE, BREAKS, CLASSES, POSSESSIVE
 _OWN = word_set("my our your")
 _SPEAKERS = _OWN | word_set("i me mine myself we us ours ourselves you yours")
 _HEARSAY = re.compile(
-    r"\b(?:think|thought|believe|guess|hear|heard|know|knew|read|remember|recall|say|said|told|learned|learnt|sure|"
+    r"\b(?:think|thought|believe|guess|hear|heard|know|knew|read|remember|recall|say|said|learned|learnt|sure|"
+    r"told|"  # terms: literal
     r"suppose|bet|mean|certain|convinced)\s+(?:(?:me|us|you)\s+)?(?:that|the|a|an|it|its|he|she|they|his|their|\0)\b",
     re.IGNORECASE,
 )

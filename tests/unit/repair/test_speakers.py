@@ -31,11 +31,11 @@ def read(sentence: str) -> Text:
         ("[Tom] and I love it.", True),
         ("Have you seen it on [Netflix]?", True),
         ("My very old friend [Anna] came.", True),
-        ("It was shown in [Rome].", False),  # nobody speaks of themselves
+        ("It was shown in [Rome].", False),  # no speaker in it
         ("I liked it, but it was shown in [Rome].", False),
         ("I liked it. It was shown in [Rome].", False),
         ("I heard that it was shown in [Rome].", False),
-        ("You told me the place was near [Rome].", False),
+        ("You say the place was near [Rome].", False),
         ("I loved his novel [Rome].", False),
         ("I loved her [Rome].", False),
         ("My guess is [Rome].", False),
