@@ -91,9 +91,10 @@ class Change(Edit, frozen=True):
 class Refinement(Record, frozen=True):
     """A response before and after repair."""
 
-    status: Literal["refined", "clean", "refused", "no_context"] | StoppedStatus
-    """``clean``: no name is flagged. ``refused``: a name is flagged and no candidate is good enough; ``message`` says
-    why. Only ``refined`` changes the response."""
+    status: Literal["refined", "clean", "unverifiable", "refused", "no_context"] | StoppedStatus
+    """``clean``: no name is flagged. ``unverifiable``: all flagged names are in what the response says about its
+    speakers, of which the graph knows nothing. ``refused``: a name is flagged and no candidate is good enough;
+    ``message`` says why. Only ``refined`` changes the response."""
     original: str
     response: str
     """The response after repair; equal to ``original`` under every status but ``refined``."""

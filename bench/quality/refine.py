@@ -71,7 +71,8 @@ def describe(outcomes: Mapping[str, Counter[str]]) -> Iterator[str]:
         return f"{part} of {whole} | {estimate.value:.0%} ({estimate.low:.0%}–{estimate.high:.0%})"
 
     repairable, unrepairable, right = (outcomes[group] for group in ("repairable", "unrepairable", "right"))
-    every = repairable + unrepairable + right
+    wrong_ones = repairable + unrepairable
+    every = wrong_ones + right
     wrong = every["false"] + every["false, accepted"]
     unharmed = right.total() - right["false"] - right["false, accepted"]
     yield "| | | share |"
@@ -83,6 +84,8 @@ def describe(outcomes: Mapping[str, Counter[str]]) -> Iterator[str]:
     yield f"| unrepairable, not noticed | {rate(_count_missed(unrepairable), unrepairable.total())} |"
     yield f"| right, unharmed | {rate(unharmed, right.total())} |"
     yield f"| right, flagged and left as they are | {rate(right['refused'], right.total())} |"
+    yield f"| right, unverifiable | {rate(right['unverifiable'], right.total())} |"
+    yield f"| wrong, unverifiable | {rate(wrong_ones['unverifiable'], wrong_ones.total())} |"
     yield f"| changed into a falsehood | {rate(wrong, every.total())} |"
     yield f"| – and accepted | {rate(every['false, accepted'], every.total())} |"
 
@@ -115,7 +118,9 @@ def run(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--half", choices=("development.jsonl", "sealed.jsonl.gz"), default="development.jsonl")
+    parser.add_argument(
+        "--half", choices=("development.jsonl", "sealed.jsonl.gz", "speakers.jsonl"), default="development.jsonl"
+    )
     parser.add_argument("--rows", default="", help="first letters of ids, separated by commas; by default all")
     parser.add_argument("--bundle", default="nph")
     parser.add_argument("--extra", nargs="*", default=(), help="further bundles, as compact")

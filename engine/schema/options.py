@@ -105,7 +105,8 @@ class BertScoreOptions(Record, OptionRecord, frozen=True):
 
     baseline: tuple[float, float, float] | Literal["role", "none"] = "role"
     """Precision, recall and F1 of unrelated sentences: what rescaling makes 0. ``role``: the values of the
-    bundle's embedder, and no rescaling where it has none (the explanation says which); ``none``: no rescaling."""
+    bundle's embedder, and no rescaling where it has none (the explanation says which), as ``rescale_with_baseline`` of
+    bert-score; ``none``: no rescaling."""
     idf_documents: tuple[str, ...] = ()
     """Weigh every token by its inverse document frequency in these texts, the references of a test set for example;
     they are read as knowledge is. Empty: all tokens weigh the same."""

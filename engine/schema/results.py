@@ -64,9 +64,8 @@ class MetricResult(Record, frozen=True):
     """Share of the knowledge's characters that models read, 0–1; None when none was asked about it."""
     decision: Literal["consistent", "inconsistent"] | None = None
     """In ``Score.metrics``: what the value alone says, by the threshold that the calibration has for this metric. It is
-    consistent if its min-max form is at least the threshold with the best F1 on the calibration's development sets, as
-    PMI-Faith decides; where a metric separates the classes badly, that may call every response consistent, as ``q2`` of
-    the bundle ``compact`` does. None without such a threshold, and for ``verifiability``."""
+    consistent if its min-max form is at least the threshold with the best balanced accuracy on the calibration's
+    development sets. None without such a threshold, and for ``verifiability``."""
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.status == "scored"):

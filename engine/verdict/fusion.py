@@ -1,8 +1,8 @@
 """What a verdict is drawn from, and by: the numbers of metrics by name, the fusion that reads them, and its threshold.
 
 A plan binds the fusion's features to its metrics once (``Criteria``), so that a decision looks no metric up. A
-threshold is itself the value of a development example that counts as consistent, so values from it on do (PMI-Faith,
-table 9: best F1 on the development set).
+threshold is itself the value of a development example that counts as consistent, so values from it on do, as in table 9
+of PMI-Faith.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from groundwire.runtime.bundles.calibration import Calibration, Feature, Fusion,
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.agreement import HALF
-from ..statistics.estimates import best_f1_threshold
+from ..statistics.estimates import best_balanced_threshold
 from .fusion import (
     FusionModel,
     FusionOptions,
@@ -241,11 +241,12 @@ def _choose_needed(model: FusionModel, order: Sequence[int]) -> tuple[str, ...]:
 
 
 def _fit_scale(examples: Sequence[LabelledFeatures], metric: str) -> Scale | None:
-    """The scale of a metric with different values and examples of both classes; else None."""
+    """The scale of a metric; None where its values do not separate the classes."""
     measured = [e for e in examples if metric in e.features]
     values, labels = np.array([e.features[metric] for e in measured]), labels_of(measured)
-    if len(set(labels)) < 2 or len(set(values)) < 2:
+    best = best_balanced_threshold(values, labels == 1) if len(measured) else None
+    if best is None:
         return None
     plain = Scale(low=float(values.min()), high=float(values.max()), threshold=0.0)
-    threshold = plain.normalize(best_f1_threshold(values, labels == 1) or 0.0)
+    threshold = plain.normalize(best)
     return Scale(low=round(plain.low, 6), high=round(plain.high, 6), threshold=round(threshold, 6))

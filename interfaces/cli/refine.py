@@ -30,9 +30,17 @@ from .output import RowTable, print_json, prints_tables
 SHOWN_PROBLEMS = 3
 """Broken lines of the graph that are reported one by one; the others are only counted."""
 FEQA_BUNDLE = "compact"
-STATUS_COLOURS = {"refined": "green", "clean": "green", "checked": "green", "refused": "yellow", "no_context": "dim"}
+STATUS_COLOURS = {
+    "refined": "green",
+    "clean": "green",
+    "checked": "green",
+    "unverifiable": "yellow",
+    "refused": "yellow",
+    "no_context": "dim",
+}
 UNCHANGED = {
     "clean": "supported",
+    "unverifiable": "about the speakers",
     "refused": "refused",
     "no_context": "without an entity of the graph",
     "truncated": "too long",

@@ -12,8 +12,19 @@ from rich.console import Console
 
 from .. import spans
 from ..common import restore
+from ..compact import (
+    bertscore_baseline,
+    evaluate,
+    lm,
+    multitask_measure,
+    multitask_nli,
+    nli,
+    qa,
+    qa_evaluation,
+    qg,
+    shortlist,
+)
 from ..compact import bundle as bundles
-from ..compact import evaluate, lm, multitask_measure, multitask_nli, nli, qa, qa_evaluation, qg, shortlist
 from ..compact.multitask_model import average_models, load_multitask_nli, restore_multitask_nli
 from .options import (
     Data,
@@ -252,6 +263,25 @@ def _restore_checkpoint(
 ) -> None:
     """Turn a bundle's graph back into a checkpoint, to train it further."""
     restore.write_restored_checkpoint(bundle, role, out)
+
+
+@app.command("bertscore-baseline")
+def _measure_bertscore_baseline(
+    bundle: Annotated[Path, typer.Option(help="Bundle with the role embedder.", exists=True, file_okay=False)],
+    data: Data,
+    count: Annotated[int, typer.Option(help="Sentences, half as many pairs.", min=2)] = 20_000,
+    seed: Seed = 0,
+    save: Annotated[bool, typer.Option("--save", help="Write it into the bundle; verdicts stay as they are.")] = False,
+) -> None:
+    """Measure BERTScore of unrelated sentences: what rescaling makes 0.
+
+    Data: more/text_wikipedia.jsonl.gz.
+    """
+    sentences = bertscore_baseline.draw_sentences(data, count, seed)
+    precision, recall, f1 = bertscore_baseline.measure_bertscore_baseline(bundle, sentences, seed=seed)
+    if save:
+        bertscore_baseline.store_bertscore_baseline(bundle, (precision, recall, f1))
+    Console().print_json(data={"precision": precision, "recall": recall, "f1": f1})
 
 
 @app.command("shortlist")

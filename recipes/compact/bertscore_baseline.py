@@ -2,8 +2,8 @@
 
 Cosines of contextual vectors are large for any two texts, between 0.8 and 0.9 for RoBERTa. For each checkpoint and
 layer the authors of BERTScore therefore publish the mean over random pairs of sentences; for any other embedder this
-measures it. Pass the result as ``EmbedderOptions.baseline`` when the role is exported again, or as
-``BertScoreOptions.baseline``.
+measures it. ``store_bertscore_baseline`` writes the result into a bundle; ``EmbedderSettings.baseline`` takes it when
+the role is exported again, and ``BertScoreOptions.baseline`` for one request.
 """
 
 from __future__ import annotations
@@ -12,13 +12,23 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from groundwire.engine import Engine, Options
 from groundwire.engine.schema.explanations import BertScoreExplanation
 from groundwire.engine.schema.options import BertScoreOptions
+from groundwire.runtime.bundles.bundle import Bundle
+from groundwire.runtime.bundles.calibration import Calibration
+from groundwire.runtime.bundles.manifest import EmbedderRole
 from groundwire.runtime.errors import InvalidRequest
 
+from ..synthesis.articles import Articles
+
+FILE = "text_wikipedia.jsonl.gz"
+"""Articles of Wikipedia, the sentences that the embedded bundle's baseline is measured on."""
+NUMBERS = {"bertscore.precision": 0, "bertscore.recall": 1, "bertscore": 2}
+"""The features that a baseline rescales, by the number of it that rescales them."""
 MAX_WORDS = 32
 """Sentences of this many words and more are left out, as in bert-score's ``get_rescale_baseline.py``."""
 
@@ -49,3 +59,65 @@ def measure_bertscore_baseline(
         raise InvalidRequest(f"{len(short)} sentences of fewer than {MAX_WORDS} words make no pair; give two or more.")
     precision, recall, f1 = np.mean(pair_scores, axis=0).tolist()
     return precision, recall, f1
+
+
+def draw_sentences(data: Path, count: int, seed: int = 0) -> list[str]:
+    """``count`` sentences of Wikipedia that are short enough, from paragraphs in the order that ``seed`` draws."""
+    articles = Articles.read(data / "more" / FILE)
+    order = list(range(len(articles.texts)))
+    random.Random(seed).shuffle(order)
+    drawn: list[str] = []
+    for paragraph in order:
+        drawn += [text for text in articles.list_sentences(paragraph) if len(text.split(" ")) < MAX_WORDS]
+        if len(drawn) >= count:
+            break
+    return drawn[:count]
+
+
+def store_bertscore_baseline(bundle: Path, baseline: tuple[float, float, float]) -> Bundle:
+    """Write a baseline into the embedder of ``bundle``, and move the calibration's means with it.
+
+    Rescaling is a line, so with its means and deviations on the same line every verdict stays as it was.
+    """
+    opened = Bundle.open(bundle)
+    role = opened.manifest.roles.get("embedder")
+    if not isinstance(role, EmbedderRole):
+        raise InvalidRequest(f"{bundle} has no embedder, so there is nothing to rescale.")
+    calibration = opened.manifest.calibration
+    if calibration is not None:
+        calibration = _move(calibration, role.baseline or (0.0, 0.0, 0.0), baseline)
+    changed = msgspec.structs.replace(role, baseline=baseline)
+    roles = {**opened.manifest.roles, "embedder": changed}
+    return opened.rewrite(msgspec.structs.replace(opened.manifest, roles=roles, calibration=calibration))
+
+
+def _move(
+    calibration: Calibration, before: tuple[float, float, float], after: tuple[float, float, float]
+) -> Calibration:
+    def move(name: str, number: float) -> float:
+        old, new = before[NUMBERS[name]], after[NUMBERS[name]]
+        return (number * (1 - old) + old - new) / (1 - new)
+
+    fusions = tuple(
+        msgspec.structs.replace(
+            fusion,
+            features=tuple(
+                msgspec.structs.replace(
+                    feature,
+                    mean=move(feature.name, feature.mean),
+                    deviation=move(feature.name, feature.mean + feature.deviation) - move(feature.name, feature.mean),
+                )
+                if feature.name in NUMBERS
+                else feature
+                for feature in fusion.features
+            ),
+        )
+        for fusion in calibration.fusions
+    )
+    scales = {
+        name: msgspec.structs.replace(scale, low=move(name, scale.low), high=move(name, scale.high))
+        if name in NUMBERS
+        else scale
+        for name, scale in calibration.scales.items()
+    }
+    return msgspec.structs.replace(calibration, fusions=fusions, scales=scales)

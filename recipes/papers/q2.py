@@ -24,6 +24,10 @@ PARTS = tuple((system, label) for system in ("dodeca", "MemNet") for label in ("
 PART_EXAMPLES = 150
 CONTEXTS = 244
 """Turns of the cross annotation where exactly one of two responses is inconsistent."""
+RATERS = 3
+"""People who rated each response of USR."""
+OTHERS = ("overlap", "overlap_precision", "meteor", "bertscore", "q2_reader")
+"""Metrics that table 5 has not, whose figures are notes below it."""
 USR_EXAMPLES = 260
 SMALLER = ("Original", "T5-small", "Albert-base")
 ABLATIONS = {"Q2": "Q²", "greedy": "-top-n", "personal": "-filter personal"}
@@ -99,21 +103,47 @@ def measure_q2_table_5(runs: Sequence[ScoredRun]) -> Measured:
         ]
         if examples and len(examples) != USR_EXAMPLES:
             measured.note(f"Measured on {len(examples)} responses; the paper has {USR_EXAMPLES}.")
-        for name in ("Q²", "Q² w/o NLI"):
+        kappa = measure_kappa([scored.example.grade for scored in examples if scored.example.grade is not None])
+        if kappa is not None:
+            measured.note(f"Fleiss' κ of the {RATERS} raters of these responses: {kappa:.2f}.")
+        for name, metric in (*((name, BASELINES[name]) for name in ("Q²", "Q² w/o NLI")), *(("", m) for m in OTHERS)):
             pairs = [
                 (value, scored_example.example.grade)
                 for scored_example in examples
-                if (value := scored_example.value(BASELINES[name])) is not None
+                if (value := scored_example.value(metric)) is not None
             ]
             if not pairs:
                 continue
             if len(pairs) < len(examples):
-                measured.note(f"{BASELINES[name]} scored {len(pairs)} of {len(examples)} examples.")
+                measured.note(f"{metric} scored {len(pairs)} of {len(examples)} examples.")
             values, grades = zip(*pairs, strict=True)
-            if len(set(values)) > 1 and len(set(grades)) > 1:
-                measured.put(name, "Spearman", float(spearmanr(values, grades).statistic))
-                measured.put(name, "Pearson", float(pearsonr(values, grades).statistic))
+            if len(set(values)) < 2 or len(set(grades)) < 2:
+                continue
+            spearman, pearson = float(spearmanr(values, grades).statistic), float(pearsonr(values, grades).statistic)
+            if name:
+                measured.put(name, "Spearman", spearman)
+                measured.put(name, "Pearson", pearson)
+            else:
+                measured.note(
+                    f"{metric}, which the paper's table has not: Spearman {spearman:.3f}, Pearson {pearson:.3f}."
+                )
     return measured
+
+
+def measure_kappa(grades: Sequence[float], raters: int = RATERS) -> float | None:
+    """Fleiss' κ of raters who said yes or no, from the share of yes that each response got.
+
+    None where a share is not one of so many raters, or all said the same of everything.
+    """
+    votes = [grade * raters for grade in grades]
+    if len(votes) < 2 or any(abs(vote - round(vote)) > 1e-3 for vote in votes):
+        return None
+    yes = sum(votes) / raters / len(votes)
+    chance = yes**2 + (1 - yes) ** 2
+    observed = sum(
+        (vote * (vote - 1) + (raters - vote) * (raters - vote - 1)) / raters / (raters - 1) for vote in votes
+    ) / len(votes)
+    return (observed - chance) / (1 - chance) if 0 < yes < 1 else None
 
 
 def measure_q2_table_6(runs: Sequence[ScoredRun]) -> Measured:

@@ -33,8 +33,8 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     high: float
     """Smallest and largest value on the development set: 0 and 1 of the min-max form (PMI-Faith, table 9)."""
     threshold: Share
-    """On the min-max form, 0–1: from here on (inclusive) a response counts as consistent. It has the best F1 on the
-    development set, and decides ``MetricResult.decision``."""
+    """On the min-max form, 0–1: from here on (inclusive) a response counts as consistent. It has the best balanced
+    accuracy on the development set, and decides ``MetricResult.decision``."""
 
     def normalize(self, value: float) -> float:
         """Return the min-max form of a metric's value.

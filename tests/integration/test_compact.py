@@ -134,6 +134,13 @@ def test_a_text_in_any_script_is_scored_or_truncated(engine: Engine, text: str) 
     assert (score.value is None) == (score.status != "scored")
 
 
+@pytest.mark.parametrize("name", ["compact", "reader"])
+def test_no_metric_calls_every_response_consistent(name: str) -> None:
+    fitted = Bundle.open(name).manifest.calibration
+    assert fitted is not None
+    assert {metric: scale.threshold for metric, scale in fitted.scales.items() if not scale.threshold} == {}
+
+
 SENTENCE_METRICS = ("nli", "token_classifier", "reader", "q2_reader")
 
 

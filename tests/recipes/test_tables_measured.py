@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from nltk.metrics.agreement import AnnotationTask
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import roc_auc_score
 
@@ -16,6 +17,7 @@ from groundwire.engine.schema.results import MetricResult, Score
 from groundwire.evaluate.datasets.examples import Example
 from groundwire.evaluate.statistics.results import SetFigures
 from groundwire.recipes.papers import ScoredRun, render_table
+from groundwire.recipes.papers.q2 import measure_kappa
 from groundwire.recipes.papers.runs import ScoredExample, ScoredSet
 from groundwire.runtime.calls import TextSpan
 from groundwire.runtime.errors import InvalidRequest
@@ -166,7 +168,7 @@ def test_q2_5_leaves_out_what_the_paper_leaves_out() -> None:
         system = ("Argmax Decoding", "Nucleus Decoding (p = 0.3)", "Original Ground Truth")[n % 3]
         value, grade = float(rng.random()), float(rng.integers(0, 4)) / 3
         example = Example(str(n), f"r{n}", () if n >= 60 else ("k",), grade=grade, system=system)
-        scored.append((example, score(q2(value)) if n >= 1 else None))
+        scored.append((example, score(q2(value), plain("overlap", 1 - value)) if n >= 1 else None))
         if 1 <= n < 60 and n % 3 < 2:
             values.append(value)
             grades.append(grade)
@@ -176,6 +178,18 @@ def test_q2_5_leaves_out_what_the_paper_leaves_out() -> None:
         ("Q²", "Pearson"): pytest.approx(pearsonr(values, grades).statistic),
     }
     assert {"Measured on 40 responses; the paper has 260.", "q2 scored 39 of 40 examples."} <= set(table.remarks)
+    assert f"overlap, which the paper's table has not: Spearman {-spearmanr(values, grades).statistic:.3f}" in " ".join(
+        table.remarks
+    )
+
+
+def test_kappa_is_that_of_nltk() -> None:
+    votes = np.random.default_rng(3).random((40, 3)) < np.random.default_rng(4).random((40, 1))
+    task = AnnotationTask([(rater, item, int(vote)) for (item, rater), vote in np.ndenumerate(votes)])
+    assert measure_kappa(votes.mean(axis=1).tolist()) == pytest.approx(task.pi())
+    assert measure_kappa([1.0, 0.0, 1.0]) == 1
+    assert measure_kappa([1.0, 1.0]) is None  # all said the same
+    assert measure_kappa([0.25, 1.0]) is None  # not three raters
 
 
 def test_q2_6_has_a_threshold_of_one_tenth() -> None:

@@ -12,8 +12,9 @@ from groundwire.runtime.texts.characters import starts_lower
 
 from ..kg import Linked
 from .context import Context
+from .speakers import speaks_of_speakers
 from .statements import Text
-from .support import Support, find_support, list_families
+from .support import Support, find_support, list_families, may_be_placed
 from .tokens import NameRange, names_relation
 
 _NAME_AT_END = re.compile(r"(?:\b[A-Z][\w'’.-]*\s?)+$")
@@ -85,6 +86,28 @@ def add_other_ends(context: Context, mentions: Sequence[FlaggedMention]) -> tupl
         if text.names[number].start not in starts and text.sentence(number) in busy
     )
     return tuple(sorted((*mentions, *others), key=lambda mention: mention.start))
+
+
+def concern_speakers(context: Context, mentions: Sequence[FlaggedMention], supports: Sequence[Support]) -> bool:
+    """Whether all flagged names are in what the response says about its speakers, of which the graph knows nothing.
+
+    ``supports`` are what the graph has for each of ``mentions``. Flagged words without a capital or a digit are no name
+    and count for nothing.
+    """
+    text = _read(context, context.response, context.links, mentions)
+    numbers = {name.start: number for number, name in enumerate(text.names)}
+    names = [
+        (mention, numbers[mention.start], support)
+        for mention, support in zip(mentions, supports, strict=True)
+        if mention.start in numbers and (mention.entity is not None or mention.text != mention.text.lower())
+    ]
+    return bool(names) and all(
+        mention.entity is None
+        and not support.contradicted
+        and speaks_of_speakers(text, number)
+        and not may_be_placed(context.graph, text, number, context.turns)
+        for mention, number, support in names
+    )
 
 
 def _list_contradicted(context: Context, text: Text, supports: Sequence[Support]) -> list[int]:

@@ -217,7 +217,9 @@ def _build(context: Context, repair: RepairResult | Failure, timings: Timings, r
         return _make_unchanged(context, before.status, before, timings, repair.message)
     before = _make_critique(context, repair.before, timings, request_signature)
     if repair.after is None:
-        status = "refused" if repair.before.mentions else "clean"
+        status = "clean"
+        if repair.before.mentions:
+            status = "unverifiable" if repair.concerns_speakers else "refused"
         return _make_unchanged(context, status, before, timings, repair.message)
     replaced = {change.mention.start for change in repair.changes}
     still_flagged = {mention.text for mention in repair.after.mentions}

@@ -57,6 +57,11 @@ _OF = frozenset(("of", "for", "to"))
 _AMONG = frozenset(("one", "of"))
 """Of "NAME is one of the films that he produced"."""
 _COMPANY = frozenset(("with", "alongside"))
+_WORKS = (
+    BE | PRONOUNS | SKIPPED | CLASSES.keys() | word_set("classic masterpiece piece something tale title work works")
+)
+"""What "by NAME" may follow."""
+_PLACES = frozenset(("in", "at", "on"))
 _MEASURED = frozenset(("height", "elevation", "time"))
 _MEASURES = frozenset(("tall", "high", "long"))
 _DATED = frozenset((ACTING, YEAR, "direct", "produce", "sequel"))
@@ -107,6 +112,18 @@ class Text(NamedTokens):
     def states(self, start: int) -> bool:
         """Whether the clause at a position states something, and neither denies, asks, supposes nor compares."""
         return self._clauses.states(start)
+
+    def read_place(self, name: int) -> NameStatement | None:
+        """Return what "OTHER in NAME" may state without a verb between: where OTHER is, or what it acts in."""
+        index = self.index_of[name] - 1
+        while index > 0 and self.tokens[index].text in ARTICLES:
+            index -= 1
+        before = self.tokens[index - 1] if index > 0 else None
+        if before is None or self.tokens[index].text not in _PLACES:
+            return None
+        if before.name is None and before.text not in PRONOUNS:
+            return None
+        return NameStatement(_claim_place(self.tokens[index].text), (Referent(before.name, is_certain=True),))
 
     def _read_at(self, index: int) -> Iterator[NameStatement]:
         if not self.states(self.tokens[index].start):
@@ -247,7 +264,7 @@ class Text(NamedTokens):
         following = self.tokens[index + 1].text if index + 1 < len(self.tokens) else ""
         name = self.tokens[index].name
         claims: tuple[ClaimedEnd, ...] = ()
-        if last == "by" or (last == "of" and any(text in CLASSES for text in words)):
+        if (last == "by" and _names_work(words)) or (last == "of" and any(text in CLASSES for text in words)):
             claims = tuple(ClaimedEnd(WordRelation(family, AGENT), "second") for family in self.makers(words))
         elif self.is_number_at(index) and self._begins_clause(index):
             return None  # "In 2013 NAME directed NAME": the year of what follows
@@ -255,11 +272,8 @@ class Text(NamedTokens):
             claims = (ClaimedEnd(WordRelation(YEAR, NOUN), "second"),)
         elif last == "with":
             claims = (ClaimedEnd(WordRelation(ACTING, AGENT), "second"),)
-        elif last in ("in", "at", "on") and has_copula:
-            claims = (
-                *(ClaimedEnd(adjunct(family, last), "second") for family in ("locate", "display")),
-                *([ClaimedEnd(WordRelation(ACTING, AGENT), "first")] if last == "in" else []),
-            )
+        elif last in _PLACES and has_copula:
+            claims = _claim_place(last)
         elif last == "from" and has_copula:
             claims = tuple(ClaimedEnd(WordRelation(family, NOUN), "second") for family in ORIGINS)
         elif (
@@ -437,6 +451,20 @@ class Text(NamedTokens):
             claims = tuple(ClaimedEnd(WordRelation(family, NOUN), "first") for family in KINDS)
             return NameStatement(claims, (Referent(tokens[position].name, is_certain=True),))
         return None
+
+
+def _names_work(words: Sequence[str]) -> bool:
+    """Whether the words before a name end with a work "by" the name: "We went by NAME" is about none."""
+    before = [word for word in words[: len(words) - words[::-1].index("by") - 1] if word not in ARTICLES]
+    return not before or not is_word(before[-1]) or before[-1] in _WORKS
+
+
+def _claim_place(preposition: str) -> tuple[ClaimedEnd, ...]:
+    """What "in NAME" may be: the place of something, or the work that somebody acts in."""
+    return (
+        *(ClaimedEnd(adjunct(family, preposition), "second") for family in ("locate", "display")),
+        *([ClaimedEnd(WordRelation(ACTING, AGENT), "first")] if preposition == "in" else []),
+    )
 
 
 def _begins_another(words: Sequence[str]) -> bool:

@@ -22,7 +22,7 @@ from ..records import Alternative, Change
 from ..wording import Replacement, replace_names
 from .context import Context, find_path
 from .entity_types import find_entities, find_other_types
-from .lookup import add_other_ends, find_supports, look_up_names, rate_repair
+from .lookup import add_other_ends, concern_speakers, find_supports, look_up_names, rate_repair
 from .options import RefineOptions
 from .repair import (
     MAX_CANDIDATES,
@@ -55,6 +55,7 @@ UNSUPPORTED = (
     "Within two hops the graph has nothing else for what the response states about {}; pass more triples, or take the "
     "most probable repair with veto=False."
 )
+OF_SPEAKERS = "{}: what the response says about its speakers, of which the graph knows nothing."
 TOO_WEAK = "The best candidate has probability {:.2f}, and min_probability is {}."
 NAMES_UNCHANGED = "No other entities are more probable than the names that the response has."
 
@@ -79,6 +80,8 @@ class RepairResult(NamedTuple):
     """None when nothing was changed."""
     message: str = ""
     """Why nothing was changed although a name is flagged."""
+    concerns_speakers: bool = False
+    """Whether the flagged names are all in what the response says about its speakers."""
 
 
 class _Draft(NamedTuple):
@@ -133,6 +136,9 @@ def repair_response(
     if settings.veto:
         mentions = mentions if settings.mask_all else add_other_ends(context, mentions)
         supports = find_supports(context, mentions)
+        if concern_speakers(context, mentions, supports):
+            message = OF_SPEAKERS.format(_quote(mentions))
+            return RepairResult(before, context.response, message=message, concerns_speakers=True)
         slots = make_supported_slots(mentions, supports, keepable=settings.mask_all)
         reason = _explain(mentions, supports)
     else:
@@ -164,8 +170,12 @@ def repair_response(
 def _explain(mentions: Sequence[FlaggedMention], supports: Sequence[Support]) -> str:
     """Say why no entity of the graph may replace the flagged names."""
     is_read = any(support.is_read for support in supports)
-    names = [mention.text for mention, support in zip(mentions, supports, strict=True) if support.is_read == is_read]
-    return (UNSUPPORTED if is_read else UNREAD).format(" and ".join(f"“{name}”" for name in names))
+    names = [mention for mention, support in zip(mentions, supports, strict=True) if support.is_read == is_read]
+    return (UNSUPPORTED if is_read else UNREAD).format(_quote(names))
+
+
+def _quote(mentions: Sequence[FlaggedMention]) -> str:
+    return " and ".join(f"“{mention.text}”" for mention in mentions)
 
 
 def _make_result(

@@ -90,6 +90,12 @@ def find_support(
     )
 
 
+def may_be_placed(graph: KnowledgeGraph, text: Text, number: int, turns: Groups) -> bool:
+    """Whether the graph has a place of what is named before "in NAME", or a work that it acts in."""
+    reading = text.read_place(number)
+    return reading is not None and _Reader(graph, text, number, turns, frozenset()).find(reading)[1]
+
+
 class _Reader:
     """Resolves the statements about one name."""
 

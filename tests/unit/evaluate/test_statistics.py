@@ -15,6 +15,7 @@ from groundwire.evaluate.statistics.estimates import (
     Bools,
     Floats,
     areas,
+    best_balanced_threshold,
     best_f1_threshold,
     classification,
     pearson,
@@ -133,6 +134,31 @@ def test_no_cut_has_a_better_f1() -> None:
     assert best == min(cut for cut, score in f1.items() if score == f1[best])
 
 
+@pytest.mark.parametrize(
+    ("values", "labels", "threshold"),
+    [
+        ([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], 0.8),
+        ([0.9, 0.8, 0.2, 0.1], [0, 0, 1, 1], None),  # upside down: no threshold is better than none
+        ([0.5, 0.5], [0, 1], None),
+        ([0.0, 0.0, 0.0, 1.0, 0.0], [0, 1, 1, 1, 1], 1.0),  # the best F1 calls all of them consistent
+        ([0.0, 0.5, 0.5, 1.0], [0, 0, 1, 1], 0.5),  # 3/4 from 0.5 and from 1.0 on: the lower one
+    ],
+)
+def test_best_balanced_threshold(values: list[float], labels: list[int], threshold: float | None) -> None:
+    assert best_balanced_threshold(np.array(values), np.array(labels, dtype=bool)) == threshold
+
+
+def test_no_cut_is_better_balanced() -> None:
+    values, consistent, _ = data(7)
+    best = best_balanced_threshold(values, consistent)
+    accuracy = {
+        cut: ((values >= cut)[consistent].mean() + (values < cut)[~consistent].mean()) / 2 for cut in np.unique(values)
+    }
+    assert best is not None
+    assert accuracy[best] == pytest.approx(max(accuracy.values()))
+
+
+@pytest.mark.parametrize("find_threshold", [best_f1_threshold, best_balanced_threshold])
 @pytest.mark.parametrize("label", [True, False])
-def test_one_class_has_no_threshold(label: bool) -> None:
-    assert best_f1_threshold(np.array([0.1, 0.2]), np.array([label, label])) is None
+def test_one_class_has_no_threshold(find_threshold: Callable[..., float | None], label: bool) -> None:
+    assert find_threshold(np.array([0.1, 0.2]), np.array([label, label])) is None
