@@ -555,6 +555,8 @@ class Computation:
         value = check.value
         if check.outcome == "supported" or value.corrects or isinstance(value.content, Name | ExactCode | Days):
             return check
+        if self._is_of_another(check):
+            return check
         located = self._find_operands(value)
         operands = [
             Operand(
@@ -600,7 +602,7 @@ class Computation:
             return CheckedValue(value, "absent", None)
         if isinstance(value.content, Clock) and sides.is_of_another_zone:
             return None
-        if isinstance(value.content, ExactCode) or value.corrects:
+        if isinstance(value.content, ExactCode) or value.corrects or self._is_of_another(check):
             return check
         if isinstance(value.content, Clock) and sides.content[value.sentence]:
             return check  # times of day are many; only of a short answer, "At ten", it is not known what it is about
@@ -680,6 +682,11 @@ class Computation:
             if not isinstance(value.content, Name | ExactCode | Days):
                 numbers.setdefault(value.sentence, []).append(value)
         return {sentence: tuple(values) for sentence, values in numbers.items()}
+
+    def _is_of_another(self, check: CheckedValue) -> bool:
+        """Whether the knowledge has an amount, but of something else, so that it need not be computed."""
+        is_amount = isinstance(check.value.content, Measure)
+        return is_amount and check.outcome == "contradicted" and self._is_known(check.value)
 
     def _is_known(self, value: Value) -> bool:
         return any(relate(value, theirs) == "supports" for _, theirs in self._sides.knowledge.values)

@@ -6,11 +6,13 @@ For each passage: what it states, and which words its sentences have.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import islice
 from math import inf
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from groundwire.runtime.texts.characters import is_alphanumeric, is_digits, is_letters, starts_lower, starts_upper
@@ -367,6 +369,19 @@ class Knowledge:
         """How many sentences there are."""
         self.opens_without_name = any(map(_opens_without_name, passages))
         """Whether a passage begins with whom it speaks of, but not by name: "she", "the film"."""
+
+    def list_tokens(self, key: SentenceKey) -> Sequence[Token]:
+        """The tokens of a sentence."""
+        tokens, sentence = self._passages[key[0]], attrgetter("sentence")
+        return tokens[bisect_left(tokens, key[1], key=sentence) : bisect_right(tokens, key[1], key=sentence)]
+
+    @cached_property
+    def by_sentence(self) -> Mapping[SentenceKey, Sequence[Value]]:
+        """All values but names, by their sentence."""
+        values: dict[SentenceKey, list[Value]] = {}
+        for location, value in self.values:
+            values.setdefault(location.key, []).append(value)
+        return values
 
     @cached_property
     def names(self) -> list[tuple[Location, Name]]:

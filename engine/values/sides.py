@@ -13,6 +13,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from ..schema.explanations import ValueOutcome
+from .clauses import find_owned
 from .codes import is_source_name
 from .comparing import (
     UNITS_BY_STEM,
@@ -129,6 +130,8 @@ def find_margin(target: Measure) -> float:
     return max(1e-6 * max(abs(target.amount), 1.0), rounded)
 
 
+MAX_OWNERS = 8
+"""Values that support one of a response, at most, whose clauses are read."""
 TURNS, TURN_CHARACTERS = 6, 5_000
 """The newest turns of the history whose numbers are read, and the characters that are read of each."""
 TAIL = 20
@@ -240,6 +243,28 @@ class Sides:
         before = self.response[: value.start], self.passages[location.passage][: location.start]
         return bool(_IN.search(before[0][-TAIL:]) and _LIMIT.search(before[1][-TAIL:]))
 
+    def find_owned(self, value: Value, supporting: Sequence[Location]) -> Location | None:
+        """What the knowledge says instead, if all that supports a value is said of something else in its sentence."""
+        if len(supporting) > MAX_OWNERS or not isinstance(value.content, Measure | Clock):
+            return None
+        tokens = [token for token in self.tokens if token.sentence == value.sentence]
+        amounts = [other for other in self.values if other.sentence == value.sentence and other.is_amount]
+        if sum(other.kind == value.kind for other in amounts) > 1:
+            return None
+        tokens = [token for token in tokens if not any(other.start <= token.start < other.end for other in amounts)]
+        owned: Location | None = None
+        for location in supporting:
+            values = self.knowledge.by_sentence.get(location.key, ())
+            equal = next((other for other in values if other.start == location.start), None)
+            if equal is None:
+                return None
+            alike = [other for other in values if other.kind == equal.kind]
+            other = find_owned(value, tokens, self.knowledge.list_tokens(location.key), alike, equal)
+            if other is None:
+                return None
+            owned = owned or Location(location.passage, other.start, other.end, other.sentence)
+        return owned
+
     @cached_property
     def is_of_another_zone(self) -> bool:
         """Whether the knowledge names a time zone for its times of day that the response does not name."""
@@ -326,7 +351,7 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
         supporting = [item for item in supporting if is_limit(item[1])]
     # "Six strings" is contradicted by "four strings and six pegs".
     if supporting and not (role and counts_others and len(supporting) == 1):
-        return CheckedValue(value, "supported", sides.choose(value, [location for location, _ in supporting]))
+        return _support(sides, value, [location for location, _ in supporting])
     # A bare number is one of anything.
     bare = isinstance(value.content, Measure) and value.content.measure == "count" and not value.content.nouns
     others = [] if bare else differing
@@ -342,6 +367,14 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
         word_location = sides.knowledge.find_name([word.lower for word in words])
         return CheckedValue(value, "supported" if word_location else "absent", word_location)
     return CheckedValue(value, "absent", _choose_alike(sides, value, others) if others and not compatible else None)
+
+
+def _support(sides: Sides, value: Value, supporting: Sequence[Location]) -> CheckedValue:
+    """A value as supported, or as contradicted where the knowledge has it of something else alone."""
+    owned = sides.find_owned(value, supporting)
+    if owned is not None:
+        return CheckedValue(value, "contradicted", owned)
+    return CheckedValue(value, "supported", sides.choose(value, supporting))
 
 
 def _check_name(sides: Sides, value: Value, name: Name) -> CheckedValue:
@@ -404,7 +437,7 @@ def _check_clock(sides: Sides, value: Value, clock: Clock) -> CheckedValue:
     missed = clock.days - frozenset().union(*(theirs.days for _, theirs in equal), frozenset())
     misses = missed and any(theirs.days & missed and theirs.role == clock.role != "" for _, theirs in clocks)
     if supporting and not (same_days and misses):
-        return CheckedValue(value, "supported", sides.choose(value, supporting))
+        return _support(sides, value, supporting)
     others = [location for location, _ in clocks]
     inside = any(is_inside(clock, theirs) for _, theirs in clocks) or (
         clock.role == "" and any(is_past(clock, theirs) for _, theirs in clocks if theirs.role)

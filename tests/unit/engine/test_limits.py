@@ -34,6 +34,28 @@ def test_a_fraction_in_words_is_part_of_its_number(pair: dict[str, str]) -> None
     assert "contradicted" in list_outcomes(pair["wrong"], *pair["knowledge"])
 
 
+def test_values_that_are_exchanged_between_clauses_are_contradicted() -> None:
+    pairs = read_pairs("exchanged.jsonl")
+    assert sum("contradicted" in list_outcomes(pair["right"], *pair["knowledge"]) for pair in pairs) <= 1  # x-39
+    assert sum("contradicted" in list_outcomes(pair["wrong"], *pair["knowledge"]) for pair in pairs) >= 31
+
+
+@pytest.mark.parametrize(
+    ("response", "knowledge", "outcomes"),
+    [
+        ("Adults pay £6 on Mondays.", "Adults pay £10 and children pay £6 on Mondays.", ["contradicted", "supported"]),
+        ("Adults pay £10 on Mondays.", "Adults pay £10 and children pay £6 on Mondays.", ["supported", "supported"]),
+        ("Children pay £6 on Mondays.", "Adults pay £10 and children pay £6 on Mondays.", ["supported", "supported"]),
+        ("The archive closes at 8 pm.", "The shop closes at 8 pm and the archive closes at 5 pm.", ["contradicted"]),
+        ("Adults pay £6.", "Adults pay £10 and children pay £6. On Mondays adults pay £6.", ["supported"]),
+        ("Cards protect for 25 years.", "Cards come in 2 years and last 25 years.", ["supported"]),
+        ("Adults pay £6 after 5.", "Adults pay £10 and children pay £6 after 5.", ["supported", "supported"]),
+    ],
+)
+def test_whose_a_value_is(response: str, knowledge: str, outcomes: list[str]) -> None:
+    assert list_outcomes(response, knowledge) == outcomes
+
+
 @pytest.mark.parametrize(
     ("text", "values"),
     [
