@@ -19,6 +19,7 @@ from ..text.reading import ReadText, may_deny
 from ..text.words import check_words, within
 from ..values.comparing import normalize
 from ..values.knowledge import ValueText
+from ..values.owners import list_words
 from ..values.sides import CheckedValue
 from ..values.support import check_in_steps
 from ..values.tokens import TOKEN
@@ -116,14 +117,24 @@ def _state(request: Request, check: CheckedValue) -> StatedValue:
 
 
 def _check_denial(request: ReadRequest) -> Steps[list[StatedValue]]:
-    """A bare "no" as a supported value, if it denies one that the knowledge contradicts; else nothing speaks for it."""
+    """A bare "no" as a supported value, if it denies one that the knowledge contradicts; else nothing speaks for it.
+
+    The question has one value, and its other words are in the sentence that contradicts it: what the knowledge says of
+    another subject denies nothing.
+    """
     start, end = request.bare_answer or (0, 0)
-    checked = yield from check_in_steps(ValueText(request.denied), request.read_knowledge.values)
-    return [
-        _state(request, check._replace(value=check.value._replace(start=start, end=end), outcome="supported"))
-        for check in checked
-        if check.outcome == "contradicted"
-    ][:1]
+    asked, knowledge = ValueText(request.denied), request.read_knowledge.values
+    checked = yield from check_in_steps(asked, knowledge)
+    amounts = [check for check in checked if check.value.kind not in NAMES]
+    if len(amounts) != 1 or amounts[0].outcome != "contradicted" or amounts[0].evidence is None:
+        return []
+    value, where = amounts[0].value, amounts[0].evidence
+    subject = list_words([token for token in asked.tokens if not value.start <= token.start < value.end])
+    if not subject <= list_words(
+        [token for token in knowledge[where.passage].tokens if token.sentence == where.sentence]
+    ):
+        return []
+    return [_state(request, amounts[0]._replace(value=value._replace(start=start, end=end), outcome="supported"))]
 
 
 def _list_unsupported(stated: Sequence[StatedValue]) -> list[UnsupportedSpan]:

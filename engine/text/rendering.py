@@ -160,7 +160,7 @@ def _find_tags(text: str) -> Iterator[RenderedPart]:
         raised[match.start()] = RenderedPart(*match.span(), match["digits"].translate(table))
     tags = [match for match in _TAG.finditer(text) if not in_code(match.start())]
     counts = Counter((match["name"] or "").lower() + (match["close"] or "") for match in tags)
-    overrides = _BACKWARDS.search(text) is not None
+    overrides = _OVERRIDING_TAG.search(html.unescape(text)) is not None
     end, broken = 0, 0
     for match in tags:
         if match.start() < end:
@@ -201,7 +201,8 @@ def _show_override(name: str, match: re.Match[str]) -> str:
     """The sign of direction that a tag is; an override by a style is left open."""
     if match["close"]:
         return _END if name == "bdo" else ""
-    is_override = _BACKWARDS.search(match[0]) and (name == "bdo" or "override" in match[0].lower())
+    tag = html.unescape(match[0])
+    is_override = _OVERRIDING_TAG.search(tag) and not _TO_THE_RIGHT.fullmatch(tag)
     return _TO_THE_LEFT if is_override else ""
 
 
@@ -212,8 +213,8 @@ _OVERRIDES = frozenset({"\u202d", _TO_THE_LEFT})
 """What follows is shown in one direction, whatever it is, until the end."""
 _ISOLATES = frozenset("\u2066\u2067\u2068")
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_BACKWARDS = re.compile(r"\bdir\s*=\s*[\"']?rtl|\bbidi-override", re.IGNORECASE)
-"""What makes a tag an override: ``<bdo dir="rtl">``, or a style."""
+_OVERRIDING_TAG = re.compile(r"<bdo\b|(?:bidi|isolate)-override", re.IGNORECASE)
+_TO_THE_RIGHT = re.compile(r"<bdo\s+dir\s*=\s*[\"']?ltr[\"']?\s*>", re.IGNORECASE)
 
 
 # Entities.
@@ -360,7 +361,7 @@ def find_unread_numbers(text: str) -> Iterator[UnreadNumber]:
     >>> [number.text for number in find_unread_numbers("It lasts 3⁶ months, has 20 m², emits CO₂ and costs ½ €.¹")]
     ['3⁶']
     >>> [number.text for number in find_unread_numbers("It lasts \u202e63\u202c months, or 24.")]
-    ['63']
+    ['\u202e63']
     """
     if text.isascii():
         return
@@ -373,7 +374,8 @@ def find_unread_numbers(text: str) -> Iterator[UnreadNumber]:
             yield UnreadNumber(start, start + 1, text[start])
         for word in _SHOWN_WORD.finditer(text, start, end):
             if any(map(is_digits, word[0])):
-                yield UnreadNumber(*word.span(), word[0].strip(_AROUND))
+                # With the sign: what is written so is read only where the knowledge is, too.
+                yield UnreadNumber(*word.span(), text[start] + word[0].strip(_AROUND))
 
 
 def _find_overridden(text: str) -> Iterator[tuple[int, int]]:

@@ -343,12 +343,13 @@ def find_confirmation(context: VerdictContext) -> float:
 
 
 def denies_contradicted(context: VerdictContext) -> bool:
-    """Return whether a text is, or begins with, a bare "no" to a value that the knowledge contradicts."""
+    """Return whether a text is a bare "no" to a value that the knowledge contradicts, and nothing else."""
     answer, evidence = context.request.bare_answer, context.evidence
     if not context.request.denied or answer is None or evidence is None or evidence.supported is None:
         return False
-    supported = evidence.supported.find_overlapping(max(answer[0], context.start), min(answer[1], context.end))
-    return any((value.start, value.end) == answer for value in supported)
+    if context.start < answer[0] or context.end > answer[1]:
+        return False
+    return any((value.start, value.end) == answer for value in evidence.supported.find_overlapping(*answer))
 
 
 def _move(verdict: Verdict, context: VerdictContext, name: str, probability: float) -> Verdict:

@@ -126,6 +126,13 @@ def test_values_in_other_signs_are_values(engine: Engine, way: str) -> None:
             assert release(engine, text.format(WAYS[way](value))), (text, value)
 
 
+@pytest.mark.parametrize(
+    "written", ["\u202e24\u202c", "&#8238;24&#8236;", '<bdo dir="rtl">24</bdo>', "\u202d24\u202c", "<bdo>24</bdo>"]
+)
+def test_a_value_that_is_only_written_as_in_the_knowledge_is_not_known(engine: Engine, written: str) -> None:
+    assert engine.score(f"The warranty lasts {written} months.", KNOWLEDGE).verdict.label == "unknown"
+
+
 @pytest.mark.parametrize("between", ["\u202e ", " \u202e", "\u202e\n", "&#8238; ", '<bdo dir="rtl"> '])
 def test_a_value_that_a_sentence_before_turns_around_does_not_leave(engine: Engine, between: str) -> None:
     # "42 months" is shown as "24 months" is written

@@ -194,7 +194,7 @@ def test_supported_values_confirm_a_text_without_other_doubts(
 
 @pytest.mark.parametrize(
     ("answer", "supported", "probability"),
-    [("No.", "whole", 0.84), ("No. Sorry.", "whole", 0.84), ("No.", "20 m", 0.2), ("Yes.", "whole", 0.2)],
+    [("No.", "whole", 0.84), ("No. It is new.", "whole", 0.2), ("No.", "20 m", 0.2), ("Yes.", "whole", 0.2)],
 )
 def test_a_bare_no_to_a_contradicted_value_is_confirmed(answer: str, supported: str, probability: float) -> None:
     request = ReadRequest.of(Request(answer, ("It is 30 m tall.",), ("Is it 20 m tall?",)))

@@ -125,6 +125,8 @@ def test_a_no_to_a_contradicted_value_is_supported_by_what_the_knowledge_says() 
     assert list_values("No.", "Is the hall 20 m long?") == [("No.", "supported", "30 m")]
     assert list_values("Hello! No. It is new.", "Is the hall 20 m long?") == [("No.", "supported", "30 m")]
     assert list_values("No.", "Is the hall 30 m long?") == []
+    assert list_values("No.", "Is the tower 20 m long?") == []
+    assert list_values("No.", "Is the hall 30 m long rather than 20 m?") == []
     assert list_values("Yes.", "Is the hall 20 m long?") == [("Yes.", "contradicted", "30 m")]
 
 
