@@ -156,7 +156,8 @@ def test_long_knowledge_is_read_to_the_end(engine: Engine) -> None:
     sentence_models = [name for name in coverages if name in SENTENCE_METRICS or "." in name]
     assert {coverages.pop(name) < 0.3 for name in sentence_models if name != "detector.verifiability"} == {True}
     assert "left out" in far.metrics["pmi"].message
-    assert far.metrics["pmi"].decision == near.metrics["pmi"].decision == "consistent"
+    assert near.metrics["pmi"].decision == "consistent"
+    assert 0 < (far.metrics["pmi"].value or 0.0) < (near.metrics["pmi"].value or 0.0)  # less, among so much else
     assert set(coverages.values()) == {1.0}
     assert near.value == 1.0
     assert list_discrete_fields(far)[1][0][1] == list_discrete_fields(near)[1][0][1]
