@@ -57,6 +57,8 @@ class Pending(Generic[T]):
         self._value: T
         self._error: BaseException | None = None
         self._is_cancelled = False
+        self._is_running = False
+        """Whether a thread resumes the procedure for ``await``, or is about to."""
         self._step: asyncio.Future[None] | None = None
         """The last time that a thread resumed the procedure for ``await``."""
         self._advance(None)
@@ -106,6 +108,7 @@ class Pending(Generic[T]):
                 else:
                     value = await asyncio.to_thread(wait)
                     value = await value if inspect.isawaitable(value) else value
+                self._is_running = True
                 self._step = asyncio.get_running_loop().run_in_executor(self._threads, self._advance, value)
                 await asyncio.shield(self._step)
         return self._get()
@@ -128,6 +131,8 @@ class Pending(Generic[T]):
         except BaseException as error:
             self._wait, self._error = None, error
             raise
+        finally:
+            self._is_running = False
         if self._is_cancelled:  # while the procedure ran, perhaps on another thread
             self.cancel()
 
@@ -144,15 +149,15 @@ class _Use:
         self._pending = pending
 
     def __enter__(self) -> None:
-        if not self._pending._lock.acquire(blocking=False):
+        is_free = self._pending._lock.acquire(blocking=False)
+        if is_free and self._pending._is_running:  # on a thread that a cancelled task has left
+            self._pending._lock.release()
+            is_free = False
+        if not is_free:
             raise InvalidRequest("Another thread or task waits for this request; wait for it in one place.")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        step = self._pending._step
-        if step is None or step.done():
-            self._pending._lock.release()
-        else:  # a cancelled task has left the thread that runs the procedure
-            step.add_done_callback(lambda _: self._pending._lock.release())
+        self._pending._lock.release()
         if error is None or isinstance(error, TimeoutError):
             return
         is_interrupted = not isinstance(error, Exception)  # a cancelled task, or Ctrl-C

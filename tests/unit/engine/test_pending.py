@@ -425,3 +425,28 @@ def test_a_procedure_that_a_cancelled_task_leaves_on_a_thread_can_be_closed_as_s
         work.close()
 
     asyncio.run(main())
+
+
+def test_a_request_can_be_waited_for_when_the_loop_that_left_it_on_a_thread_has_closed() -> None:
+    running, goes_on, threads = threading.Event(), threading.Event(), ThreadPoolExecutor(1)
+
+    def procedure() -> Procedure[str]:
+        yield lambda: None
+        running.set()
+        assert goes_on.wait(60)
+        return "done"
+
+    async def main() -> None:
+        waiting = asyncio.ensure_future(pending)
+        assert await asyncio.to_thread(running.wait, 60)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    pending = Pending(procedure(), lambda job: None, threads)
+    asyncio.run(main())
+    with pytest.raises(InvalidRequest, match="in one place"):
+        pending.result()
+    goes_on.set()
+    threads.shutdown(wait=True)
+    assert pending.result(60) == "done"
