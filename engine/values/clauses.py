@@ -2,7 +2,7 @@
 
 Clauses are parted by commas, "and" and the like between two values of a kind. What a clause is about is in its first
 words; what follows the last value is said of all of them. Structure alone decides, so that a value is only taken away
-from a response that names another clause's first words, and none of those of the value's own.
+from a response that names another clause's first words, and none of those of the value's holding.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def find_owned(
     clauses = _part(tokens, values)
     subject = list_words(sentence)
     opening = set(_list_in_order(sentence)[:_OPENING])
-    own = clauses[values.index(supporting)] if clauses else None
-    if own is None or not own.head - subject or not subject <= _join(tokens, values):
+    holding = clauses[values.index(supporting)] if clauses else None
+    if holding is None or not holding.head - subject or not subject <= _join(tokens, values):
         return None
     for other, clause in zip(values, clauses, strict=True):
-        if not clause.words & own.words:
+        if not clause.words & holding.words:
             continue  # "lasts at least 25 years" may have the subject of the clause before
-        names_other = clause.head & opening - own.words and not (subject & own.head) - clause.words
-        if names_other and own.head - clause.words - subject and relate(value, other) == "differs":
+        names_other = clause.head & opening - holding.words and not (subject & holding.head) - clause.words
+        if names_other and holding.head - clause.words - subject and relate(value, other) == "differs":
             return other
     return None
 
