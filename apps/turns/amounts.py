@@ -7,8 +7,8 @@ the rows that the rules cannot read is not reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations, product
 
 from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.engine.schema.knowledge import list_records
@@ -20,6 +20,7 @@ from .context import TurnContext
 from .mentions import Mentions, has_near, has_other, list_leaves, list_lengths, split_words, squeeze, stem_words
 from .records import Finding, FindingStatus
 from .rows import GREATEST, LEAST, RecordGroup, has_sum, list_extremes, read_leaf
+from .words import COUNT_KEY
 
 _CODES = frozenset({"phone", "email", "url", "identifier"})
 _CODE_LENGTH, _CODE_DIGITS = 5, 3
@@ -35,6 +36,8 @@ _MAX_NUMBERS = 60
 """Numbers of which two are combined, at most: of more, any amount follows."""
 _MAX_TERMS = 8
 """Numbers of a record that are added up, at most."""
+_MAX_KEYED = 3
+"""Numbers of a key that are added up, at most."""
 _WHOLE = 0.5
 """What a whole amount may differ from the one that it rounds."""
 _SUPERLATIVE = re.compile(rf"\b(?:(?P<least>{LEAST})|{GREATEST})\b", re.IGNORECASE)
@@ -44,6 +47,13 @@ _PLAIN = stem_words(
     content=False,
 )
 """Stems of words beside a superlative that restrict nothing."""
+_NAMED = re.compile(
+    r"(?P<before>(?:[^\W\d_]+\s+){0,2})(?P<head>[^\W\d_]+)\s+(?:(?:at|for|in|on|with)\s+(?:[^\W\d_]+\s+){1,4})?"
+    r"(?:is|are|of)\s+[€£$]?$",
+    re.IGNORECASE,
+)
+"""What a number directly after it is given to."""
+_TOGETHER = re.compile(r"\b(?:and|both|total|all|together|altogether)\b", re.IGNORECASE)
 _END = re.compile(r"[.;:!?]|,|\b(?:but|while|whereas)\b|—|–")
 
 
@@ -90,17 +100,65 @@ def check_amounts(context: TurnContext) -> Iterator[Finding]:
         if _DIFFERENCE.search(before) or _DIFFERENCE.match(after):
             margin = max(0.6, 0.04 * amount)
             context.check_time()
-            if (
-                not any(has_near(numbers, number + amount, margin) for number in numbers)
-                and not has_near(numbers, amount, margin)
-                and not is_sum(context, value.start)
-            ):
-                yield _find("absent", text, value, "No two amounts of the results differ by this.")
+            is_gap = any(has_near(numbers, number + amount, margin) for number in numbers)
+            is_known = is_gap or has_near(numbers, amount, margin) or ("cost" in before and _adds_up(amount, context))
+            if not is_known and not is_sum(context, value.start):
+                yield _find("absent", text, value, "No result has this amount, and no two amounts differ by it.")
         elif _EACH.match(after) and (owners := [key for key, number in keyed if abs(number - amount) < 2 * _CENT]):
             if all("total" in key for key in owners):
                 yield _find("absent", text, value, f"The result has this as {owners[0]}.")
         elif value.content.hedge == "exact" and not _follows(value, amount, numbers, context):
             yield _find("absent", text, value, "No result has this amount, and it does not follow from the results.")
+
+
+def check_keys(context: TurnContext) -> Iterator[Finding]:
+    """Yield numbers that a text gives to what the results have under a key, and no result has: "the deposit is 25".
+
+    Args:
+        context: The turn.
+    """
+    keyed = [
+        (stem_words(key), number)
+        for result in context.results
+        for _, key, leaf in list_leaves(result, "")
+        if (number := read_leaf(leaf)) is not None and not COUNT_KEY.search(key.lower())
+    ]
+    lengths = (length for call in context.log for length in list_lengths(call.arguments))
+    counts = sorted({*context.dialogue.counts, *map(float, lengths)})[:_MAX_TERMS]
+    for sentence in sentences(context.text):
+        context.check_time()
+        for value in read_values(sentence.text):
+            content = value.content
+            noun = _NAMED.search(sentence.text[: value.start])
+            if not noun or not isinstance(content, Measure) or value.kind not in ("money", "number"):
+                continue
+            head, others = stem_words(noun["head"]), stem_words(noun["before"])
+            shared = [(len(stems & others), number) for stems, number in keyed if head and head <= stems]
+            most = max((count for count, _ in shared), default=0)
+            numbers = [number for count, number in shared if count == most]
+            stated = {content.amount, content.amount / content.factor}
+            if (
+                numbers
+                and content.hedge == "exact"
+                and not any(
+                    _gives(numbers, amount, counts, is_sum=_TOGETHER.search(sentence.text) is not None)
+                    for amount in stated
+                )
+            ):
+                start, end = sentence.start + value.start, sentence.start + value.end
+                message = f"The results have {', '.join(f'{number:g}' for number in numbers[:_MAX_TERMS])}."
+                where = context.text[start:end]
+                yield Finding(kind="value", status="absent", where=where, start=start, end=end, message=message)
+
+
+def _gives(numbers: Sequence[float], amount: float, counts: Collection[float], *, is_sum: bool) -> bool:
+    """Whether one of some numbers is an amount, by itself or times a count, or some of these add up to it."""
+    if any(abs(number * unit - amount) < _CENT for number in numbers for unit in (1, 100, 0.01)):  # cents, pence
+        return True
+    if not is_sum:
+        return any(abs(number * count - amount) < _CENT for number in numbers for count in counts)
+    terms = [[0.0, number, *(number * count for count in counts)] for number in numbers[:_MAX_KEYED]]
+    return any(abs(sum(some) - amount) < _CENT for some in product(*terms))
 
 
 def _follows(value: Value, amount: float, numbers: Sequence[float], context: TurnContext) -> bool:

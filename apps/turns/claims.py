@@ -35,7 +35,8 @@ _DONE = (
 _GOT = r"\b(?:i|we)(?:['’]ve| have) (?:got|put) you (?:down|in)\b"
 _STATE = (
     r"\byou['’]re (?:now )?on\b(?! (?:the right|track|your way))"
-    r"|\b(?:is|are) (?:back in|on (?:its|the|their) way|live|set|up and running|gone|(?:now )?(?:off|on)\b)"
+    r"|\b(?:is|are) (?:back in|on (?:its|the|their) way|live|set|up and running|gone)\b"
+    r"|\b(?:is|are) (?:now )?(?:off|on)(?=\s*(?:[,.;:!]|now\b|again\b|$))"
     r"|['’]s (?:gone|done)\b"
     r"|\byou['’]ve got (?:an? |the |your )?(?:seats?|tables?|rooms?|booking|tickets?|spots?|places?|slots?)"
     r"|\b(?:has|have) (?:his|her|their|its|your) (?:answer|reply|invite|invitation)"

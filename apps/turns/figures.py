@@ -16,7 +16,7 @@ from groundwire.engine.schema.knowledge import list_records
 from groundwire.engine.values import Clock, Measure, Value, read_values
 from groundwire.metrics import Sentence, sentences
 
-from .amounts import check_amounts, check_extremes, check_references, find_sentence, is_sum
+from .amounts import check_amounts, check_extremes, check_keys, check_references, find_sentence, is_sum
 from .context import TurnContext
 from .mentions import (
     Mentions,
@@ -88,6 +88,8 @@ _OTHER_SUBJECT = re.compile(r"\w\W+(?:at|in|of|from|near|with) (?:the )?(?:[\w'â
 """Before a name: something of the record, such as one of its rooms, is spoken of."""
 _IN_ALL = re.compile(r"\b(?:in all|altogether|together|in total|combined|total(?:s|ling)?|sum|add up)\b", re.IGNORECASE)
 """Words with which a value may be the sum of those of several records."""
+_SCALE = re.compile(r"\b(?:out of|scale (?:of|from) .{1,12} to)\s+$", re.IGNORECASE)
+"""Before the end of a scale: "43 out of 100"."""
 _CLAUSE_END = re.compile(r"[;.]\s|\b(?:while|whereas|but|than|of which|and (?:the|your|my))\b")
 
 
@@ -99,7 +101,7 @@ def check_figures(context: TurnContext) -> list[Finding]:
     """
     if not context.text.strip():
         return []
-    with_results = (_check_shares, _check_durations, check_amounts, _check_owners, check_extremes)
+    with_results = (_check_shares, _check_durations, check_amounts, _check_owners, check_keys, check_extremes)
     checks = (*(with_results if context.results else ()), check_references)
     findings = [finding for check in checks for finding in check(context)]
     unique: dict[tuple[int | None, int | None], Finding] = {}
@@ -265,7 +267,7 @@ def _compare(
         return
     if not isinstance(value.content, Measure | Clock) or value.kind == "ordinal":
         return
-    if _equals(value, len(named.group.records)):
+    if _equals(value, len(named.group.records)) or _SCALE.search(sentence.text[: value.start]):
         return
     has_it, theirs = False, set[str]()
     for record, leaves in named.group.leaves:

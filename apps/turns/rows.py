@@ -59,6 +59,8 @@ _FLAG_WORDS = frozenset(
 )
 """Words of keys that say nothing of what is there."""
 _TITLE_WORDS = 6
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+"""A text that is a number; with a zero before it, it is a code."""
 
 
 class Mention(NamedTuple):
@@ -151,7 +153,7 @@ class RecordGroup:
         states: dict[str, set[str]] = {}
         for record in self.records:
             for key, value in record.items():
-                if isinstance(value, str):
+                if isinstance(value, str) and read_leaf(value) is None:
                     states.setdefault(key, set()).add(value)
         return {key: frozenset(of_key) for key, of_key in states.items() if 1 < len(of_key) <= len(self.records) / 2}
 
@@ -338,8 +340,9 @@ def list_values(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def read_leaf(leaf: Any) -> float | None:
-    """The number that a value of a result is; None for another value."""
-    return read_float(leaf) if isinstance(leaf, int | float) and not isinstance(leaf, bool) else None
+    """The number that a value of a result is, or its text: 12, "12.50"; None for another value, and for a code."""
+    is_number = isinstance(leaf, int | float) and not isinstance(leaf, bool)
+    return read_float(leaf) if is_number or (isinstance(leaf, str) and _NUMBER.fullmatch(leaf)) else None
 
 
 def flatten(record: Row) -> dict[str, Any]:

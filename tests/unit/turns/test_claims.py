@@ -235,3 +235,114 @@ BILLS = [
 def test_amounts_and_references_are_in_the_log_or_follow(checker: TurnChecker, text: str, wrong: list[str]) -> None:
     checked = checker.check(text, log=BILLS, history=["How much did I pay?"], sentences=False)
     assert [finding.where for finding in checked.problems] == wrong
+
+
+GYM = {
+    "plan": "Flex",
+    "joining_fee": 25,
+    "monthly_fee": 39.9,
+    "currency": "EUR",
+    "notice_weeks": 4,
+    "max_guests": 2,
+    "age_min": 16,
+}
+CROSSING = {
+    "vessel": "Loch Nevin",
+    "duration_min": 85,
+    "capacity_cars": 60,
+    "fare_adult": 18.5,
+    "fare_child": 9.25,
+    "surcharge": 6,
+    "currency": "GBP",
+    "gate": 3,
+}
+RULES = {"loan_days": 21, "max_loans": 12, "late_fee_per_day": 0.3, "deposit": 20, "renewals": 2}
+FLAT = {
+    "address": "Mill Lane 14",
+    "rent": 940,
+    "utilities": 160,
+    "deposit_months": 3,
+    "floor": 2,
+    "rooms": 3,
+    "size_m2": 71,
+    "currency": "EUR",
+}
+
+
+@pytest.mark.parametrize(
+    ("result", "right", "wrong"),
+    [
+        (
+            GYM,
+            (
+                "The joining fee is €25.",
+                "The joining fee is 25.",
+                "The monthly fee is €39.90, so your first month costs €64.90.",
+                "The notice is 4 weeks.",
+                "You can bring a maximum of 2 guests.",
+                "The minimum age is 16.",
+            ),
+            (
+                "The joining fee is €35.",
+                "The joining fee is 30.",
+                "The monthly fee is €49.90.",
+                "The minimum age is 18.",
+            ),
+        ),
+        (
+            CROSSING,
+            (
+                "The surcharge is 6 pounds.",
+                "The adult fare is £18.50, the child fare £9.25.",
+                "A family of two adults and two children pays a fare of £55.50.",
+                "The duration is 85 minutes.",
+                "It leaves from gate 3.",
+                "The capacity is 60 cars.",
+            ),
+            (
+                "The adult fare is £19.50.",
+                "The child fare is £9.75.",
+                "The duration is 95 minutes.",
+                "The capacity is 80 cars.",
+            ),
+        ),
+        (
+            RULES,
+            (
+                "The deposit is 20.",
+                "There is a late fee of 30p per day.",
+                "The late fee is 0.30 a day, so a week costs 2.10.",
+                "You have 21 days for each loan.",
+                "You get 2 renewals.",
+            ),
+            (
+                "The deposit is 25.",
+                "There is a late fee of 50p per day.",
+                "The late fee is 0.20 a day.",
+                "The deposit of 40 is paid back.",
+                "The late fee is 3 a day.",
+            ),
+        ),
+        (
+            FLAT,
+            (
+                "The rent is €940 plus utilities of €160, so €1,100.",
+                "The deposit is 3 months' rent, €2,820.",
+                "The rent is 940.",
+                "Utilities are €160.",
+                "It is on floor 2.",
+            ),
+            ("The rent is €990.", "The rent of 904 includes nothing.", "Utilities are €180.", "The utilities are 140."),
+        ),
+    ],
+)
+def test_a_number_is_of_the_key_that_it_is_given_to(
+    checker: TurnChecker, result: dict[str, Any], right: tuple[str, ...], wrong: tuple[str, ...]
+) -> None:
+    history = ["Tell me about it, for my family of 2 adults and 2 children."]
+
+    def label(text: str) -> str:
+        return checker.check(text, log=[{"name": "get", "result": result}], history=history, sentences=False).label
+
+    assert [text for text in right if label(text) in ("inconsistent", "unknown")] == []
+    assert [text for text in wrong if label(text) != "inconsistent"] == []
