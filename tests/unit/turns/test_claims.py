@@ -258,7 +258,7 @@ CROSSING = {
 }
 RULES = {"loan_days": 21, "max_loans": 12, "late_fee_per_day": 0.3, "deposit": 20, "renewals": 2}
 FLAT = {
-    "address": "Mill Lane 14",
+    "address": "Mill Road 14",
     "rent": 940,
     "utilities": 160,
     "deposit_months": 3,
