@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,14 +14,16 @@ from groundwire.engine.values import Clock, Date, Days, Measure, Name, Value, re
 from groundwire.runtime.texts.characters import is_upper_case, starts_upper
 
 from .context import TurnContext
-from .mentions import Mentions, has_other, list_leaves, list_lengths, split_words, squeeze, stem_words
-from .moments import HALF_DAY, make_date, move
+from .mentions import Mentions, has_other, list_leaves, list_lengths, split_words, stem_words
+from .moments import HALF_DAY, make_date, move, read_moment
 from .records import FindingStatus
-from .words import KIND_OF, NAME_WORDS
+from .words import KIND_OF, NAME_WORDS, PEOPLE_KEY, QUANTITY_KEY
 
 _CODES = frozenset({"phone", "email", "url", "postcode", "identifier"})
 """Kinds of values that are compared letter by letter."""
 _SHORT_CODE = re.compile(r"\b[A-Z]{1,4}-?\d+[A-Z]?\b")
+_CODE = re.compile(r"(?=[\w-]*[A-Za-z])(?=[\w-]*\d)[\w-]+")
+_PEOPLE = stem_words("people persons guests adults children kids passengers travellers of us you friends participants")
 _LATER = re.compile(
     r"\b(?:will|shall|should|can|could|may|might|would|expect\w*|within|so that|in case|unless|if|instead of|not"
     r"|rather than)\b",
@@ -71,14 +73,32 @@ class CallDetails:
         return frozenset(stem for word in words if starts_upper(word) and len(word) > _FEW for stem in stem_words(word))
 
     @cached_property
-    def keys(self) -> Mapping[str, frozenset[str]]:
-        """The values of each last word of a key, squeezed."""
-        values: dict[str, set[str]] = {}
-        for _, key, value in self._leaves:
-            words = split_words(key)
-            if words and len(words[-1]) >= _LEAST_KEY and isinstance(value, str | int):
-                values.setdefault(words[-1].lower(), set()).add(squeeze(str(value)))
-        return {key: frozenset(of_key) for key, of_key in values.items()}
+    def codes(self) -> frozenset[str]:
+        """The last words of keys whose values are codes, such as those of rooms and zones."""
+        keys = ((split_words(key)[-1:], value) for _, key, value in self._leaves if isinstance(value, str))
+        return frozenset(
+            word.lower()
+            for words, value in keys
+            for word in words
+            if len(word) >= _LEAST_KEY and word.lower() not in FUNCTION_WORDS and _is_code(value)
+        )
+
+    def list_counts(self, nouns: Collection[str], *, is_people: bool) -> tuple[set[float], bool]:
+        """Return the counts of what some nouns name, and whether a key names it; else those of keys such as ``qty``.
+
+        Args:
+            nouns: Stems of what is counted.
+            is_people: Whether people are counted.
+        """
+        leaves = [(key.lower(), float(value)) for _, key, value in self._leaves if type(value) is int]
+        named = [
+            number
+            for key, number in leaves
+            if stem_words(key) & set(nouns) or (is_people and PEOPLE_KEY.search(key) is not None)
+        ]
+        if named:
+            return {*named, sum(named)}, True
+        return {number for key, number in leaves if QUANTITY_KEY.search(key)}, False
 
     @cached_property
     def has_money(self) -> bool:
@@ -121,11 +141,12 @@ class CallDetails:
         lengths = self.mentions.numbers | self._context.everything.durations | self.mentions.durations
         return any(gap in lengths or HALF_DAY - gap in lengths for gap in gaps)
 
-    def has_amount(self, amount: float) -> bool:
-        """Whether they have a number, or it is computed from two of theirs and of the dialogue."""
+    def has_amount(self, amount: float, *, is_own: bool) -> bool:
+        """Whether they have a number, or it is computed from two: of theirs, or of theirs and of the dialogue."""
         if self.mentions.has_number(amount) or amount in self.lengths:
             return True
-        numbers = (*self.mentions.numbers, *self._context.dialogue.numbers, *map(float, self.lengths))
+        others = () if is_own else self._context.dialogue.numbers
+        numbers = (*self.mentions.numbers, *others, *map(float, self.lengths))
         ordered = sorted(number for number in numbers if number not in (0, 1, amount))
         for index, number in enumerate(ordered):
             wanted = [amount - number, number + amount, number - amount, amount / number]
@@ -138,6 +159,13 @@ class CallDetails:
 _NAME_LENGTH = 5
 """Words of a name, at most."""
 _EXACT = 0.005
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text is a code of letters and digits, or one capital letter: no time, no date, no word."""
+    if len(text) == 1:
+        return is_upper_case(text)
+    return _CODE.fullmatch(text) is not None and read_moment(text) is None
 
 
 class ClaimDifference(NamedTuple):
@@ -167,12 +195,12 @@ def find_difference(text: str, calls: Sequence[CallDetails], context: TurnContex
     for match in _SHORT_CODE.finditer(text):
         if not (details.mentions.has_squeezed(match[0]) or context.everything.has_squeezed(match[0])):
             return ClaimDifference("absent", match[0])
-    for key, values in details.keys.items():
-        named = re.search(rf"\b{re.escape(key)} (?-i:((?=\S*[A-Z\d])[\w-]+))", text, re.IGNORECASE)
-        if named and not details.mentions.has_squeezed(named[1]) and squeeze(named[1]) not in values:
-            is_known = context.everything.has_squeezed(named[1])
-            if not is_known or len(named[1]) <= _FEW:
-                return ClaimDifference("other_record" if is_known else "absent", named[1])
+    for key in details.codes:
+        named = re.search(
+            rf"\b{re.escape(key)} (?-i:([A-Z]\b|(?=[\w-]*[A-Za-z])(?=[\w-]*\d)[\w-]+))", text, re.IGNORECASE
+        )
+        if named and _is_code(named[1]) and not details.mentions.has_squeezed(named[1]):
+            return ClaimDifference("other_record" if context.everything.has_squeezed(named[1]) else "absent", named[1])
     return None
 
 
@@ -211,11 +239,20 @@ def _differs(value: Value, before: str, text: str, details: CallDetails, context
 
 def _differs_in_amount(value: Value, content: Measure, text: str, details: CallDetails, context: TurnContext) -> bool:
     amount = content.amount / content.factor
-    if content.hedge != "exact" or value.kind not in ("money", "number") or details.has_amount(amount):
+    if content.hedge != "exact" or value.kind not in ("money", "number"):
         return False
     everything = context.everything
     if value.kind == "number":
-        return amount >= _FEW and amount.is_integer() and amount not in everything.parts
+        if amount < _FEW or not amount.is_integer():
+            return False
+        is_people = bool(content.nouns & _PEOPLE) or (not content.nouns and text[: value.start].endswith("for "))
+        counts, is_named = details.list_counts(content.nouns, is_people=is_people)
+        if amount in counts or amount in details.lengths:
+            return False
+        is_there = amount in everything.parts if counts else details.has_amount(amount, is_own=False)
+        return is_named or not (is_there or amount in everything.parts)
+    if details.has_amount(amount, is_own=details.has_money):
+        return False
     if not everything.has_number(amount):
         return True
     amounts = [other for other in read_values(text) if other.kind == "money"]

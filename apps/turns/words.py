@@ -121,6 +121,8 @@ PEOPLE_KEY = re.compile(
     r"|covers|pax|group_size|attendees|participants|tickets)(?:_|$)"
 )
 """Keys of how many there are of people."""
+QUANTITY_KEY = re.compile(r"(?:^|_)(?:qty|quantity|count|number|num|copies|pieces|units|nights)(?:_|$)")
+"""Keys of how many there are of what a call is for."""
 COUNT_KEY = re.compile(r"(?:^|_)(?:number|num|no|count|quantity|qty|rating|stars?|id|tickets|rooms)(?:_|$)")
 """Keys of numbers that no amount of money is given to."""
 DURATION_KEY = re.compile(r"(?:^|_)(?:min(?:ute)?s?|sec(?:ond)?s?|durations?|length|timeout|eta|wait)(?:_|$)")

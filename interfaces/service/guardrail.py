@@ -33,7 +33,8 @@ _PATHS = {
     "$.knowledge": "$.additional_provider_specific_params.knowledge",
     "$.history": "$.structured_messages",
 }
-_FULL_STOP = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*$")
+_FULL_STOP = re.compile(r"[.!?…。！？．।](?:\s*(?:\[[^\]]*\]|<[^>]*>|[^\w\s]|_))*\s*$")
+"""The end of a sentence, with what may follow it: quotation marks, citations, tags."""
 _OPEN_NUMBER = re.compile(r"\d[\d.,]*\.$")
 """A number at the end of a text that may have decimals."""
 
@@ -42,8 +43,8 @@ async def check_guardrail(request: ServiceRequest) -> Response:
     """Check an answer for LiteLLM, by the request that it showed before.
 
     A request is remembered and passes. An answer is blocked if a sentence of it is inconsistent, or if it could not be
-    checked: without knowledge, or without a verdict. A last sentence without its end waits for it, as LiteLLM shows a
-    stream before it is complete; with `on_unfinished: check` it does not.
+    checked: without knowledge, or without a verdict. With `on_unfinished: wait` a last sentence without its end is not
+    looked at, as LiteLLM shows a stream before it is complete.
     """
     body = await request.read(BODY)
     check_size("texts", len(body.texts or ()), request.service.settings.max_candidates, "texts")
@@ -125,10 +126,13 @@ def _find_end(text: str, sources: Sequence[str]) -> int:
 
 def _is_complete(sentence: str, sources: Sequence[str]) -> bool:
     """Whether a sentence has its full stop, which ends no abbreviation and is not within a number."""
+    stop = _FULL_STOP.search(sentence)
+    if stop is None:
+        return False
     number = _OPEN_NUMBER.search(sentence)
     if number and any(re.search(rf"(?<!\d){re.escape(number[0])}\d", source) for source in sources):
         return False
-    return _FULL_STOP.search(sentence) is not None and len(sentences(f"{sentence} It is so.")) > 1
+    return len(sentences(f"{sentence[: stop.start() + 1]} It is so.")) > 1
 
 
 async def _check_calls(

@@ -297,9 +297,9 @@ class GuardrailParameters(msgspec.Struct, frozen=True):
     """redact: inconsistent sentences are replaced by a mark, and the rest of the answer passes."""
     on_unknown: Literal["block", "pass"] = "block"
     """What becomes of an answer that cannot be checked: without knowledge, or without a verdict."""
-    on_unfinished: Literal["wait", "check"] = "wait"
-    """wait: a last sentence without its full stop or line break is not looked at, as an answer that streams is shown
-    before it is complete; check: it is. Where LiteLLM shows whole answers alone, say check."""
+    on_unfinished: Literal["check", "wait"] = "check"
+    """wait: a last sentence without its full stop or line break is not looked at, as LiteLLM shows a stream before it
+    is complete; the last words of an answer may then leave unchecked."""
     on_invented: Literal["block", "pass"] = "pass"
     """What becomes of tool calls with an argument that neither dialogue nor results give; pass looks at no call."""
 

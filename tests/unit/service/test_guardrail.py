@@ -73,28 +73,31 @@ def test_a_stream_is_checked_several_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "parameters", "action"),
+    ("text", "waits", "checked"),
     [
-        ("Honey is", {}, "NONE"),
-        ("Honey is blue", {}, "NONE"),
-        ("Honey is blue.", {}, "BLOCKED"),
-        ("Honey is blue\n", {}, "BLOCKED"),
-        ("“Honey is blue.”", {}, "BLOCKED"),
-        ("Honey is blue. Hon", {}, "BLOCKED"),
-        (f"{RIGHT} Honey is blue", {}, "NONE"),
-        ("Honey is blue", {"on_unfinished": "check"}, "BLOCKED"),
-        ("Honey is blue 4.", {}, "NONE"),
-        ("Honey is blue 5.", {}, "BLOCKED"),
+        ("Honey is", "NONE", "NONE"),
+        ("Honey is blue", "NONE", "BLOCKED"),
+        ("Honey is blue.", "BLOCKED", "BLOCKED"),
+        ("Honey is blue\n", "BLOCKED", "BLOCKED"),
+        ("“Honey is blue.”", "BLOCKED", "BLOCKED"),
+        ("Honey is blue. [1]", "BLOCKED", "BLOCKED"),
+        ("Honey is blue.</p>", "BLOCKED", "BLOCKED"),
+        ("Honey is blue.\u200b", "BLOCKED", "BLOCKED"),
+        ("Honey is blue. Hon", "BLOCKED", "BLOCKED"),
+        (f"{RIGHT} Honey is blue", "NONE", "BLOCKED"),
+        ("Honey is blue 4.", "NONE", "BLOCKED"),
+        ("Honey is blue 5.", "BLOCKED", "BLOCKED"),
     ],
 )
-def test_a_sentence_waits_for_its_end(text: str, parameters: dict[str, Any], action: str) -> None:
+def test_a_sentence_may_wait_for_its_end(text: str, waits: str, checked: str) -> None:
     system = {"role": "system", "content": f"{SYSTEM['content']} Honey costs 4.95."}
-    _, answered = post(REQUEST | {"structured_messages": [system, USER]}, answer(text, **parameters))
-    assert answered.json()["action"] == action
+    answers = [answer(text, on_unfinished="wait"), answer(text)]
+    _, *answered = post(REQUEST | {"structured_messages": [system, USER]}, *answers)
+    assert [part.json()["action"] for part in answered] == [waits, checked]
 
 
 def test_what_waits_stays_in_a_redacted_answer() -> None:
-    redacted = ask(f"{RIGHT} {WRONG} Honey", on_inconsistent="redact")
+    redacted = ask(f"{RIGHT} {WRONG} Honey", on_inconsistent="redact", on_unfinished="wait")
     assert redacted["texts"] == [f"{RIGHT} […] Honey"]
 
 
