@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from groundwire.engine import ToolCall
 from groundwire.engine.schema.knowledge import CallStatus, find_status, read_result
-from groundwire.engine.values import stem
+from groundwire.engine.values import Measure, read_values, stem
 from groundwire.runtime.texts.characters import is_numeric
 
 from .claims import PENDING, STATE_WORD, STATE_WORDS, ActionClaim, list_claims
@@ -97,6 +97,14 @@ class ActionLog:
     def __init__(self, context: TurnContext) -> None:
         """Use the log of ``context``."""
         self._context = context
+        self._joined: dict[tuple[int, ...], CallDetails] = {}
+
+    def join(self, calls: Sequence[CallDetails]) -> CallDetails:
+        """Return what some calls have together."""
+        key = tuple(map(id, calls))
+        if key not in self._joined:
+            self._joined[key] = CallDetails([part for call in calls for part in call.parts], self._context)
+        return self._joined[key]
 
     @cached_property
     def actions(self) -> tuple[Action, ...]:
@@ -196,19 +204,32 @@ def _check_claim(claim: ActionClaim, log: ActionLog, context: TurnContext) -> Fi
         related = [action for action in log.actions if action.status != "succeeded" and _rate(claim, action) > 0]
         if claim.kinds & log.states:
             related = []
-    best = max((_rate(claim, action) for action in related), default=0.0)
+    rates = [_rate(claim, action) for action in related]
+    best = max(rates, default=0.0)
     is_about_all = _ALL.search(claim.text) is not None
-    nearest = [action for action in related if is_about_all or _rate(claim, action) == best]
+    nearest = [action for action, rate in zip(related, rates, strict=True) if is_about_all or rate == best]
     status, message = _find_status(claim, nearest, log, is_about_all=is_about_all)
     done = [action.details for action in related if action.status == "succeeded"]
     if status == "composed" and claim.form in ("passive", "sign") and (done := log.list_readings(claim)):
         status = "succeeded"
+    if status == "absent" and any(_has_its_amount(claim, action) for action in log.actions):
+        status, message = "composed", ""
     where = claim.text
-    if status == "succeeded" and done and (difference := find_difference(claim.details, done, context)):
+    if status == "succeeded" and done and (difference := find_difference(claim.details, log.join(done), context)):
         where, status = claim.details, difference.status
         message = f"The call that did this does not have “{difference.words}”."
     end = claim.start + len(where)
     return Finding(kind="action", status=status, where=where, start=claim.start, end=end, message=message)
+
+
+def _has_its_amount(claim: ActionClaim, action: Action) -> bool:
+    """Whether a claim in other words has the amount of money of an action: "put the $35 back on your card"."""
+    amounts = [value for value in read_values(claim.text) if value.kind == "money"]
+    return action.status == "succeeded" and any(
+        action.details.mentions.has_number(value.content.amount / value.content.factor)
+        for value in amounts
+        if isinstance(value.content, Measure)
+    )
 
 
 def _find_status(

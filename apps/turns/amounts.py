@@ -92,6 +92,7 @@ def check_amounts(context: TurnContext) -> Iterator[Finding]:
     ]
     written = Mentions(leaf for leaf in context.result_values if " " in leaf).numbers
     numbers = sorted((*(number for _, number in keyed), *written))
+    pool = _list_numbers(numbers, context)
     for value in read_values(text):
         if value.kind != "money" or not isinstance(value.content, Measure):
             continue
@@ -107,7 +108,7 @@ def check_amounts(context: TurnContext) -> Iterator[Finding]:
         elif _EACH.match(after) and (owners := [key for key, number in keyed if abs(number - amount) < 2 * _CENT]):
             if all("total" in key for key in owners):
                 yield _find("absent", text, value, f"The result has this as {owners[0]}.")
-        elif value.content.hedge == "exact" and not _follows(value, amount, numbers, context):
+        elif value.content.hedge == "exact" and not _follows(value, amount, numbers, pool, context):
             yield _find("absent", text, value, "No result has this amount, and it does not follow from the results.")
 
 
@@ -161,22 +162,26 @@ def _gives(numbers: Sequence[float], amount: float, counts: Collection[float], *
     return any(abs(sum(some) - amount) < _CENT for some in product(*terms))
 
 
-def _follows(value: Value, amount: float, numbers: Sequence[float], context: TurnContext) -> bool:
+def _list_numbers(numbers: Sequence[float], context: TurnContext) -> list[float]:
+    """The numbers that amounts may follow from, the smallest first: of log, dialogue and text, and lengths of lists."""
+    parts = (*(call.arguments for call in context.log), *context.all_results)
+    lengths = (float(length) for part in parts for length in list_lengths(part))
+    return sorted({*numbers, *context.everything.parts, *lengths, *Mentions([context.text]).numbers})
+
+
+def _follows(
+    value: Value, amount: float, numbers: Sequence[float], pool: Sequence[float], context: TurnContext
+) -> bool:
     """Whether an amount is in a result or the dialogue, or is computed from them."""
     context.check_time()
-    lengths = (
-        length
-        for call, result in zip(context.log, context.all_results, strict=True)
-        for length in list_lengths((call.arguments, result))
-    )
-    said = Mentions([context.text]).numbers - {amount}
-    everything = sorted({*numbers, *context.everything.parts, *map(float, lengths), *said})
+    is_said = context.everything.has_number(amount)
+    everything = pool if is_said else [number for number in pool if number != amount]
     margin = _WHOLE if amount.is_integer() else _CENT
     if not numbers or has_near(everything, amount, margin) or len(everything) > _MAX_NUMBERS:
         return True
     if has_near(numbers, 100 * amount, _CENT):  # in pence or cents
         return True
-    if is_sum(context, value.start) or _adds_up(amount, context):
+    if is_sum(context, value.start) or _adds_up(amount, context) or _is_mean(amount, context):
         return True
     everything = [number for number in everything if number not in (0, 1)]
     for index, number in enumerate(everything):
@@ -188,6 +193,16 @@ def _follows(value: Value, amount: float, numbers: Sequence[float], context: Tur
     return any(
         has_near(products, amount + direction * number, margin) for number in everything for direction in (1, -1)
     )
+
+
+def _is_mean(amount: float, context: TurnContext) -> bool:
+    """Whether an amount is the mean of a key of the rows of a list."""
+    for group in context.groups:
+        for key in group.records[0]:
+            numbers = [number for record in group.records if (number := read_leaf(record.get(key))) is not None]
+            if numbers and abs(sum(numbers) / len(numbers) - amount) < 2 * _CENT:
+                return True
+    return False
 
 
 def _adds_up(amount: float, context: TurnContext) -> bool:

@@ -67,6 +67,10 @@ _DENIAL = re.compile(
     r"|rejected|declined|without success)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_OUTCOMES = frozenset(
+    ("refund", "payment", "transfer", "booking", "reservation", "order", "appointment", "cancellation")
+)
+"""What is made, issued or put in by an action of its own kind."""
 _CARRIED = frozenset(("noted", "included", "recorded", "mentioned", "kept", "used"))
 """Verbs of what a call carries with it: "booked it and noted your allergy"."""
 PENDING = re.compile(
@@ -213,4 +217,7 @@ def _read_verb(match: re.Match[str], form: ClaimForm, clause: str) -> tuple[froz
     elif verb in GENERIC or (not verb and form == "passive"):
         words = split_words(clause.lower())
     kinds = {kind for word in words if word not in GENERIC for kind in KIND_OF.get(word, ())}
+    if "create" in kinds:  # "issued a refund"
+        nouns = _OUTCOMES.intersection(split_words(clause.lower()))
+        kinds |= {kind for noun in nouns for kind in KIND_OF.get(noun, ())}
     return frozenset(kinds | ({stem(verb)} if verb and verb not in GENERIC else set())), form

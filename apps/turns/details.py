@@ -35,8 +35,10 @@ _FORMER = re.compile(
     re.IGNORECASE,
 )
 """Words before a date or time that the call may not have: the one before, or an end."""
-_BESIDE = re.compile(r"\b(?:for|at|to|with|from|in|pa(?:id|y)|sent|informed|booked)\s+(?:the\s+)?$", re.IGNORECASE)
+_BESIDE = re.compile(r"\b(?:for|at|to|with|from|in|pa(?:id|y)|sent|\w+ed)\s+(?:the\s+|\d+\w?\s+)?$", re.IGNORECASE)
 """Words before whom or what an action is about."""
+_HOUSE = re.compile(r"(\d+\w?)\s+$")
+_LISTED = re.compile(r"([^\W\d_]+)(?:,|,? and)\s+$")
 _AT = re.compile(r"(?:\b(?:between|from|at|by|to|until|till|past)|–|-)\s*$", re.IGNORECASE)
 """Words before an hour."""
 _FEW = 2
@@ -57,7 +59,7 @@ class CallDetails:
         self.parts = parts
         self._leaves = [leaf for part in parts for leaf in list_leaves(part, "")]
         self._context = context
-        self.lengths = frozenset(list_lengths(parts))
+        self.lengths = frozenset(length for part in parts for length in list_lengths(part))
 
     @cached_property
     def mentions(self) -> Mentions:
@@ -175,15 +177,14 @@ class ClaimDifference(NamedTuple):
     words: str
 
 
-def find_difference(text: str, calls: Sequence[CallDetails], context: TurnContext) -> ClaimDifference | None:
+def find_difference(text: str, details: CallDetails, context: TurnContext) -> ClaimDifference | None:
     """Return the first words of a claim that do not fit its call; None if all do.
 
     Args:
         text: The clause of the claim.
-        calls: What each of the calls has that it may be about.
+        details: What the calls have that it may be about.
         context: The turn.
     """
-    details = CallDetails([part for call in calls for part in call.parts], context)
     later = _LATER.search(text)
     text = text[: later.start()] if later else text
     for value in read_values(text):
@@ -216,14 +217,19 @@ def _is_known(value: Value, words: str, context: TurnContext) -> bool:
     return isinstance(content, Days) or stem_words(words) <= everything.stems
 
 
+def _is_former(value: Value, before: str, context: TurnContext) -> bool:
+    """Whether a date or time that was said is the one before, or an end: "moved from 3 May"."""
+    return _FORMER.search(before) is not None and _is_known(value, "", context)
+
+
 def _differs(value: Value, before: str, text: str, details: CallDetails, context: TurnContext) -> bool:
     content = value.content
     if isinstance(content, Date):
-        if not content.month or not content.day or _FORMER.search(before):
+        if not content.month or not content.day or _is_former(value, before, context):
             return False
         return details.has_date(content) is False
     if isinstance(content, Clock):
-        return not _FORMER.search(before) and details.has_clock(content) is False
+        return details.has_clock(content) is False and not _is_former(value, before, context)
     if isinstance(content, Days):
         return not _FORMER.search(before) and bool(details.weekdays) and not content.days & details.weekdays
     if isinstance(content, Measure):
@@ -231,6 +237,8 @@ def _differs(value: Value, before: str, text: str, details: CallDetails, context
         return not is_hour and _differs_in_amount(value, content, text, details, context)
     if isinstance(content, Name):
         return _differs_in_name(text[value.start : value.end], before, text, details, context)
+    if value.kind == "email" and "@" in details.mentions.text:
+        return not details.mentions.has_squeezed(text[value.start : value.end])
     if value.kind in _CODES:
         code = content.key
         return not (details.mentions.has_squeezed(code) or context.everything.has_squeezed(code))
@@ -269,10 +277,16 @@ def _differs_in_name(name: str, before: str, text: str, details: CallDetails, co
         and word.lower() not in KIND_OF
         and not (len(word) == 1 or is_upper_case(word))
     ]
+    number = _HOUSE.search(before)
+    if number and re.search(rf"\d\w? {re.escape(name)}", details.mentions.text):
+        return not details.mentions.has_squeezed(f"{number[1]} {name}")
     missing = [word for word in words if not stem_words(word, content=False) <= details.mentions.stems]
     if not missing or not details.names:
         return False
     if len(missing) < len(words):
         return True
     is_other = not stem_words(text) & details.names
-    return is_other and _BESIDE.search(before) is not None
+    if is_other:
+        return _BESIDE.search(before) is not None
+    listed = _LISTED.search(before)  # beside a name that the call has
+    return listed is not None and stem_words(listed[1]) <= details.names

@@ -346,3 +346,38 @@ def test_a_number_is_of_the_key_that_it_is_given_to(
 
     assert [text for text in right if label(text) in ("inconsistent", "unknown")] == []
     assert [text for text in wrong if label(text) != "inconsistent"] == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "result", "text", "is_right"),
+    [
+        ("book_sauna", {"from": "09:30"}, {}, "I've booked the sauna from 9:30.", True),
+        ("reserve_hall", {"until": "22:00"}, {}, "I've reserved it until 10 pm.", True),
+        ("book_room", {"guest": "Olga Ruiz"}, {}, "I've booked the guest Ms Ruiz in.", True),
+        ("order_item", {"size": "medium"}, {}, "I've ordered the size M shirt.", True),
+        ("book_flight", {"flight": "LH400"}, {}, "I've booked flight LH 400.", True),
+        ("book_room", {"room": "B-12"}, {}, "I've booked room B12.", True),
+        ("book_room", {"room": "B-12"}, {}, "I've booked room B14.", False),
+        ("book_table", {"people": 4}, {}, "I've booked a table for 7 people.", False),
+        ("book_table", {"people": 4}, {}, "I've booked a table for seven.", False),
+        ("place_order", {"sku": "DF", "qty": 2}, {}, "I've ordered 3 bags.", False),
+        ("place_order", {"sku": "DF", "qty": 2}, {}, "I've ordered two bags.", True),
+        ("buy_tickets", {"count": 2}, {}, "I've bought 6 tickets.", False),
+        ("transfer", {"to": "Sam", "amount": 70}, {}, "I've transferred £350 to Sam.", False),
+        ("transfer", {"to": "Sam", "amount": 70}, {}, "I've transferred £70 to Sam.", True),
+        ("send_invites", {"people": ["Priya Rao", "Tom Ek"]}, {}, "I've invited Priya, Tom and Lena.", False),
+        ("update_address", {"address": "5 Kiln Road"}, {}, "Your address is updated to 15 Kiln Road.", False),
+        ("update_address", {"address": "5 Kiln Road"}, {}, "Your address is updated to 5 Kiln Road.", True),
+        ("extend_membership", {"id": "M1"}, {"until": "2027-03-31"}, "It is extended until 31 December.", False),
+        ("send_email", {"to": "a@x.example"}, {}, "I've sent it to a@y.example.", False),
+        ("refund_order", {"order": "A1", "amount": 35}, {}, "I've issued a refund of $35.", True),
+        ("top_up_card", {"card": "8812", "amount": 40}, {}, "I've charged your card with €40.", True),
+    ],
+)
+def test_what_a_claim_says_is_in_the_arguments(
+    checker: TurnChecker, tool: str, arguments: dict[str, Any], result: Any, text: str, is_right: bool
+) -> None:
+    log = [{"name": tool, "arguments": arguments, "result": result or {"done": True}, "status": "succeeded"}]
+    history = ["There are 5 of us, and Lena Ots. Write to a@y.example too. Do it, please."]
+    checked = checker.check(text, log=log, history=history, sentences=False)
+    assert checked.label == ("consistent" if is_right else "inconsistent")
