@@ -28,6 +28,7 @@ from .comparing import (
     is_hour,
     is_inside,
     is_limit,
+    is_loose,
     is_other_end,
     is_past,
     relate,
@@ -327,6 +328,8 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
             continue
         alike = count_alike(value, theirs)
         if relation == "supports" and not sides.counts_alike(value, theirs, location):
+            continue
+        if relation == "supports" and is_loose(value, theirs) and not sides.share(value, location):
             continue
         if relation == "supports" and not (alike is False and _is_counted_elsewhere(sides, value, location)):
             supporting.append((location, theirs))
