@@ -457,8 +457,9 @@ def bound_alike(ours: Value, theirs: Value) -> bool:
 def is_loose(ours: Value, theirs: Value) -> bool:
     """Whether an amount is within a time or distance that is another: "within 500 m", of 300 m."""
     left, right = ours.content, theirs.content
-    is_within = isinstance(left, Measure) and isinstance(right, Measure) and left.hedge == "within"
-    return is_within and not _is_equal(left, right)
+    if not (isinstance(left, Measure) and isinstance(right, Measure)):
+        return False
+    return left.hedge == "within" and not _is_equal(left, right)
 
 
 def is_bound(value: Value) -> bool:
