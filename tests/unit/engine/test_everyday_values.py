@@ -134,6 +134,8 @@ TIMES = [
     ("9 to 5 people came.", HOURS, ["?9", "?5"]),
     # twelve and twenty-four hours
     ("It is open 09:00–05:00.", "It is open from 9 am to 5 pm.", ["+09:00", "+05:00"]),
+    ("It closes at 5 am.", "It is open 09:00–05:00.", ["~5 am"]),
+    ("It runs until 1 pm.", "It runs 05:00–01:00.", ["-1 pm"]),
     ("It is open 20:00–02:00.", "It is open from 8 pm to 2 pm.", ["+20:00", "-02:00"]),
     ("The bar opens at 09:00.", "The bar opens at 9 pm.", ["-09:00"]),
     ("The bar opens at 09:00.", "The bar opens at 9 am.", ["+09:00"]),
