@@ -84,7 +84,7 @@ def _compare_measures(ours: Measure, theirs: Measure) -> Relation | None:
     bounds = _compare_bounds(ours, theirs)
     if bounds is not None:
         return bounds
-    low, high = _find_interval(ours)
+    low, high = _find_interval(ours._replace(hedge="at_most") if ours.hedge == "within" else ours)
     their_low, their_high = _find_interval(theirs)
     if low <= their_low and their_high <= high and ours.hedge != "exact":
         return "supports"
@@ -117,7 +117,7 @@ def _compare_bounds(ours: Measure, theirs: Measure) -> Relation | None:
             return "differs" if alike else None
         required = side == "upper" or "lower" in (ours.limit, theirs.limit) or ours.hedge == theirs.hedge == "at_least"
         return "differs" if alike and required and ours.nouns & theirs.nouns else None
-    if ours.hedge == "exact" and theirs.hedge in SIDES and not alike:
+    if ours.hedge == "exact" and theirs.hedge in SIDES and theirs.hedge != "within" and not alike:
         return "compatible"
     return "differs" if alike else None
 
@@ -180,6 +180,8 @@ def _agree_hedges(ours: Hedge, theirs: Hedge) -> bool:
         return True
     if ours == "almost":
         return theirs in ("exact", "about")
+    if "within" in (ours, theirs):
+        return ours == "at_most" or theirs in ("exact", "at_most", "less")
     return (ours, theirs) in (("at_least", "more"), ("at_least", "exact"), ("at_most", "less"), ("at_most", "exact"))
 
 
@@ -319,6 +321,7 @@ def _compare_clocks(ours: Clock, theirs: Clock) -> Relation:
 
 _SIGNS: dict[Hedge, str] = {
     "exact": "", "about": "≈ ", "almost": "⪅ ", "more": "> ", "at_least": "≥ ", "less": "< ", "at_most": "≤ ",
+    "within": "≤ ",
 }  # fmt: skip
 _BASE_UNITS = {
     "length": "m", "area": "m²", "volume": "l", "mass": "kg", "speed": "m/s", "duration": "days", "data": "bytes",
@@ -449,6 +452,14 @@ def bound_alike(ours: Value, theirs: Value) -> bool:
     """Whether two amounts are upper limits, or lower ones: "at least 16", "the minimum age is 18"."""
     left, right = ours.content, theirs.content
     return isinstance(left, Measure) and isinstance(right, Measure) and find_side(left) == find_side(right) != "none"
+
+
+def is_loose(ours: Value, theirs: Value) -> bool:
+    """Whether an amount is within a time or distance that is another: "within 500 m", of 300 m."""
+    left, right = ours.content, theirs.content
+    if not (isinstance(left, Measure) and isinstance(right, Measure)):
+        return False
+    return left.hedge == "within" and not _is_equal(left, right)
 
 
 def is_bound(value: Value) -> bool:

@@ -28,8 +28,8 @@ _ERAS = {"bc": -1, "bce": -1, "ad": 1, "ce": 1}
 _DECADES = {word[:-1] + "ies": number for word, number in TENS.items()}
 _FULL = re.compile(r"[12]\d{3}|20\d\d")
 _NOON = {"noon": 720, "midday": 720, "midnight": 0}
-_DAY, _LONGEST = 1440, 1080
-"""Minutes of a day, and of its longest opening hours: "09:00–05:00" closes at 5 pm, and "20:00–02:00" at 2 am."""
+_NIGHT, _MORNING = 240, 420
+"""What opens from 7 am on and closes, as written, between 4 and 7 am is meant to close after noon: "09:00–05:00"."""
 _PARTS_OF_DAY = {"morning": 0, "afternoon": 12, "evening": 12, "night": 12}
 _SPOKEN_MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}
 _POINTED = re.compile(r"(\d{1,2})\.([0-5]\d)")
@@ -518,8 +518,8 @@ def _read_clocks(
             low = left.content if isinstance(left.content, Clock) else _as_clock(tokens, left)
             if low is not None:
                 padded = tokens[first].text.startswith("0") and value.end == tokens[first + 2].end
-                if padded and (clock.minutes - low.minutes) % _DAY > _LONGEST:
-                    clock = clock._replace(half_known=False)
+                if padded and _MORNING <= low.minutes < 720 and _NIGHT <= clock.minutes < _MORNING:
+                    clock = clock._replace(minutes=clock.minutes + 720)
                 start, end = _order(low, clock)
                 span = (start.minutes, end.minutes)
                 read[number - 1] = left._replace(kind="time", content=start._replace(role="opens", span=span))

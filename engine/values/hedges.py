@@ -7,6 +7,7 @@ allow or require something.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from groundwire.runtime.texts.characters import is_letters
@@ -25,10 +26,10 @@ _HEDGES: dict[tuple[str, ...], Hedge] = {
     ("≈",): "about", ("estimated",): "about", ("close", "to"): "about", ("almost",): "almost", ("nearly",): "almost",
     ("just", "under"): "almost", ("not", "quite"): "almost", ("just", "over"): "about",
     (">",): "more", ("<",): "less", ("≥",): "at_least", ("≤",): "at_most", (">", "="): "at_least",
-    ("<", "="): "at_most", ("-", ">"): "exact", ("=", ">"): "exact",
+    ("<", "="): "at_most", ("-", ">"): "exact", ("=", ">"): "exact", ("within",): "within",
 }  # fmt: skip
 _LIMITS: dict[tuple[str, ...], Side] = {
-    ("up", "to"): "upper", ("maximum", "of"): "upper", ("minimum", "of"): "lower", ("within",): "upper",
+    ("up", "to"): "upper", ("maximum", "of"): "upper", ("minimum", "of"): "lower",
     ("limited", "to"): "upper", ("maximum",): "upper", ("max",): "upper", ("max", "."): "upper",
     ("minimum",): "lower", ("min",): "lower", ("min", "."): "lower", ("from",): "lower", ("starting", "at"): "lower",
 }  # fmt: skip
@@ -37,7 +38,9 @@ _LAST_WORDS = frozenset(words[-1] for words in (*_HEDGES, *_LIMITS))
 _SOFT = frozenset({"a", "an", "the"})
 _SUMMING = frozenset({"add", "adds", "added", "adding", "sum", "sums"})
 """Words with which "up to" bounds nothing."""
-SIDES: Mapping[Hedge, Side] = {"more": "lower", "at_least": "lower", "less": "upper", "at_most": "upper"}
+SIDES: Mapping[Hedge, Side] = {
+    "more": "lower", "at_least": "lower", "less": "upper", "at_most": "upper", "within": "upper",
+}  # fmt: skip
 """On which side a hedge bounds an amount; other hedges bound none."""
 _ABOVE = frozenset({"above", "over", "older", "longer"})
 DENIED = 3
@@ -53,7 +56,13 @@ _LINKS = frozenset({"is", "are", "be", "of", ":"})
 _IN_PHRASE = _LINKS | {"the", "a", "an", "for", "on", "in", "to", "your", "this", "each"}
 _REQUIRING = frozenset({"must", "need", "needs", "needed", "require", "requires", "required"})
 _ALLOWING = frozenset({"may", "can", "allowed", "permitted"})
+_POLICIES = re.compile(
+    r"return|refund|cancel|exchang|complain|complaint|claim|withdraw|report|pay|appl|renew|object|notif"
+)
+"""What begins words for what one may or has to do within a time."""
 _HAVE = frozenset({"have", "has"})
+_HAPPENED = 3
+"""Words, at most, from an amount to what happened."""
 _CLAUSE = 10
 """Words before a hedge among which something is allowed or required."""
 
@@ -66,7 +75,7 @@ def read_hedge(tokens: Sequence[Token], first: int, end: int) -> tuple[Hedge, Si
     >>> for tokens in map(tokenize, texts):
     ...     print(*read_hedge(tokens, len(tokens) - 2, len(tokens)))
     at_most upper
-    exact upper
+    within none
     less none
     less upper
     exact upper
@@ -91,9 +100,21 @@ def read_hedge(tokens: Sequence[Token], first: int, end: int) -> tuple[Hedge, Si
         hedge = _read_after(tokens, end)
     if hedge == "exact" and limit == "none":
         limit = _find_head(tokens, first)
+    elif hedge == "at_most" and limit == "upper" and _has_happened(tokens, end):
+        limit = "none"
     elif hedge in SIDES and limit == "none" and _is_allowed(tokens, first, hedge):
         limit = SIDES[hedge]
     return hedge, limit
+
+
+def _has_happened(tokens: Sequence[Token], end: int) -> bool:
+    """Whether an amount is of what was so: "up to 40,000 people attended"."""
+    return any(
+        token.lower.endswith("ed")
+        and token.lower not in _REQUIRING | _ALLOWING
+        and token.sentence == tokens[end - 1].sentence
+        for token in tokens[end : end + _HAPPENED]
+    )
 
 
 def _is_denied(tokens: Sequence[Token], first: int) -> bool:
@@ -135,6 +156,11 @@ def _find_head(tokens: Sequence[Token], first: int) -> Side:
 
 def _is_allowed(tokens: Sequence[Token], first: int, hedge: Hedge) -> bool:
     """Whether words before a hedge allow what it bounds, or require it."""
+    if hedge == "within" and any(
+        _POLICIES.match(token.lower) and token.sentence == tokens[first].sentence
+        for token in tokens[max(0, first - _CLAUSE) : first + _CLAUSE]
+    ):
+        return True
     words = _REQUIRING | _ALLOWING if hedge == "at_most" else _REQUIRING
     return any(
         (tokens[index].lower in words or (tokens[index].lower in _HAVE and text_at(tokens, index + 1) == "to"))

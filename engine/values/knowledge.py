@@ -30,7 +30,7 @@ from .numbers import (
     SCALES,
     TENS,
     ReadMeasure,
-    opens_sum,
+    is_one,
     read_measure,
     stem,
 )
@@ -125,7 +125,7 @@ def find_amounts(tokens: Sequence[Token]) -> Amounts:
     for index in starts:
         token = tokens[index]
         article = token.lower in ("a", "an") and not (
-            text_at(tokens, index + 1) in _AFTER_ARTICLE or opens_sum(tokens, index)
+            text_at(tokens, index + 1) in _AFTER_ARTICLE or is_one(tokens, index)
         )
         if index < end or article or index in taken or index in cited:
             continue

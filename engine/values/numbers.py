@@ -81,7 +81,7 @@ def read_number(tokens: Sequence[Token], index: int) -> Number | None:
         following = text_at(tokens, index + 1)
         if following in SCALES or following in ("hundred", "dozen"):
             return _multiply(tokens, Number(1, 1, index + 1))
-        return Number(1.0, 1.0, index + 1) if opens_sum(tokens, index) else None
+        return Number(1.0, 1.0, index + 1) if is_one(tokens, index) else None
     if token.lower == "half" and text_at(tokens, index + 1) in ("a", "an"):
         scale = text_at(tokens, index + 2)
         factor = 12 if scale == "dozen" else SCALES.get(scale)
@@ -93,9 +93,13 @@ def read_number(tokens: Sequence[Token], index: int) -> Number | None:
     return number if whole is None else _multiply(tokens, whole)
 
 
-def opens_sum(tokens: Sequence[Token], index: int) -> bool:
-    """Whether an article is before one unit and a fraction of it: "an hour and a half"."""
-    return text_at(tokens, index + 1) in UNITS and _add_fraction(tokens, Number(1.0, 1.0, index + 2)) is not None
+def is_one(tokens: Sequence[Token], index: int) -> bool:
+    """Whether an article counts one unit: "takes an hour", "an hour and a half"; not "£5 an hour"."""
+    unit = UNITS.get(text_at(tokens, index + 1))
+    if unit is None:
+        return False
+    is_measured = text_at(tokens, index - 1) in _MEASURING and unit.measure in _DIVIDED
+    return is_measured or _add_fraction(tokens, Number(1.0, 1.0, index + 2)) is not None
 
 
 def _add_fraction(tokens: Sequence[Token], number: Number) -> Number | None:
@@ -119,6 +123,8 @@ def _add_fraction(tokens: Sequence[Token], number: Number) -> Number | None:
 
 
 _PARTS = frozenset({"half", "quarter", "quarters"})
+_MEASURING = frozenset({"for", "last", "lasts", "take", "takes", "add", "use", "within", "than", "least", "most"})
+"""Words before one of a unit: "for an hour", "add a cup"."""
 _PART_STEP = 0.1
 """The place to which halves and quarters in words are read."""
 _DIVIDED = frozenset({"duration", "length", "mass", "volume", "area", "pound"})
@@ -136,7 +142,8 @@ def _read_part(tokens: Sequence[Token], index: int) -> Number | None:
     if text_at(tokens, end + of) in ("a", "an"):
         return Number(value, _PART_STEP, end + of + 1) if text_at(tokens, end + of + 1) in UNITS else None
     unit = UNITS.get(text_at(tokens, end + (text_at(tokens, end) == "-")))
-    is_divided = alone and unit is not None and unit.measure in _DIVIDED
+    written = alone or text_at(tokens, index + 1) == "/"
+    is_divided = written and unit is not None and unit.measure in _DIVIDED
     return Number(value, _PART_STEP, end) if is_divided else None
 
 

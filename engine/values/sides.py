@@ -17,6 +17,7 @@ from .clauses import find_owned
 from .codes import is_source_name
 from .comparing import (
     UNITS_BY_STEM,
+    bound_alike,
     compare,
     count_alike,
     find_side,
@@ -28,6 +29,7 @@ from .comparing import (
     is_hour,
     is_inside,
     is_limit,
+    is_loose,
     is_other_end,
     is_past,
     relate,
@@ -61,6 +63,9 @@ class Operand(NamedTuple):
 
 def go_together(left: Operand, right: Operand) -> bool:
     """Whether two numbers may be computed with: of one passage, of sentences about the value, or of the response."""
+    spans = [item.value.content.span for item in (left, right) if isinstance(item.value.content, Measure)]
+    if len(spans) == 2 and spans[0] is not None and spans[0] == spans[1]:
+        return False  # the ends of one range
     passages = (left.sentence_key[0], right.sentence_key[0])
     return min(passages) < 0 or passages[0] == passages[1] or (left.related and right.related)
 
@@ -328,6 +333,8 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
         alike = count_alike(value, theirs)
         if relation == "supports" and not sides.counts_alike(value, theirs, location):
             continue
+        if relation == "supports" and is_loose(value, theirs) and not sides.share(value, location):
+            continue
         if relation == "supports" and not (alike is False and _is_counted_elsewhere(sides, value, location)):
             supporting.append((location, theirs))
             counts_others |= alike is False
@@ -348,7 +355,11 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
     role = ranges or [item for item in differing if sides.share(value, item[0])]
     if is_bound(value) and any(map(is_limit, (theirs for _, theirs in role))):
         # "Up to ten tablets" is not supported by "two tablets" where the knowledge has another bound.
-        supporting = [item for item in supporting if is_limit(item[1])]
+        supporting = [
+            (location, theirs)
+            for location, theirs in supporting
+            if bound_alike(value, theirs) and gap(value.content, theirs.content)[1] < 1e-6
+        ]
     # "Six strings" is contradicted by "four strings and six pegs".
     if supporting and not (role and counts_others and len(supporting) == 1):
         return _support(sides, value, [location for location, _ in supporting])

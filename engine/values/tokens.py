@@ -17,7 +17,7 @@ from groundwire.runtime.texts.characters import is_alphanumeric, is_digits
 from ..schema.explanations import SpanType, ValueKind
 
 NameType: TypeAlias = Literal["name", "person", "place", "organisation", "nationality"]
-Hedge: TypeAlias = Literal["exact", "about", "almost", "more", "at_least", "less", "at_most"]
+Hedge: TypeAlias = Literal["exact", "about", "almost", "more", "at_least", "less", "at_most", "within"]
 Side: TypeAlias = Literal["none", "lower", "upper"]
 
 

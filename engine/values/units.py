@@ -57,6 +57,9 @@ _TABLE: dict[str, dict[str, float]] = {
         "l litre litres liter liters": 1,
         "gallon gallons": 3.785,
         "pint pints": 0.473,
+        "cup cups": 0.2366,
+        "tablespoon tablespoons tbsp": 0.0148,
+        "teaspoon teaspoons tsp": 0.0049,
         "m³ m3": 1000,
     },
     "mass": {
