@@ -189,8 +189,8 @@ class _Checker:
         """Whether an ellipsis or brackets between two pieces leave out a "not" of a sentence that they quote."""
         if last.last >= piece.first:
             return False
-        first, *_, rest = _SENTENCE_END.split(self._read(last.last, piece.first)) * 2
-        return _DENIAL.search(first) is not None or _DENIAL.search(rest) is not None
+        parts = _SENTENCE_END.split(self._read(last.last, piece.first))
+        return any(_DENIAL.search(part) for part in (parts[0], parts[-1]))
 
     def _is_exact(self, item: Quotation, quoted: Sequence[QuotedWord], group: _Group) -> bool:
         around = self._request.response[item.start : quoted[0].start], self._request.response[quoted[-1].end : item.end]
@@ -204,7 +204,7 @@ class _Checker:
         (group,) = groups
         first, last = group.pieces[0], group.pieces[-1]
         if first.start:
-            begin = max(first.first - first.start, self._words.find_bounds(first.first)[0])
+            begin = self._reach_back(first.first, first.start)
             yield self._make_change(quoted, 0, first.start, begin, first.first)
         before: Piece | None = None
         for piece in group.pieces:
@@ -216,7 +216,27 @@ class _Checker:
                 yield self._make_change(quoted, *change)
             before = piece
         if last.end < len(quoted):
-            yield self._make_change(quoted, last.end, len(quoted), last.last, last.last + len(quoted) - last.end)
+            end = self._reach_on(last.last, len(quoted) - last.end)
+            yield self._make_change(quoted, last.end, len(quoted), last.last, end)
+
+    def _reach_back(self, first: int, count: int) -> int:
+        """The first of at most ``count`` words of the same sentence before a word of the source."""
+        low, begin = max(first - count, self._words.find_bounds(first)[0]), first
+        while begin > low and not _SENTENCE_END.search(self._read_between(begin - 1)):
+            begin -= 1
+        return begin
+
+    def _reach_on(self, last: int, count: int) -> int:
+        """The end of at most ``count`` words of the same sentence from a word of the source on."""
+        high, end = min(last + count, self._words.find_bounds(last)[1]), last
+        while end < high and not _SENTENCE_END.search(self._read_between(end - 1)):
+            end += 1
+        return end
+
+    def _read_between(self, index: int) -> str:
+        """What is between a word of the source and the next one of its text."""
+        source, _, start = self._words.locate(index, index + 1)
+        return self._words.texts[source][start : self._words.locate(index + 1, index + 2)[1]]
 
     def _make_change(self, quoted: Sequence[QuotedWord], start: int, end: int, first: int, last: int) -> QuotedPart:
         if start < end:
@@ -294,11 +314,19 @@ def _details(result: MetricResult) -> Details | None:
         (
             item.text,
             item.outcome,
-            item.source_speaker or " … ".join(part.knowledge_says for part in item.changed or item.parts),
+            item.source_speaker
+            or ", ".join(map(_describe_change, item.changed))
+            or " … ".join(part.knowledge_says for part in item.parts),
         )
         for item in explanation.quotations
     )
     return Details(("quotation", "outcome", "the source has"), rows)
+
+
+def _describe_change(part: QuotedPart) -> str:
+    if not part.text:
+        return f"also “{part.knowledge_says}”"
+    return f"“{part.knowledge_says}”, not “{part.text}”" if part.knowledge_says else f"no “{part.text}”"
 
 
 METRICS = (

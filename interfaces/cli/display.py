@@ -17,7 +17,7 @@ from rich.text import Text
 
 from groundwire.engine import MetricResult, Score
 from groundwire.engine.extend import shown
-from groundwire.engine.schema.explanations import REASONS, Q2Explanation
+from groundwire.engine.schema.explanations import QUOTATION_REASONS, REASONS, Q2Explanation, UnsupportedSpan
 from groundwire.engine.schema.results import SentenceVerdict
 from groundwire.files.reading import Line
 from groundwire.files.sources import strip_gzip
@@ -200,12 +200,21 @@ def format_reasons(score: Score) -> Text:
 def format_spans(score: Score) -> Text:
     """One line per unsupported span: its words, what they are, and what the knowledge says."""
     lines = [
-        f"“{span.text}” – {span.type}, severity {span.severity}: "
-        + (f"the knowledge {span.knowledge}" if span.knowledge == "contradicts" else "the knowledge is silent")
+        f"“{span.text}” – {_name_type(span)}, severity {span.severity}: {_explain_span(span)}"
         + (f" (“{span.knowledge_says}”)" if span.knowledge_says else "")
         for span in score.unsupported
     ]
     return Text(shown("\n".join(dict.fromkeys(lines))))
+
+
+def _name_type(span: UnsupportedSpan) -> str:
+    return "quotation" if span.reason in QUOTATION_REASONS else str(span.type)
+
+
+def _explain_span(span: UnsupportedSpan) -> str:
+    if span.reason in QUOTATION_REASONS:
+        return REASONS[span.reason]
+    return "the knowledge contradicts" if span.knowledge == "contradicts" else "the knowledge is silent"
 
 
 def print_details(console: Console, details: Details) -> None:

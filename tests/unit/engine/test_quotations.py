@@ -83,6 +83,7 @@ def check(response: str) -> QuotedText:
         ('name="three words here"', []),
         ('You can say "I would like a table".', []),
         ('It does not say "no pets are allowed".', []),
+        ('Vik denied saying "no pets are allowed".', []),
         ("It is not “the end of it all”.", []),
         ('It means "to be free of debt".', []),
         ("A 24\" screen and a 27\" one, 5'10\" tall, in the '90s and the '80s.", []),
@@ -212,6 +213,10 @@ def test_what_was_changed_is_marked_with_what_the_source_has() -> None:
         assert (ART, BUDGET, CALL)[part.evidence.passage][
             part.evidence.start : part.evidence.end
         ] == part.knowledge_says
+    (change,) = (
+        score("Coll: “We will not raise the parking fee before two thousand thirty.”", COUNCIL).quotations[0].changed
+    )
+    assert (change.text, change.knowledge_says) == ("two thousand thirty", "2027")  # not what another speaker says
     omission = check("It says “The museum lends 300 works to schools.”")
     assert [(part.text, part.knowledge_says) for part in omission.changed] == [("", "a year")]
 
