@@ -16,8 +16,10 @@ MAX_READ = 1_000
 """Quotations of the knowledge whose speakers are read: half a second."""
 _PARAGRAPH = 400
 """Characters before a quotation that may say who "she" is."""
+_TIME = r"\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]*"
 _LABEL = re.compile(
-    r"(?m)^[ \t]*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]*)?(?:(?P<name>[A-Z][\w .'’()-]{0,40}?)[ \t]*:|[QA]\.)(?=[ \t]|$)"
+    rf"(?m)^[ \t]*(?:(?:{_TIME})?(?P<name>[A-Z][\w .'’()-]{{0,40}}?)[ \t]*:|{_TIME}(?P<chatter>[a-z][\w.-]{{0,40}}):"
+    r"|[QA]\.)(?=[ \t]|$)"
 )
 _BYLINE = re.compile(
     rf"(?m)^[ \t>]*(?:From: *(?P<sender>[^<\n@]{{2,60}})|On [^\n]{{3,60}}?, (?P<writer>{PROPER})(?: <[^>\n]*>)? wrote:"
@@ -28,12 +30,14 @@ _PERSON = re.compile(
     rf"(?P<name>{PROPER})(?: \((?P<role>[a-z][^()\n]{{1,40}})\)|, the (?P<other>[a-z][\w ]{{2,40}})|: ?(?=[“\"«]))"
 )
 """A name with a role, or before what its owner says."""
+_RECIPIENT = re.compile(r"(?i)^((?:letter|e-?mail|message|note|memo|reply)s? from .+?) to .*")
 _BREAK = re.compile(r"\n[ \t]*\n|[.!?:][\"”’)]*[ \t]*\n[ \t]*(?=[^\sa-z])")
 """Where a paragraph ends: an empty line, or a line after a sentence."""
 
 
 _ANYBODY_WORDS = (
-    "author writer speaker reporter journalist reviewer critic critics expert experts guest buyer customer client "
+    "author writer speaker reporter journalist reviewer critic critics expert experts guest host caller moderator "
+    "interviewer buyer customer client brother sister mother father son daughter husband wife friend neighbour "
     "user reader visitor member colleague side opponent rival person people man woman interviewee spokesman "
     "spokeswoman spokesperson official officials report article piece paper newspaper letter email e-mail message "
     "reply review court transcript minutes thread post website site manual guide speech statement "
@@ -72,7 +76,7 @@ class Speeches:
     @cached_property
     def title_words(self) -> frozenset[str]:
         """The words of the title that say what it is."""
-        return frozenset(name_words(self.title))
+        return frozenset(name_words(_RECIPIENT.sub(r"\1", self.title)))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -120,7 +124,9 @@ class Speeches:
         ]
         if bylines:
             return bylines
-        labels = [(match.start(), (match["name"] or "").strip()) for match in _LABEL.finditer(self._text)]
+        labels = [
+            (match.start(), (match["name"] or match["chatter"] or "").strip()) for match in _LABEL.finditer(self._text)
+        ]
         return labels if len(labels) > 1 else []
 
     @cached_property
@@ -206,9 +212,10 @@ class SpeakerIndex:
             return (speech.name or fallback) if is_other else ""
         if theirs:
             is_other = any(self._list_others(asked, text, theirs))
-            is_unknown = is_sure and speech.is_named and names[-1] not in text.words and not asked <= _ANYBODY
+            is_anybody = asked <= _ANYBODY or theirs <= _ANYBODY
+            is_unknown = is_sure and speech.is_named and names[-1] not in text.words and not is_anybody
             return speech.name if is_other or is_unknown else ""
-        is_titled = any(other is not text for word in asked for other in self._titles.get(word, ()))
+        is_titled = any(other is not text for word in asked - _ANYBODY for other in self._titles.get(word, ()))
         return fallback if is_titled and not asked & text.words else ""
 
     def _describe(self, words: frozenset[str]) -> frozenset[str]:
@@ -220,4 +227,5 @@ class SpeakerIndex:
         """The people that ``theirs`` does not describe, and the titles of other texts, that have one of the words."""
         for word in words:
             yield from (person for person in self._people.get(word, ()) if not person <= theirs)
-            yield from (other.title_words for other in self._titles.get(word, ()) if other is not text)
+            titled = () if words <= _ANYBODY else self._titles.get(word, ())
+            yield from (other.title_words for other in titled if other is not text)
