@@ -21,16 +21,18 @@ _LABEL = re.compile(
     rf"(?m)^[ \t]*(?:(?:{_TIME})?(?P<name>[A-Z][\w .'’()-]{{0,40}}?)[ \t]*:|{_TIME}(?P<chatter>[a-z][\w.-]{{0,40}}):"
     r"|[QA]\.)(?=[ \t]|$)"
 )
+_TIMED = re.compile(rf"[ \t]*{_TIME}")
 _BYLINE = re.compile(
-    rf"(?m)^[ \t>]*(?:From: *(?P<sender>[^<\n@]{{2,60}})|On [^\n]{{3,60}}?, (?P<writer>{PROPER})(?: <[^>\n]*>)? wrote:"
-    rf"|(?:(?:[Rr]eview(?:ed)?|[Pp]osted|[Ww]ritten) )?[Bb]y (?P<author>{PROPER}|@?\w+)$)"
+    r"(?m)^[ \t>#*]*(?:From: *(?P<sender>[^<\n@]{2,60})"
+    rf"|On [^\n]{{3,60}}?, (?P<writer>{PROPER})(?: <[^>\n]*>)? wrote:"
+    rf"|(?i:letter|e-?mail|message|note|memo|reply|statement|review) (?:from|by) (?P<signer>{PROPER})"
+    rf"|(?:[Pp]osted |[Ww]ritten )?[Bb]y (?P<author>{PROPER}|@?\w+)$)"
 )
 """Lines that say who has written what follows: of e-mails, posts and reviews."""
 _PERSON = re.compile(
     rf"(?P<name>{PROPER})(?: \((?P<role>[a-z][^()\n]{{1,40}})\)|, the (?P<other>[a-z][\w ]{{2,40}})|: ?(?=[“\"«]))"
 )
 """A name with a role, or before what its owner says."""
-_RECIPIENT = re.compile(r"(?i)^((?:letter|e-?mail|message|note|memo|reply)s? from .+?) to .*")
 _BREAK = re.compile(r"\n[ \t]*\n|[.!?:][\"”’)]*[ \t]*\n[ \t]*(?=[^\sa-z])")
 """Where a paragraph ends: an empty line, or a line after a sentence."""
 
@@ -76,7 +78,7 @@ class Speeches:
     @cached_property
     def title_words(self) -> frozenset[str]:
         """The words of the title that say what it is."""
-        return frozenset(name_words(_RECIPIENT.sub(r"\1", self.title)))
+        return frozenset(name_words(self.title))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -131,9 +133,10 @@ class Speeches:
 
     @cached_property
     def _are_speakers(self) -> bool:
-        """Whether labels name speakers: bylines do, and labels that are repeated, as in transcripts."""
+        """Whether labels name speakers: bylines, labels with a time, and repeated ones, as in transcripts."""
         names = [name.partition("(")[0] for _, name in self._labels]
-        return bool(_BYLINE.search(self._text)) or len(set(names)) < len(names)
+        is_signed = bool(_BYLINE.search(self._text) or _TIMED.match(self._text, self._labels[0][0] if names else 0))
+        return is_signed or len(set(names)) < len(names)
 
     def find(self, start: int, end: int) -> Speech:
         """Return who says the characters ``start`` to ``end``."""

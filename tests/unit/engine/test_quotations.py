@@ -47,6 +47,17 @@ MAILS = (
     "From: Dana Whitfield\nSubject: Vans\nPlease move the vans before seven.\n\nFrom: Yusuf Ali\nSubject: Re: Vans\n"
     "The render is still wet on Monday.\n\nFrom: Dana Whitfield\nThen I pay for every extra day."
 )
+CHAT = (
+    "[09:12] priya: the rollback is finished\n[09:14] tomasz: who merged it without a review?\n[09:15] lin: that was me"
+)
+PODCAST = (
+    "HOST: What does one eat?\nGUEST: I know the shelf life of everything.\nHOST: And the wind?\nGUEST: It was loud."
+)
+LETTERS = (
+    "Letter from Clara to Emil\nThe roof leaks over the piano.\n",
+    "Letter from Emil to Clara\nA bucket is no remedy at all.\n",
+    "Our guest\nPer Solberg kept the light.",
+)
 ASKED = "I asked for a quiet room at the back of the house."
 
 
@@ -166,10 +177,19 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
         ("Marco Bellini said “I was in bed all day.”", ["misattributed"]),
         ("Dana Whitfield wrote “The render is still wet on Monday.”", ["misattributed"]),
         ("Yusuf wrote “The render is still wet on Monday.”", ["exact"]),
+        ("Priya asked “who merged it without a review?”", ["misattributed"]),
+        ("Tomasz asked “who merged it without a review?”", ["exact"]),
+        ("Per Solberg says “I know the shelf life of everything.”", ["exact"]),
+        ("The host says “I know the shelf life of everything.”", ["misattributed"]),
+        (
+            "Clara writes that “the roof leaks over the piano”. Her brother answers: “A bucket is no remedy.”",
+            ["normalized", "exact"],
+        ),
+        ("Clara wrote “A bucket is no remedy.”", ["misattributed"]),
     ],
 )
 def test_words_are_those_of_one_speaker_in_one_place(response: str, outcomes: list[str]) -> None:
-    quoted = score(response, COUNCIL, MATCH, MAILS).quotations
+    quoted = score(response, COUNCIL, MATCH, MAILS, CHAT, PODCAST, *LETTERS).quotations
     assert [quotation.outcome for quotation in quoted] == outcomes
 
 
