@@ -42,12 +42,17 @@ from .base import Details, Metric, RoleInfos, WordEvidence
 from .requests import ReadRequest
 
 _DENIAL = re.compile(
-    r"\b(?:not|never|cannot|neither|nor|hardly|scarcely|barely|rarely|seldom|nothing|none|no one"
-    r"|nobody)\b|n['’]t\b",  # terms: literal
+    r"\b(?:not|never|cannot|neither|nor|hardly|scarcely|barely|rarely|seldom|nothing|none|no (?:one|longer|way|means)"
+    r"|nobody"  # terms: literal
+    r"|far from|unless|refus(?:e[sd]?|ing)|den(?:y|ies|ied)|doubt(?:s|ed)?|fail(?:s|ed)? to|forbids?|forbidden"
+    r"|prohibit(?:s|ed)?|(?:false|untrue|wrong|impossible|unlikely) that)\b|n['’]t\b",
     re.IGNORECASE,
 )
 """What turns a sentence round; "without flash" may be left out of one."""
 _SENTENCE_END = re.compile(r"[.!?][\"”’)]*\s")
+_CLAUSE_END = re.compile(r"[.!?,;:\n“”\"]|\s[–—-]\s")
+CLAUSE = 12
+"""Words of a clause that may deny what is quoted of it, before or after."""
 _REASONS: dict[QuotationOutcome, Reason] = {
     "absent": "absent_quotation",
     "stitched": "stitched_quotation",
@@ -126,7 +131,7 @@ class _Checker:
             others = [self._find_other(item, cited, piece) for group in used for piece in group.pieces]
             if all(others):
                 outcome, other = "misattributed", others[0] or ""
-        changed = self._list_changes(quoted, used) if outcome == "altered" else ()
+        changed = self._list_changes(item, quoted, used) if outcome == "altered" else ()
         parts = tuple(
             self._make_part(quoted[group.pieces[0].start].start, quoted[group.pieces[-1].end - 1].end,
                             group.pieces[0].first, group.pieces[-1].last)
@@ -167,7 +172,7 @@ class _Checker:
         matched = sum(group.matched for group in groups)
         is_whole = matched == len(quoted) and not any(piece.changes for group in groups for piece in group.pieces)
         if len(groups) == 1 and is_whole:
-            if any(starmap(self._cuts_denial, pairwise(lead.pieces))):
+            if any(starmap(self._cuts_denial, pairwise(lead.pieces))) or any(self._find_cut_ends(item, quoted, lead)):
                 return "altered", (lead,)
             return ("exact" if self._is_exact(item, quoted, lead) else "normalized"), (lead,)
         if is_whole and all(quoted[group.pieces[0].start].gap for group in groups[1:]):
@@ -192,17 +197,48 @@ class _Checker:
         parts = _SENTENCE_END.split(self._read(last.last, piece.first))
         return any(_DENIAL.search(part) for part in (parts[0], parts[-1]))
 
+    def _find_cut_ends(self, item: Quotation, quoted: Sequence[QuotedWord], group: _Group) -> tuple[int, int]:
+        """How many words, with a "not", an ellipsis or brackets leave out before the first word, and after the last."""
+        before, after = self._read_ends(item, quoted)
+        first, last = group.pieces[0].first, group.pieces[-1].last
+        low, high = self._words.find_bounds(first)
+        return (
+            self._count_denying(range(first - 1, max(low, first - CLAUSE) - 1, -1)) if _is_cut(before) else 0,
+            self._count_denying(range(last, min(high, last + CLAUSE))) if _is_cut(after) else 0,
+        )
+
+    def _count_denying(self, indices: range) -> int:
+        """How many words of a clause, from the nearest one on, end with a denial; 0 without one."""
+        for count, index in enumerate(indices, 1):
+            nearest = indices[0]
+            words = min(index, nearest), max(index, nearest)
+            between = self._read_between(index if indices.step < 0 else index - 1)
+            if _CLAUSE_END.search(between):
+                return 0
+            if _DENIAL.search(self._read(words[0], words[1] + 1)):
+                return count
+        return 0
+
+    def _read_ends(self, item: Quotation, quoted: Sequence[QuotedWord]) -> tuple[str, str]:
+        """The signs of a quotation before its first word, and after its last one."""
+        response = self._request.response
+        return response[item.start : quoted[0].start], response[quoted[-1].end : item.end]
+
     def _is_exact(self, item: Quotation, quoted: Sequence[QuotedWord], group: _Group) -> bool:
-        around = self._request.response[item.start : quoted[0].start], self._request.response[quoted[-1].end : item.end]
-        if len(group.pieces) > 1 or any("[" in side or "…" in side or ".." in side for side in around):
+        if len(group.pieces) > 1 or any(map(_is_cut, self._read_ends(item, quoted))):
             return False
         text = self._request.response[quoted[0].start : quoted[-1].end]
         return squeeze(text) == squeeze(self._read(group.pieces[0].first, group.pieces[0].last))
 
-    def _list_changes(self, quoted: Sequence[QuotedWord], groups: Sequence[_Group]) -> Iterator[QuotedPart]:
+    def _list_changes(
+        self, item: Quotation, quoted: Sequence[QuotedWord], groups: Sequence[_Group]
+    ) -> Iterator[QuotedPart]:
         """The words of an altered quotation that its source does not have, and where it has others."""
         (group,) = groups
         first, last = group.pieces[0], group.pieces[-1]
+        cut_before, cut_after = self._find_cut_ends(item, quoted, group)
+        if cut_before and not first.start:
+            yield self._make_change(quoted, 0, 0, first.first - cut_before, first.first)
         if first.start:
             begin = self._reach_back(first.first, first.start)
             yield self._make_change(quoted, 0, first.start, begin, first.first)
@@ -218,6 +254,8 @@ class _Checker:
         if last.end < len(quoted):
             end = self._reach_on(last.last, len(quoted) - last.end)
             yield self._make_change(quoted, last.end, len(quoted), last.last, end)
+        elif cut_after:
+            yield self._make_change(quoted, len(quoted), len(quoted), last.last, last.last + cut_after)
 
     def _reach_back(self, first: int, count: int) -> int:
         """The first of at most ``count`` words of the same sentence before a word of the source."""
@@ -279,6 +317,11 @@ class _Checker:
         if cited_passages and source not in cited_passages:
             return self._speakers.texts[source].title or f"passage {source + 1}"
         return self._speakers.find_other(item.speaker, item.is_sure, source, start, end)
+
+
+def _is_cut(signs: str) -> bool:
+    """Whether an ellipsis or brackets are among the signs at the end of a quotation."""
+    return "[" in signs or "…" in signs or ".." in signs
 
 
 def _list_matched(piece: Piece) -> Iterator[int]:

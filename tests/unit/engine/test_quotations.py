@@ -53,6 +53,12 @@ CHAT = (
 PODCAST = (
     "HOST: What does one eat?\nGUEST: I know the shelf life of everything.\nHOST: And the wind?\nGUEST: It was loud."
 )
+INTERVIEW = "Interview with chef Amara Obi\nQ: What do you never cook?\nA: I never cook veal, and I do not miss it."
+REPLY = (
+    "From: Karl Mohr\nTo: Eva Lind\n\nThe client has not paid yet.\n\nOn 3 May, Eva Lind <eva@x.example> wrote:\n"
+    "> The printer is broken again.\n"
+)
+STARS = "★★☆☆☆ by hoverfan88\nThe battery dies at once.\n★★★★★ by maria_t\nThe battery lasts for ever."
 LETTERS = (
     "Letter from Clara to Emil\nThe roof leaks over the piano.\n",
     "Letter from Emil to Clara\nA bucket is no remedy at all.\n",
@@ -165,7 +171,10 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
         ("Mayor Reed said “We will not raise the parking fee before 2027.”", ["misattributed"]),
         ("Ines Reed said “We will not raise the parking fee before 2027.”", ["misattributed"]),
         ("Mayor Coll said “We will not raise the parking fee before 2027.”", ["exact"]),
-        ("The library director wrote: “The library must stay open on Sundays.”", ["misattributed"]),
+        ("The library director wrote: “The library must stay open on Sundays.”", ["exact"]),  # it may be Reed
+        ("The mayor wrote: “The library must stay open on Sundays.”", ["misattributed"]),
+        ("A local woman said “I was in bed all day.”", ["exact"]),
+        ("Rovers’ coach said “We stopped running.”", ["exact"]),
         ("Coll says “We will not raise the parking fee” and “the library must stay open”.", ["exact", "misattributed"]),
         (
             "Coll says “We will not raise the parking fee”. Reed says “the library must stay open”.",
@@ -177,6 +186,13 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
         ("Marco Bellini said “I was in bed all day.”", ["misattributed"]),
         ("Dana Whitfield wrote “The render is still wet on Monday.”", ["misattributed"]),
         ("Yusuf wrote “The render is still wet on Monday.”", ["exact"]),
+        ("Obi says “I never cook veal.”", ["exact"]),
+        ("Obi asks “What do you never cook?”", ["misattributed"]),
+        ("The interviewer says “I never cook veal.”", ["misattributed"]),
+        ("Karl wrote “The printer is broken again.”", ["misattributed"]),
+        ("Lind wrote “The printer is broken again.”", ["exact"]),
+        ("hoverfan88 writes “The battery lasts for ever.”", ["misattributed"]),
+        ("maria_t writes “The battery lasts for ever.”", ["exact"]),
         ("Priya asked “who merged it without a review?”", ["misattributed"]),
         ("Tomasz asked “who merged it without a review?”", ["exact"]),
         ("Per Solberg says “I know the shelf life of everything.”", ["exact"]),
@@ -189,7 +205,7 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
     ],
 )
 def test_words_are_those_of_one_speaker_in_one_place(response: str, outcomes: list[str]) -> None:
-    quoted = score(response, COUNCIL, MATCH, MAILS, CHAT, PODCAST, *LETTERS).quotations
+    quoted = score(response, COUNCIL, MATCH, MAILS, CHAT, PODCAST, INTERVIEW, REPLY, STARS, *LETTERS).quotations
     assert [quotation.outcome for quotation in quoted] == outcomes
 
 
@@ -398,6 +414,8 @@ def test_marks_and_dashes_of_other_kinds_are_the_same() -> None:
     ("response", "outcome"),
     [
         ("Coll said: “We will … raise the parking fee before 2027.”", "altered"),
+        ("Coll said: “… raise the parking fee before 2027.”", "altered"),
+        ("Coll said: “[They will] raise the parking fee before 2027.”", "altered"),
         ("Coll said: “We will [definitely] raise the parking fee before 2027.”", "altered"),
         ("Coll said: “We will not raise … before 2027.”", "normalized"),
     ],
@@ -406,7 +424,24 @@ def test_an_ellipsis_that_leaves_out_a_negation_alters(response: str, outcome: s
     knowledge = "Mayor Ines Coll: “We will not raise the parking fee before 2027.”"
     (quotation,) = score(response, knowledge).quotations
     assert quotation.outcome == outcome
-    assert [part.knowledge_says for part in quotation.changed] == (["not"] if outcome == "altered" else [])
+    says = [part.knowledge_says.split()[0] for part in quotation.changed]
+    assert says == (["not"] if outcome == "altered" else [])
+
+
+@pytest.mark.parametrize(
+    ("source", "response", "outcome"),
+    [
+        ("We will in no way refund tickets.", "We will … refund tickets.", "altered"),
+        ("I doubt that the show will be repeated.", "… the show will be repeated.", "altered"),
+        ("We refuse to pay for parking.", "We … pay for parking.", "altered"),
+        ("Nothing of it was shown to us.", "[All] of it was shown to us.", "altered"),
+        ("It was late, not early, and we fired Ann.", "… we fired Ann.", "normalized"),
+        ("The notice went to the wrong ship.", "The notice went to … ship.", "normalized"),
+    ],
+)
+def test_denials_are_read_in_the_clause_that_is_cut(source: str, response: str, outcome: str) -> None:
+    (quotation,) = score(f"The manager said: “{response}”", f"The manager said: “{source}”").quotations
+    assert quotation.outcome == outcome
 
 
 @pytest.mark.parametrize(
