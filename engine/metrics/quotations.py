@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, starmap
+from itertools import chain, pairwise, starmap
 from typing import NamedTuple
 
 from ..schema.explanations import (
@@ -32,6 +32,7 @@ from ..text.matching import (
     Piece,
     QuotedWord,
     SourceWords,
+    WordEdit,
     count_content,
     read_quotation,
     squeeze,
@@ -142,12 +143,26 @@ class _Checker:
 
     def _group(self, quoted: Sequence[QuotedWord], pieces: Sequence[Piece]) -> list[_Group]:
         groups: list[_Group] = []
-        for piece in pieces:
+        for piece in chain.from_iterable(map(self._split_piece, pieces)):
             if groups and self._goes_on(quoted, groups[-1].pieces[-1], piece):
                 groups[-1] = _Group((*groups[-1].pieces, piece))
             else:
                 groups.append(_Group((piece,)))
         return groups
+
+    def _split_piece(self, piece: Piece) -> Iterator[Piece]:
+        """The parts of a piece in the speeches of a passage: words that differ may hide where one ends."""
+        start, first, changes = piece.start, piece.first, list[WordEdit]()
+        ends = [*piece.changes, WordEdit(piece.end, piece.end, piece.last, piece.last)]
+        for change, following in pairwise(ends):
+            source, *before = self._words.locate(first, change.first)
+            _, *after = self._words.locate(change.last, following.first)
+            if source < len(self._request.knowledge) and not self._speakers.texts[source].are_one(before, after):
+                yield _make_piece(start, change.start, first, change.first, changes)
+                start, first, changes = change.end, change.last, []
+            else:
+                changes.append(change)
+        yield _make_piece(start, piece.end, first, piece.last, changes) if start > piece.start else piece
 
     def _goes_on(self, quoted: Sequence[QuotedWord], last: Piece, piece: Piece) -> bool:
         """Whether a piece of a quotation follows another one in the source, as the quotation says."""
@@ -322,6 +337,11 @@ class _Checker:
 def _is_cut(signs: str) -> bool:
     """Whether an ellipsis or brackets are among the signs at the end of a quotation."""
     return "[" in signs or "…" in signs or ".." in signs
+
+
+def _make_piece(start: int, end: int, first: int, last: int, changes: Sequence[WordEdit]) -> Piece:
+    changed = sum(change.end - change.start for change in changes)
+    return Piece(start, end, first, last, end - start - changed, tuple(changes))
 
 
 def _list_matched(piece: Piece) -> Iterator[int]:

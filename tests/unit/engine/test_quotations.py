@@ -163,6 +163,7 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
         ("Coll said “We will not raise the fee … stay open on Sundays.”", ["stitched"]),
         ("Coll said “We will not raise … the library must stay open.”", ["stitched"]),
         ("Coll said “We will not … after a long dispute.”", ["stitched"]),
+        ("Coll said “raise the parking fee before 2027. The library must stay open.”", ["stitched"]),
         ("Dana wrote “Please move the vans … I pay for every extra day.”", ["stitched"]),
         ("Connolly said “We stopped running … You cannot defend a lead.”", ["normalized"]),
         ("Coll said “We will not raise the parking fee [at all] before 2027.”", ["normalized"]),
