@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, starmap
+from itertools import chain, pairwise, starmap
 from typing import NamedTuple
 
 from ..schema.explanations import (
@@ -32,6 +32,7 @@ from ..text.matching import (
     Piece,
     QuotedWord,
     SourceWords,
+    WordEdit,
     count_content,
     read_quotation,
     squeeze,
@@ -42,12 +43,17 @@ from .base import Details, Metric, RoleInfos, WordEvidence
 from .requests import ReadRequest
 
 _DENIAL = re.compile(
-    r"\b(?:not|never|cannot|neither|nor|hardly|scarcely|barely|rarely|seldom|nothing|none|no one"
-    r"|nobody)\b|n['’]t\b",  # terms: literal
+    r"\b(?:not|never|cannot|neither|nor|hardly|scarcely|barely|rarely|seldom|nothing|none|no (?:one|longer|way|means)"
+    r"|nobody"  # terms: literal
+    r"|far from|unless|refus(?:e[sd]?|ing)|den(?:y|ies|ied)|doubt(?:s|ed)?|fail(?:s|ed)? to|forbids?|forbidden"
+    r"|prohibit(?:s|ed)?|(?:false|untrue|wrong|impossible|unlikely) that)\b|n['’]t\b",
     re.IGNORECASE,
 )
 """What turns a sentence round; "without flash" may be left out of one."""
 _SENTENCE_END = re.compile(r"[.!?][\"”’)]*\s")
+_CLAUSE_END = re.compile(r"[.!?,;:\n“”\"]|\s[–—-]\s")
+CLAUSE = 12
+"""Words of a clause that may deny what is quoted of it, before or after."""
 _REASONS: dict[QuotationOutcome, Reason] = {
     "absent": "absent_quotation",
     "stitched": "stitched_quotation",
@@ -126,7 +132,7 @@ class _Checker:
             others = [self._find_other(item, cited, piece) for group in used for piece in group.pieces]
             if all(others):
                 outcome, other = "misattributed", others[0] or ""
-        changed = self._list_changes(quoted, used) if outcome == "altered" else ()
+        changed = self._list_changes(item, quoted, used) if outcome == "altered" else ()
         parts = tuple(
             self._make_part(quoted[group.pieces[0].start].start, quoted[group.pieces[-1].end - 1].end,
                             group.pieces[0].first, group.pieces[-1].last)
@@ -137,12 +143,26 @@ class _Checker:
 
     def _group(self, quoted: Sequence[QuotedWord], pieces: Sequence[Piece]) -> list[_Group]:
         groups: list[_Group] = []
-        for piece in pieces:
+        for piece in chain.from_iterable(map(self._split_piece, pieces)):
             if groups and self._goes_on(quoted, groups[-1].pieces[-1], piece):
                 groups[-1] = _Group((*groups[-1].pieces, piece))
             else:
                 groups.append(_Group((piece,)))
         return groups
+
+    def _split_piece(self, piece: Piece) -> Iterator[Piece]:
+        """The parts of a piece in the speeches of a passage: words that differ may hide where one ends."""
+        start, first, changes = piece.start, piece.first, list[WordEdit]()
+        ends = [*piece.changes, WordEdit(piece.end, piece.end, piece.last, piece.last)]
+        for change, following in pairwise(ends):
+            source, *before = self._words.locate(first, change.first)
+            _, *after = self._words.locate(change.last, following.first)
+            if source < len(self._request.knowledge) and not self._speakers.texts[source].are_one(before, after):
+                yield _make_piece(start, change.start, first, change.first, changes)
+                start, first, changes = change.end, change.last, []
+            else:
+                changes.append(change)
+        yield _make_piece(start, piece.end, first, piece.last, changes) if start > piece.start else piece
 
     def _goes_on(self, quoted: Sequence[QuotedWord], last: Piece, piece: Piece) -> bool:
         """Whether a piece of a quotation follows another one in the source, as the quotation says."""
@@ -167,7 +187,7 @@ class _Checker:
         matched = sum(group.matched for group in groups)
         is_whole = matched == len(quoted) and not any(piece.changes for group in groups for piece in group.pieces)
         if len(groups) == 1 and is_whole:
-            if any(starmap(self._cuts_denial, pairwise(lead.pieces))):
+            if any(starmap(self._cuts_denial, pairwise(lead.pieces))) or any(self._find_cut_ends(item, quoted, lead)):
                 return "altered", (lead,)
             return ("exact" if self._is_exact(item, quoted, lead) else "normalized"), (lead,)
         if is_whole and all(quoted[group.pieces[0].start].gap for group in groups[1:]):
@@ -189,22 +209,53 @@ class _Checker:
         """Whether an ellipsis or brackets between two pieces leave out a "not" of a sentence that they quote."""
         if last.last >= piece.first:
             return False
-        first, *_, rest = _SENTENCE_END.split(self._read(last.last, piece.first)) * 2
-        return _DENIAL.search(first) is not None or _DENIAL.search(rest) is not None
+        parts = _SENTENCE_END.split(self._read(last.last, piece.first))
+        return any(_DENIAL.search(part) for part in (parts[0], parts[-1]))
+
+    def _find_cut_ends(self, item: Quotation, quoted: Sequence[QuotedWord], group: _Group) -> tuple[int, int]:
+        """How many words, with a "not", an ellipsis or brackets leave out before the first word, and after the last."""
+        before, after = self._read_ends(item, quoted)
+        first, last = group.pieces[0].first, group.pieces[-1].last
+        low, high = self._words.find_bounds(first)
+        return (
+            self._count_denying(range(first - 1, max(low, first - CLAUSE) - 1, -1)) if _is_cut(before) else 0,
+            self._count_denying(range(last, min(high, last + CLAUSE))) if _is_cut(after) else 0,
+        )
+
+    def _count_denying(self, indices: range) -> int:
+        """How many words of a clause, from the nearest one on, end with a denial; 0 without one."""
+        for count, index in enumerate(indices, 1):
+            nearest = indices[0]
+            words = min(index, nearest), max(index, nearest)
+            between = self._read_between(index if indices.step < 0 else index - 1)
+            if _CLAUSE_END.search(between):
+                return 0
+            if _DENIAL.search(self._read(words[0], words[1] + 1)):
+                return count
+        return 0
+
+    def _read_ends(self, item: Quotation, quoted: Sequence[QuotedWord]) -> tuple[str, str]:
+        """The signs of a quotation before its first word, and after its last one."""
+        response = self._request.response
+        return response[item.start : quoted[0].start], response[quoted[-1].end : item.end]
 
     def _is_exact(self, item: Quotation, quoted: Sequence[QuotedWord], group: _Group) -> bool:
-        around = self._request.response[item.start : quoted[0].start], self._request.response[quoted[-1].end : item.end]
-        if len(group.pieces) > 1 or any("[" in side or "…" in side or ".." in side for side in around):
+        if len(group.pieces) > 1 or any(map(_is_cut, self._read_ends(item, quoted))):
             return False
         text = self._request.response[quoted[0].start : quoted[-1].end]
         return squeeze(text) == squeeze(self._read(group.pieces[0].first, group.pieces[0].last))
 
-    def _list_changes(self, quoted: Sequence[QuotedWord], groups: Sequence[_Group]) -> Iterator[QuotedPart]:
+    def _list_changes(
+        self, item: Quotation, quoted: Sequence[QuotedWord], groups: Sequence[_Group]
+    ) -> Iterator[QuotedPart]:
         """The words of an altered quotation that its source does not have, and where it has others."""
         (group,) = groups
         first, last = group.pieces[0], group.pieces[-1]
+        cut_before, cut_after = self._find_cut_ends(item, quoted, group)
+        if cut_before and not first.start:
+            yield self._make_change(quoted, 0, 0, first.first - cut_before, first.first)
         if first.start:
-            begin = max(first.first - first.start, self._words.find_bounds(first.first)[0])
+            begin = self._reach_back(first.first, first.start)
             yield self._make_change(quoted, 0, first.start, begin, first.first)
         before: Piece | None = None
         for piece in group.pieces:
@@ -216,7 +267,29 @@ class _Checker:
                 yield self._make_change(quoted, *change)
             before = piece
         if last.end < len(quoted):
-            yield self._make_change(quoted, last.end, len(quoted), last.last, last.last + len(quoted) - last.end)
+            end = self._reach_on(last.last, len(quoted) - last.end)
+            yield self._make_change(quoted, last.end, len(quoted), last.last, end)
+        elif cut_after:
+            yield self._make_change(quoted, len(quoted), len(quoted), last.last, last.last + cut_after)
+
+    def _reach_back(self, first: int, count: int) -> int:
+        """The first of at most ``count`` words of the same sentence before a word of the source."""
+        low, begin = max(first - count, self._words.find_bounds(first)[0]), first
+        while begin > low and not _SENTENCE_END.search(self._read_between(begin - 1)):
+            begin -= 1
+        return begin
+
+    def _reach_on(self, last: int, count: int) -> int:
+        """The end of at most ``count`` words of the same sentence from a word of the source on."""
+        high, end = min(last + count, self._words.find_bounds(last)[1]), last
+        while end < high and not _SENTENCE_END.search(self._read_between(end - 1)):
+            end += 1
+        return end
+
+    def _read_between(self, index: int) -> str:
+        """What is between a word of the source and the next one of its text."""
+        source, _, start = self._words.locate(index, index + 1)
+        return self._words.texts[source][start : self._words.locate(index + 1, index + 2)[1]]
 
     def _make_change(self, quoted: Sequence[QuotedWord], start: int, end: int, first: int, last: int) -> QuotedPart:
         if start < end:
@@ -261,6 +334,16 @@ class _Checker:
         return self._speakers.find_other(item.speaker, item.is_sure, source, start, end)
 
 
+def _is_cut(signs: str) -> bool:
+    """Whether an ellipsis or brackets are among the signs at the end of a quotation."""
+    return "[" in signs or "…" in signs or ".." in signs
+
+
+def _make_piece(start: int, end: int, first: int, last: int, changes: Sequence[WordEdit]) -> Piece:
+    changed = sum(change.end - change.start for change in changes)
+    return Piece(start, end, first, last, end - start - changed, tuple(changes))
+
+
 def _list_matched(piece: Piece) -> Iterator[int]:
     """The words of a piece that are those of the source."""
     start = piece.start
@@ -294,11 +377,19 @@ def _details(result: MetricResult) -> Details | None:
         (
             item.text,
             item.outcome,
-            item.source_speaker or " … ".join(part.knowledge_says for part in item.changed or item.parts),
+            item.source_speaker
+            or ", ".join(map(_describe_change, item.changed))
+            or " … ".join(part.knowledge_says for part in item.parts),
         )
         for item in explanation.quotations
     )
     return Details(("quotation", "outcome", "the source has"), rows)
+
+
+def _describe_change(part: QuotedPart) -> str:
+    if not part.text:
+        return f"also “{part.knowledge_says}”"
+    return f"“{part.knowledge_says}”, not “{part.text}”" if part.knowledge_says else f"no “{part.text}”"
 
 
 METRICS = (

@@ -21,6 +21,8 @@ Reason: TypeAlias = Literal[
     "misattributed_quotation",
 ]
 """Why words count as unsupported; ``REASONS`` says what each means."""
+QUOTATION_REASONS: frozenset[Reason] = frozenset({"absent_quotation", "stitched_quotation", "misattributed_quotation"})
+"""Reasons why a quotation as a whole is unsupported, whatever its words are."""
 REASONS: dict[Reason, str] = {
     "no_answer": "the knowledge does not say",
     "contradiction": "the knowledge says otherwise",

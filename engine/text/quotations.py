@@ -86,9 +86,9 @@ _NO_QUOTATION = re.compile(
 )
 _GOES_ON = re.compile(r"\b(?:went|goes|go|going) on to \w+[,:]? ?$|\bcontinue[sd]? to \w+[,:]? ?$", re.IGNORECASE)
 _DENIED = re.compile(
-    r"\b(?:(?:does|did|do|has|have|is|was)(?:n['’]t| not)|never|nowhere|neither|nor|no)\b[^.!?\n“\"]{0,30}"
-    r"\b(?:sa(?:y|ys|id)|states?|stated|mention(?:s|ed)?|used?|contain|include|read|write|written|quote|phrase|wording"
-    r"|words?|find)\b[^.!?\n“\"]{0,20}$|(?:\bnot|n['’]t) $",
+    r"\b(?:(?:does|did|do|has|have|is|was)(?:n['’]t| not)|never|nowhere|neither|nor|no|den(?:y|ies|ied))\b"
+    r"[^.!?\n“\"]{0,30}\b(?:sa(?:y|ys|id|ying)|states?|stated|mention(?:s|ed)?|used?|contain|include|read|write|written"
+    r"|quote|phrase|wording|words?|find)\b[^.!?\n“\"]{0,20}$|(?:\bnot|n['’]t) $",
     re.IGNORECASE,
 )
 _DETERMINER = re.compile(

@@ -16,12 +16,17 @@ MAX_READ = 1_000
 """Quotations of the knowledge whose speakers are read: half a second."""
 _PARAGRAPH = 400
 """Characters before a quotation that may say who "she" is."""
+_TIME = r"\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]*"
 _LABEL = re.compile(
-    r"(?m)^[ \t]*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]*)?(?:(?P<name>[A-Z][\w .'’()-]{0,40}?)[ \t]*:|[QA]\.)(?=[ \t]|$)"
+    rf"(?m)^[ \t]*(?:(?:{_TIME})?(?P<name>[A-Z][\w .'’()-]{{0,40}}?)[ \t]*:|{_TIME}(?P<chatter>[a-z][\w.-]{{0,40}}):"
+    r"|(?P<letter>[QA])\.)(?=[ \t]|$)"
 )
+_TIMED = re.compile(rf"[ \t]*{_TIME}")
 _BYLINE = re.compile(
-    rf"(?m)^[ \t>]*(?:From: *(?P<sender>[^<\n@]{{2,60}})|On [^\n]{{3,60}}?, (?P<writer>{PROPER})(?: <[^>\n]*>)? wrote:"
-    rf"|(?:(?:[Rr]eview(?:ed)?|[Pp]osted|[Ww]ritten) )?[Bb]y (?P<author>{PROPER}|@?\w+)$)"
+    r"(?m)^[^\w\n]*(?:From: *(?P<sender>[^<\n@]{2,60})"
+    rf"|On [^\n]{{3,60}}?, (?P<writer>{PROPER})(?: <[^>\n]*>)? wrote:"
+    rf"|(?i:letter|e-?mail|message|note|memo|reply|statement|review) (?:from|by) (?P<signer>{PROPER})"
+    rf"|(?:[Pp]osted |[Ww]ritten )?[Bb]y (?P<author>{PROPER}|@?\w+)$)"
 )
 """Lines that say who has written what follows: of e-mails, posts and reviews."""
 _PERSON = re.compile(
@@ -33,7 +38,8 @@ _BREAK = re.compile(r"\n[ \t]*\n|[.!?:][\"”’)]*[ \t]*\n[ \t]*(?=[^\sa-z])")
 
 
 _ANYBODY_WORDS = (
-    "author writer speaker reporter journalist reviewer critic critics expert experts guest buyer customer client "
+    "author writer speaker reporter journalist reviewer critic critics expert experts guest host caller moderator "
+    "interviewer buyer customer client brother sister mother father son daughter husband wife friend neighbour "
     "user reader visitor member colleague side opponent rival person people man woman interviewee spokesman "
     "spokeswoman spokesperson official officials report article piece paper newspaper letter email e-mail message "
     "reply review court transcript minutes thread post website site manual guide speech statement "
@@ -41,6 +47,10 @@ _ANYBODY_WORDS = (
 )
 _ANYBODY = frozenset(_ANYBODY_WORDS.split())
 """Words for somebody or something that the knowledge may not call so."""
+
+
+LETTERS = {"Q": "interviewer", "A": "interviewee"}
+"""Whom the labels of an interview mean."""
 
 
 class Speech(NamedTuple):
@@ -52,6 +62,8 @@ class Speech(NamedTuple):
     """Whether the text says who speaks in so many words."""
     place: int
     """Different for what is said in different places of a text."""
+    is_label: bool = False
+    """Whether a label says who speaks, so that the title does not."""
 
 
 class Speeches:
@@ -75,6 +87,11 @@ class Speeches:
         return frozenset(name_words(self.title))
 
     @cached_property
+    def source_words(self) -> frozenset[str]:
+        """The words of the title or of the name that the text begins with."""
+        return frozenset(name_words(find_title(self._text)))
+
+    @cached_property
     def words(self) -> frozenset[str]:
         """The words of the text that may be names."""
         return frozenset(name_words(self._text))
@@ -82,7 +99,7 @@ class Speeches:
     @cached_property
     def people(self) -> frozenset[frozenset[str]]:
         """The words of the name, and of the role, of each who speaks or has a role."""
-        names = list(dict.fromkeys(name for _, name in self._labels))
+        names = list(self._list_label_names())
         names += [name for item in self._quotations if (name := item.speaker or self._find_subject(item))]
         names += [" ".join(filter(None, match.groups())) for match in _PERSON.finditer(self._text)]
         return frozenset(frozenset(words) for name in names[: self._limit] if (words := name_words(name)))
@@ -120,23 +137,36 @@ class Speeches:
         ]
         if bylines:
             return bylines
-        labels = [(match.start(), (match["name"] or "").strip()) for match in _LABEL.finditer(self._text)]
+        labels = [
+            (match.start(), (match["name"] or match["chatter"] or match["letter"]).strip())
+            for match in _LABEL.finditer(self._text)
+        ]
+        if any(label == "Q" for _, label in labels):
+            labels = [(start, LETTERS.get(label, label)) for start, label in labels]
         return labels if len(labels) > 1 else []
+
+    def _list_label_names(self) -> Iterator[str]:
+        """The names of labels with what else they are called: who answers in an interview is named by its title."""
+        for label in dict.fromkeys(label for _, label in self._labels):
+            yield f"{label} {self.title}" if label == LETTERS["A"] else label
 
     @cached_property
     def _are_speakers(self) -> bool:
-        """Whether labels name speakers: bylines do, and labels that are repeated, as in transcripts."""
+        """Whether labels name speakers: bylines, labels with a time, and repeated ones, as in transcripts."""
         names = [name.partition("(")[0] for _, name in self._labels]
-        return bool(_BYLINE.search(self._text)) or len(set(names)) < len(names)
+        is_signed = bool(_BYLINE.search(self._text) or _TIMED.match(self._text, self._labels[0][0] if names else 0))
+        return is_signed or LETTERS["Q"] in names or len(set(names)) < len(names)
 
     def find(self, start: int, end: int) -> Speech:
         """Return who says the characters ``start`` to ``end``."""
         index = bisect_right(self._quotations, start, key=lambda item: item.start) - 1
-        if index >= 0 and end <= self._quotations[index].end + 1 and not self._quotations[index].is_term:
+        is_inside = index >= 0 and end <= self._quotations[index].end + 1 and not self._quotations[index].is_term
+        if is_inside and (self._spoken[index].name or not self._labels):
             return self._spoken[index]
         label = bisect_right(self._labels, start, key=lambda item: item[0]) - 1
         if label >= 0:
-            return Speech(self._labels[label][1], self._are_speakers, -2 - label if self._are_speakers else -1)
+            name, is_label = self._labels[label][1], self._are_speakers
+            return Speech(name, is_label, -2 - label if is_label else -1, is_label)
         return Speech("", is_named=False, place=-1)
 
     def are_one(self, first: Sequence[int], second: Sequence[int]) -> bool:
@@ -146,6 +176,20 @@ class Speeches:
             self.find(first[0], first[1]).place == self.find(second[0], second[1]).place
             and _BREAK.search(between) is None
         )
+
+
+_POSSESSIVE = re.compile(r"(?P<owner>.+?)['’]s? (?P<thing>(?:[a-z][\w-]* ){0,2}[a-z][\w-]*)")
+_NAME = re.compile(r"(?:.*\W)?(?P<last>[A-Z][\w’'-]+|@?\w*\d\w*)\W*")
+_GROUPS = re.compile(r"(?:[A-Z][a-z]+s|Police|Staff|People|Management|Everybody|Somebody)\W*")
+
+
+def _read_name(speaker: str) -> tuple[list[str], bool]:
+    """The words that say who a speaker is, and whether they end with a name: "Okello’s review" means Okello, "Ost’s
+    coach" a coach."""
+    possessive = _POSSESSIVE.fullmatch(speaker)
+    if possessive and (things := name_words(possessive["thing"])):
+        speaker = possessive["owner"] if things[-1] in _ANYBODY else possessive["thing"]
+    return name_words(speaker), _NAME.fullmatch(speaker) is not None and _GROUPS.fullmatch(speaker) is None
 
 
 class SpeakerIndex:
@@ -171,7 +215,7 @@ class SpeakerIndex:
         """The texts by the words of their titles."""
         titles: dict[str, list[Speeches]] = {}
         for text in self.texts:
-            for word in text.title_words:
+            for word in text.source_words:
                 titles.setdefault(word, []).append(text)
         return titles
 
@@ -196,19 +240,21 @@ class SpeakerIndex:
     def _compare(self, speaker: str, is_sure: bool, source: int, speech: Speech) -> str:
         """Who speaks, if the named speaker is another one."""
         text = self.texts[source]
-        names = name_words(speaker)
+        names, is_name = _read_name(speaker)
         asked = frozenset(names)
         theirs = self._describe(frozenset(name_words(speech.name)))
         fallback = text.title or f"passage {source + 1}"
-        rest = asked - theirs - text.title_words
+        rest = asked - theirs - (frozenset() if speech.is_label else text.title_words)
         if rest < asked:
-            is_other = any(rest <= other for other in self._list_others(rest, text, theirs))
+            is_other = bool(rest) and any(rest <= other for other in self._list_others(rest, text, theirs))
             return (speech.name or fallback) if is_other else ""
         if theirs:
-            is_other = any(self._list_others(asked, text, theirs))
-            is_unknown = is_sure and speech.is_named and names[-1] not in text.words and not asked <= _ANYBODY
+            is_other = any(is_name or asked <= other for other in self._list_others(asked, text, theirs))
+            is_unknown = (
+                is_name and is_sure and speech.is_named and names[-1] not in text.words and not theirs <= _ANYBODY
+            )
             return speech.name if is_other or is_unknown else ""
-        is_titled = any(other is not text for word in asked for other in self._titles.get(word, ()))
+        is_titled = any(other is not text for word in asked - _ANYBODY for other in self._titles.get(word, ()))
         return fallback if is_titled and not asked & text.words else ""
 
     def _describe(self, words: frozenset[str]) -> frozenset[str]:
@@ -220,4 +266,5 @@ class SpeakerIndex:
         """The people that ``theirs`` does not describe, and the titles of other texts, that have one of the words."""
         for word in words:
             yield from (person for person in self._people.get(word, ()) if not person <= theirs)
-            yield from (other.title_words for other in self._titles.get(word, ()) if other is not text)
+            titled = () if words <= _ANYBODY else self._titles.get(word, ())
+            yield from (other.source_words for other in titled if other is not text)

@@ -30,6 +30,7 @@ from ..metrics.base import BoundResult, Metric
 from ..metrics.claims import VERIFIABLE
 from ..metrics.requests import ReadRequest
 from ..schema.explanations import (
+    QUOTATION_REASONS,
     ClassifiedSpan,
     FeqaExplanation,
     Q2Explanation,
@@ -241,8 +242,6 @@ def _agree(span: UnsupportedSpan, other: UnsupportedSpan) -> bool:
 
 CONTRADICTING: frozenset[Reason] = frozenset({"contradiction", "mismatch", "misattributed_quotation"})
 """Reasons by which the knowledge says otherwise."""
-QUOTATION: frozenset[Reason] = frozenset({"absent_quotation", "stitched_quotation", "misattributed_quotation"})
-"""Reasons why a quotation may mislead much, whatever its words are."""
 ENTITY_TYPES: dict[str, SpanType] = {
     "DATE": "date",
     "TIME": "date",
@@ -324,7 +323,7 @@ def _describe(
         kind = "relation" if contradicts else "addition"
     contradicts = contradicts and kind != "opinion"
     knowledge, severity = ("contradicts" if contradicts else "silent"), _rate(kind, contradicts=contradicts)
-    severity = "high" if span.reason in QUOTATION else severity
+    severity = "high" if span.reason in QUOTATION_REASONS else severity
     return replace(span, type=kind, knowledge=knowledge, severity=severity)
 
 

@@ -146,7 +146,7 @@ def _read_requests(source: Path | None, columns: str | None) -> tuple[Request, .
                     raise InvalidRequest(line.problem)
                 requests.append(to_request(line.row, Options()))
             except InvalidRequest as error:
-                display.print_line_error(errors, line.number, str(error))
+                display.print_line_error(errors, line, str(error))
     if not requests:
         raise InvalidRequest(f"{source} has no response that can be scored.")
     return tuple(requests)

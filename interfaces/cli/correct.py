@@ -101,7 +101,7 @@ def correct_file(
                 correction = _correct_line(engine, line, chosen, request_options, max_drafts, remove_sentences)
             except InvalidRequest as error:
                 counts["invalid"] += 1
-                display.print_line_error(errors, line.number, str(error))
+                display.print_line_error(errors, line, str(error))
             else:
                 counts[correction.status] += 1
                 if show_table:

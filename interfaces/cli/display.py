@@ -17,7 +17,7 @@ from rich.text import Text
 
 from groundwire.engine import MetricResult, Score
 from groundwire.engine.extend import shown
-from groundwire.engine.schema.explanations import REASONS, Q2Explanation
+from groundwire.engine.schema.explanations import QUOTATION_REASONS, REASONS, Q2Explanation, UnsupportedSpan
 from groundwire.engine.schema.results import SentenceVerdict
 from groundwire.files.reading import Line
 from groundwire.files.sources import strip_gzip
@@ -94,9 +94,10 @@ def name_line(line: Line) -> str:
     return str(line.number) if identifier is None else f"{line.number}\n[dim]{escape_markup(identifier)}[/]"
 
 
-def print_line_error(console: Console, number: int, message: str) -> None:
-    """Print why an input line has no result."""
-    console.print(f"[red]line {number}[/]: {escape_markup(message)}", soft_wrap=True)
+def print_line_error(console: Console, line: Line | int, message: str) -> None:
+    """Print why an input line, or the line of a number, has no result."""
+    where = f"line {line}" if isinstance(line, int) else f"line {line.number}" + (line.source and f" ({line.source})")
+    console.print(f"[red]{escape_markup(where)}[/]: {escape_markup(message)}", soft_wrap=True)
 
 
 def print_continued(console: Console, out: Path, done: int, unfinished: int) -> None:
@@ -107,8 +108,9 @@ def print_continued(console: Console, out: Path, done: int, unfinished: int) -> 
         console.print(f"Continuing {escape_markup(out)}: {done} {are_done}{again}.", soft_wrap=True)
 
 
-def finish(counts: Counter[str]) -> None:
-    """Print how many lines ended with each status; exit with code 3 unless there are some and all have a result."""
+def finish(counts: Counter[str], code: int = 0) -> None:
+    """Print how many lines ended with each status; exit with ``code``, or with 3 if that is 0 and a line, or all, have
+    no result."""
     total = counts.total()
     statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common() if count)
     console = error_console()
@@ -116,6 +118,8 @@ def finish(counts: Counter[str]) -> None:
         console.print("The input has no lines.")
     else:
         console.print(f"{total} line{'s' if total > 1 else ''}: {statuses}.")
+    if code:
+        raise typer.Exit(code)
     if not total or any(count for status, count in counts.items() if status not in DONE):
         raise typer.Exit(EXIT_UNSCORED)
 
@@ -200,12 +204,21 @@ def format_reasons(score: Score) -> Text:
 def format_spans(score: Score) -> Text:
     """One line per unsupported span: its words, what they are, and what the knowledge says."""
     lines = [
-        f"“{span.text}” – {span.type}, severity {span.severity}: "
-        + (f"the knowledge {span.knowledge}" if span.knowledge == "contradicts" else "the knowledge is silent")
+        f"“{span.text}” – {_name_type(span)}, severity {span.severity}: {_explain_span(span)}"
         + (f" (“{span.knowledge_says}”)" if span.knowledge_says else "")
         for span in score.unsupported
     ]
     return Text(shown("\n".join(dict.fromkeys(lines))))
+
+
+def _name_type(span: UnsupportedSpan) -> str:
+    return "quotation" if span.reason in QUOTATION_REASONS else str(span.type)
+
+
+def _explain_span(span: UnsupportedSpan) -> str:
+    if span.reason in QUOTATION_REASONS:
+        return REASONS[span.reason]
+    return "the knowledge contradicts" if span.knowledge == "contradicts" else "the knowledge is silent"
 
 
 def print_details(console: Console, details: Details) -> None:

@@ -286,7 +286,7 @@ def _generate_file(
             advance(line.number)
             if isinstance(generation, InvalidRequest):
                 counts["invalid"] += 1
-                display.print_line_error(errors, line.number, str(generation))
+                display.print_line_error(errors, line, str(generation))
                 continue
             counts[generation.status] += 1
             if output is not None:

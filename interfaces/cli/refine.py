@@ -199,7 +199,7 @@ class _Run(NamedTuple):
                     result = process(engine, _choose_knowledge(line.row, graph), line.row)
                 except InvalidRequest as error:
                     counts["invalid"] += 1
-                    display.print_line_error(errors, line.number, str(error))
+                    display.print_line_error(errors, line, str(error))
                 else:
                     counts[result.status] += 1
                     show(engine, line, result)

@@ -172,7 +172,7 @@ def score_file(
                     counts[DONE_BEFORE] += 1
                 elif isinstance(request, InvalidRequest):
                     counts["invalid"] += 1
-                    display.print_line_error(errors, line.number, str(request))
+                    display.print_line_error(errors, line, str(request))
                 else:
                     pending.append(_Pending(line, key))
                     yield request
@@ -210,9 +210,7 @@ def score_file(
                 f"{band.low:.2f} to {band.high:.2f}.[/]"
             )
         table.print_warnings()
-    findings.report(errors)
-    display.finish(counts)
-    findings.exit()
+    display.finish(counts, findings.report(errors))
 
 
 def read_request(line: Line, request_options: Options) -> Request | InvalidRequest:
@@ -268,16 +266,12 @@ class _Findings:
         """Count what the score of a line has of the names."""
         self._counts.update(self._names & {score.verdict.label, *(item.outcome for item in score.quotations)})
 
-    def report(self, console: Console) -> None:
-        """Print how many lines have each of the names."""
+    def report(self, console: Console) -> int:
+        """Print how many lines have each of the names; returns the exit code: 4 if there are some, else 0."""
         if self._counts:
             counts = ", ".join(f"{count} {name}" for name, count in self._counts.most_common())
             console.print(f"Lines that --fail-on names: {counts}.")
-
-    def exit(self) -> None:
-        """Exit with code 4 if a line has one of the names."""
-        if self._counts:
-            raise typer.Exit(display.EXIT_WORSE)
+        return display.EXIT_WORSE if self._counts else 0
 
 
 class _ScoreTable:

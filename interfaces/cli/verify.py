@@ -95,7 +95,7 @@ def _read_texts(source: Path, columns: str | None, packet: EvidencePacket) -> li
         for line in lines:
             request = read_request(line, packet.options)
             if isinstance(request, InvalidRequest):
-                display.print_line_error(display.error_console(), line.number, str(request))
+                display.print_line_error(display.error_console(), line, str(request))
             elif not compare_texts(packet, request):
                 return [request]
             else:

@@ -40,6 +40,8 @@ class Line(NamedTuple):
     number: int
     row: dict[str, Any] | None
     problem: str = ""
+    source: str = ""
+    """Its file and its number there, if a folder was read."""
 
 
 NEEDED = frozenset({"response", "knowledge"})
@@ -106,10 +108,9 @@ def _read_files(files: Sequence[Path], needed: Set[str], columns: Mapping[str, s
     for file in files:
         with open_source(file) as stream:
             for line in _translate(file, _read_stream(file, stream, needed, columns)):
-                if line.row is None:
-                    yield Line(next(numbers), None, f"{file.name}, line {line.number}: {line.problem}")
-                else:
-                    yield Line(next(numbers), {"id": f"{file.name}:{line.number}", **line.row})
+                source = f"{file.name}:{line.number}"
+                row = None if line.row is None else {"id": source, **line.row}
+                yield Line(next(numbers), row, line.problem, source)
 
 
 def _check_columns(lines: Iterator[Line], needed: Set[str], columns: Mapping[str, str]) -> Iterator[Line]:

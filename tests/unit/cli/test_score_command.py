@@ -623,6 +623,8 @@ def test_fail_on_ends_with_code_4_where_a_quotation_is_so(tmp_path: Path, fail_o
     command = ("score", str(write(tmp_path / "in.jsonl", *QUOTING)), "--metrics", "quotations", "--fail-on", fail_on)
     assert run(*command).exit_code == code
     assert run(*command[:4], "--out", str(out)).exit_code == 0
+    broken = run("score", str(write(tmp_path / "broken.jsonl", *QUOTING, "{")), *command[2:])
+    assert broken.exit_code == (code or 3)
     continued = run(*command, "--out", str(out))  # lines that an earlier run scored count too
     assert continued.exit_code == code
     assert ("Lines that --fail-on names: 1" in continued.output) == (code == 4)
@@ -658,6 +660,6 @@ def test_a_folder_of_json_is_read_by_name(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no rows")
     result = run("score", str(tmp_path), "--metrics", "overlap")
     assert result.exit_code == 3
-    assert "line 3: b.jsonl, line 2: not JSON" in result.output
+    assert "line 3 (b.jsonl:2): not JSON" in result.output
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(line["line"], line["id"]) for line in lines] == [(1, "a.json:1"), (2, "b.jsonl:1"), (4, "w")]

@@ -47,6 +47,23 @@ MAILS = (
     "From: Dana Whitfield\nSubject: Vans\nPlease move the vans before seven.\n\nFrom: Yusuf Ali\nSubject: Re: Vans\n"
     "The render is still wet on Monday.\n\nFrom: Dana Whitfield\nThen I pay for every extra day."
 )
+CHAT = (
+    "[09:12] priya: the rollback is finished\n[09:14] tomasz: who merged it without a review?\n[09:15] lin: that was me"
+)
+PODCAST = (
+    "HOST: What does one eat?\nGUEST: I know the shelf life of everything.\nHOST: And the wind?\nGUEST: It was loud."
+)
+INTERVIEW = "Interview with chef Amara Obi\nQ: What do you never cook?\nA: I never cook veal, and I do not miss it."
+REPLY = (
+    "From: Karl Mohr\nTo: Eva Lind\n\nThe client has not paid yet.\n\nOn 3 May, Eva Lind <eva@x.example> wrote:\n"
+    "> The printer is broken again.\n"
+)
+STARS = "★★☆☆☆ by hoverfan88\nThe battery dies at once.\n★★★★★ by maria_t\nThe battery lasts for ever."
+LETTERS = (
+    "Letter from Clara to Emil\nThe roof leaks over the piano.\n",
+    "Letter from Emil to Clara\nA bucket is no remedy at all.\n",
+    "Our guest\nPer Solberg kept the light.",
+)
 ASKED = "I asked for a quiet room at the back of the house."
 
 
@@ -83,6 +100,7 @@ def check(response: str) -> QuotedText:
         ('name="three words here"', []),
         ('You can say "I would like a table".', []),
         ('It does not say "no pets are allowed".', []),
+        ('Vik denied saying "no pets are allowed".', []),
         ("It is not “the end of it all”.", []),
         ('It means "to be free of debt".', []),
         ("A 24\" screen and a 27\" one, 5'10\" tall, in the '90s and the '80s.", []),
@@ -145,6 +163,7 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
         ("Coll said “We will not raise the fee … stay open on Sundays.”", ["stitched"]),
         ("Coll said “We will not raise … the library must stay open.”", ["stitched"]),
         ("Coll said “We will not … after a long dispute.”", ["stitched"]),
+        ("Coll said “raise the parking fee before 2027. The library must stay open.”", ["stitched"]),
         ("Dana wrote “Please move the vans … I pay for every extra day.”", ["stitched"]),
         ("Connolly said “We stopped running … You cannot defend a lead.”", ["normalized"]),
         ("Coll said “We will not raise the parking fee [at all] before 2027.”", ["normalized"]),
@@ -153,7 +172,10 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
         ("Mayor Reed said “We will not raise the parking fee before 2027.”", ["misattributed"]),
         ("Ines Reed said “We will not raise the parking fee before 2027.”", ["misattributed"]),
         ("Mayor Coll said “We will not raise the parking fee before 2027.”", ["exact"]),
-        ("The library director wrote: “The library must stay open on Sundays.”", ["misattributed"]),
+        ("The library director wrote: “The library must stay open on Sundays.”", ["exact"]),  # it may be Reed
+        ("The mayor wrote: “The library must stay open on Sundays.”", ["misattributed"]),
+        ("A local woman said “I was in bed all day.”", ["exact"]),
+        ("Rovers’ coach said “We stopped running.”", ["exact"]),
         ("Coll says “We will not raise the parking fee” and “the library must stay open”.", ["exact", "misattributed"]),
         (
             "Coll says “We will not raise the parking fee”. Reed says “the library must stay open”.",
@@ -165,10 +187,26 @@ def test_the_speaker_goes_on_to_the_next_quotation(text: str, second: str) -> No
         ("Marco Bellini said “I was in bed all day.”", ["misattributed"]),
         ("Dana Whitfield wrote “The render is still wet on Monday.”", ["misattributed"]),
         ("Yusuf wrote “The render is still wet on Monday.”", ["exact"]),
+        ("Obi says “I never cook veal.”", ["exact"]),
+        ("Obi asks “What do you never cook?”", ["misattributed"]),
+        ("The interviewer says “I never cook veal.”", ["misattributed"]),
+        ("Karl wrote “The printer is broken again.”", ["misattributed"]),
+        ("Lind wrote “The printer is broken again.”", ["exact"]),
+        ("hoverfan88 writes “The battery lasts for ever.”", ["misattributed"]),
+        ("maria_t writes “The battery lasts for ever.”", ["exact"]),
+        ("Priya asked “who merged it without a review?”", ["misattributed"]),
+        ("Tomasz asked “who merged it without a review?”", ["exact"]),
+        ("Per Solberg says “I know the shelf life of everything.”", ["exact"]),
+        ("The host says “I know the shelf life of everything.”", ["misattributed"]),
+        (
+            "Clara writes that “the roof leaks over the piano”. Her brother answers: “A bucket is no remedy.”",
+            ["normalized", "exact"],
+        ),
+        ("Clara wrote “A bucket is no remedy.”", ["misattributed"]),
     ],
 )
 def test_words_are_those_of_one_speaker_in_one_place(response: str, outcomes: list[str]) -> None:
-    quoted = score(response, COUNCIL, MATCH, MAILS).quotations
+    quoted = score(response, COUNCIL, MATCH, MAILS, CHAT, PODCAST, INTERVIEW, REPLY, STARS, *LETTERS).quotations
     assert [quotation.outcome for quotation in quoted] == outcomes
 
 
@@ -212,6 +250,10 @@ def test_what_was_changed_is_marked_with_what_the_source_has() -> None:
         assert (ART, BUDGET, CALL)[part.evidence.passage][
             part.evidence.start : part.evidence.end
         ] == part.knowledge_says
+    (change,) = (
+        score("Coll: “We will not raise the parking fee before two thousand thirty.”", COUNCIL).quotations[0].changed
+    )
+    assert (change.text, change.knowledge_says) == ("two thousand thirty", "2027")  # not what another speaker says
     omission = check("It says “The museum lends 300 works to schools.”")
     assert [(part.text, part.knowledge_says) for part in omission.changed] == [("", "a year")]
 
@@ -373,6 +415,8 @@ def test_marks_and_dashes_of_other_kinds_are_the_same() -> None:
     ("response", "outcome"),
     [
         ("Coll said: “We will … raise the parking fee before 2027.”", "altered"),
+        ("Coll said: “… raise the parking fee before 2027.”", "altered"),
+        ("Coll said: “[They will] raise the parking fee before 2027.”", "altered"),
         ("Coll said: “We will [definitely] raise the parking fee before 2027.”", "altered"),
         ("Coll said: “We will not raise … before 2027.”", "normalized"),
     ],
@@ -381,7 +425,24 @@ def test_an_ellipsis_that_leaves_out_a_negation_alters(response: str, outcome: s
     knowledge = "Mayor Ines Coll: “We will not raise the parking fee before 2027.”"
     (quotation,) = score(response, knowledge).quotations
     assert quotation.outcome == outcome
-    assert [part.knowledge_says for part in quotation.changed] == (["not"] if outcome == "altered" else [])
+    says = [part.knowledge_says.split()[0] for part in quotation.changed]
+    assert says == (["not"] if outcome == "altered" else [])
+
+
+@pytest.mark.parametrize(
+    ("source", "response", "outcome"),
+    [
+        ("We will in no way refund tickets.", "We will … refund tickets.", "altered"),
+        ("I doubt that the show will be repeated.", "… the show will be repeated.", "altered"),
+        ("We refuse to pay for parking.", "We … pay for parking.", "altered"),
+        ("Nothing of it was shown to us.", "[All] of it was shown to us.", "altered"),
+        ("It was late, not early, and we fired Ann.", "… we fired Ann.", "normalized"),
+        ("The notice went to the wrong ship.", "The notice went to … ship.", "normalized"),
+    ],
+)
+def test_denials_are_read_in_the_clause_that_is_cut(source: str, response: str, outcome: str) -> None:
+    (quotation,) = score(f"The manager said: “{response}”", f"The manager said: “{source}”").quotations
+    assert quotation.outcome == outcome
 
 
 @pytest.mark.parametrize(
