@@ -270,7 +270,7 @@ class Text(NamedTokens):
             return None  # "In 2013 NAME directed NAME": the year of what follows
         elif self.is_number_at(index) and (last in ("in", "from", "of") or (has_copula and following in CLASSES)):
             claims = (ClaimedEnd(WordRelation(YEAR, NOUN), "second"),)
-        elif last == "with":
+        elif last == "with" and not _is_company(words):
             claims = (ClaimedEnd(WordRelation(ACTING, AGENT), "second"),)
         elif last in _PLACES and has_copula:
             claims = _claim_place(last)
@@ -457,6 +457,12 @@ def _names_work(words: Sequence[str]) -> bool:
     """Whether the words before a name end with a work "by" the name: "We went by NAME" is about none."""
     before = [word for word in words[: len(words) - words[::-1].index("by") - 1] if word not in ARTICLES]
     return not before or not is_word(before[-1]) or before[-1] in _WORKS
+
+
+def _is_company(words: Sequence[str]) -> bool:
+    """Whether "with" is about a speaker's company: "I watched it with NAME", and not "I like the film with NAME"."""
+    before = [word for word in words[: len(words) - words[::-1].index("with") - 1] if word not in ARTICLES]
+    return not {"i", "we"}.isdisjoint(before) and before[-1] not in CLASSES
 
 
 def _claim_place(preposition: str) -> tuple[ClaimedEnd, ...]:

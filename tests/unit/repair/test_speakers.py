@@ -31,6 +31,7 @@ def read(sentence: str) -> Text:
         ("[Tom] and I love it.", True),
         ("Have you seen it on [Netflix]?", True),
         ("My very old friend [Anna] came.", True),
+        ("I am from [Chicago].", True),
         ("It was shown in [Rome].", False),  # no speaker in it
         ("I liked it, but it was shown in [Rome].", False),
         ("I liked it. It was shown in [Rome].", False),
@@ -40,6 +41,21 @@ def read(sentence: str) -> Text:
         ("I loved her [Rome].", False),
         ("My guess is [Rome].", False),
         ("I met an author [Anna].", False),
+        ("I lost my [Nikon] there.", True),
+        ("We hiked up with [Jorge] and his dog.", True),
+        ("We owe it to [Anna].", False),
+        ("I have to thank [Anna] for it.", False),
+        ("I adore what [Anna] did in it.", False),
+        ("For me [Anna] invented it.", False),
+        ("[Anna] gave us Dracula.", False),
+        ("In my view [Anna] invented it.", False),
+        ("I went to [Rome], where he was born.", False),
+        ("I was in [Rome], where he was born.", False),
+        ("We love it, and it begins in [Rome].", False),
+        ("You find it in [Rome].", False),
+        ("I like the film set in [Rome].", False),
+        ("I agree with [Anna] being the author.", False),
+        ("I read about it in [Anna]'s book.", False),
     ],
 )
 def test_a_clause_about_its_speakers(sentence: str, expected: bool) -> None:
@@ -64,10 +80,11 @@ def test_a_place_or_a_work_that_the_graph_has_may_be_wrong(turn: str, sentence: 
 @pytest.mark.parametrize(
     ("response", "status"),
     [
+        ("This is a joke. I like the film with Anna Smith.", "refined"),
         ("It stars Anna Smith, I mean.", "refined"),
-        ("My cousin plays a song for Anna Smith.", "unverifiable"),
-        ("My cousin plays a song for Kate Winslet.", "refused"),  # the graph knows her
-        ("My cousin plays a song for Anna Smith. Alien is a romance.", "refined"),
+        ("This is a joke. I sat with Anna Smith.", "unverifiable"),
+        ("This is a joke. I sat with Kate Winslet.", "refused"),  # the graph knows her
+        ("I sat with Anna Smith. Alien is a romance.", "refined"),
     ],
 )
 def test_names_of_the_speakers_life_are_unverifiable(response: str, status: str) -> None:
