@@ -103,7 +103,7 @@ def test_parquet_is_written_when_the_run_is_complete(tmp_path: Path) -> None:
 def test_an_interrupted_run_writes_no_parquet(tmp_path: Path) -> None:
     source, out = write(tmp_path / "in.json", ROWS), tmp_path / "scores.parquet"
     (tmp_path / "scores.parquet.jsonl").write_text(
-        '{"line":1,"key":"0","score":{"signature":"other","status":"scored","metrics":{}}}\n'
+        '{"line":1,"key":"0","score":{"signature":"other","status":"scored","verdict":{"label":"unknown"},"metrics":{}}}\n'
     )
     assert isinstance(run(str(source), "--out", str(out)).exception, InvalidRequest)
     assert not out.exists()
@@ -148,7 +148,7 @@ def test_a_dataset_of_the_real_package_is_read(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_no_dataset(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="a folder without Parquet files"):
+    with pytest.raises(InvalidRequest, match="a folder without files of JSON"):
         list(read_ids(tmp_path))
     (tmp_path / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     with pytest.raises(InvalidRequest, match="several splits; choose one of its folders"):
