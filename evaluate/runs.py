@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -101,6 +101,7 @@ def evaluate(
     max_false_positive_rate: float | None = None,
     seed: int = 0,
     repeats: int = 1000,
+    progress: Callable[[int], None] | None = None,
 ) -> Run:
     """Measure how well the verdict and the metrics agree with human labels.
 
@@ -114,6 +115,7 @@ def evaluate(
         max_false_positive_rate: A bound, from 0.001 to below 1, whose threshold is measured beside the profiles.
         seed: Seed of the bootstrap samples.
         repeats: Bootstrap samples of every interval, 1 or more.
+        progress: Called with the number of scores so far, as by ``Engine.score_many``.
 
     Returns:
         The run: ``run.results.sets[0].verdicts`` has balanced accuracy and error rates of each profile, ``.metrics``
@@ -129,7 +131,8 @@ def evaluate(
             f'None of the {len(examples)} rows has a label, so nothing can be measured. Add "label": 1 (consistent) or '
             '0 (inconsistent), or "grade".'
         )
-    scores = list(engine.score_many((example.request for example in examples), metrics=metrics, options=options))
+    requests = (example.request for example in examples)
+    scores = list(engine.score_many(requests, metrics=metrics, options=options, progress=progress))
     measured = measure_set(
         name,
         examples,

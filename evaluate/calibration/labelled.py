@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from groundwire.engine import Engine, default_engine
 from groundwire.runtime.bundles.calibration import Calibration
@@ -22,6 +22,7 @@ def calibrate(
     *,
     name: str = "labelled",
     force: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> Calibration:
     """Fit verdicts to labelled responses.
 
@@ -36,6 +37,7 @@ def calibrate(
         options: How to fit.
         name: Name of the rows in the calibration.
         force: Whether to return a calibration, too, that errs more on these rows than the engine's own.
+        progress: Called with the number of scores so far, as by ``Engine.score_many``.
 
     Returns:
         The calibration, which ``LoadOptions(calibration=…)`` takes.
@@ -48,7 +50,7 @@ def calibrate(
     check_classes([example.label for example in examples])
     engine = engine or default_engine()
     requests = (example.request for example in examples)
-    scores = list(engine.score_many(requests, metrics=metrics, options=APART))
+    scores = list(engine.score_many(requests, metrics=metrics, options=APART, progress=progress))
     computed = tuple(dict.fromkeys(metric for score in scores for metric in score.metrics))
     labelled = collect_features({name: examples}, {name: scores})
     choice = choose_calibration(labelled, computed, options, engine.core.calibration)

@@ -8,7 +8,7 @@ the rate of missed ones is estimated on made errors (``evaluate.twins``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -114,6 +114,7 @@ def calibrate_trusted(
     *,
     name: str = "trusted",
     seed: int = 13,
+    progress: Callable[[int], None] | None = None,
 ) -> TrustedCalibration:
     """Draw a threshold from responses that are known to be consistent.
 
@@ -124,6 +125,7 @@ def calibrate_trusted(
         max_false_positive_rate: The share, between 0 and 1, of right responses that may be called inconsistent.
         name: Name of the rows in the calibration.
         seed: Seed of the made errors.
+        progress: Called with the number of scores so far, as by ``Engine.score_many``; made errors are scored too.
 
     Returns:
         The calibration, which ``LoadOptions(calibration=…)`` takes, and what to expect of it.
@@ -137,13 +139,11 @@ def calibrate_trusted(
     trusted = read_rows(rows)
     check_trusted(trusted, max_false_positive_rate)
     twins = make_twin_examples(trusted, seed)
-    rights, wrongs = (_score(engine, examples, engine.core.calibration) for examples in (trusted, twins))
+    requests = (example.request for example in (*trusted, *twins))
+    scores = list(engine.score_many(requests, progress=progress))
+    rights = decide_rows(trusted, scores[: len(trusted)], engine.core.calibration)
+    wrongs = decide_rows(twins, scores[len(trusted) :], engine.core.calibration)
     return fit_trusted((name,), rights, wrongs, engine.core.calibration, max_false_positive_rate)
-
-
-def _score(engine: Engine, examples: Sequence[Example], calibration: Calibration) -> list[DecidedRow]:
-    requests = (example.request for example in examples)
-    return decide_rows(examples, engine.score_many(requests), calibration)
 
 
 def check_trusted(trusted: Sequence[Example], max_false_positive_rate: float) -> None:

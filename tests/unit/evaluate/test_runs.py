@@ -38,7 +38,9 @@ def test_rows_are_measured_as_they_are_decided(engine: Engine) -> None:
     right = [flag for flag, row in zip(stopped, ROWS, strict=True) if row["label"]]
     wrong = [flag for flag, row in zip(stopped, ROWS, strict=True) if not row["label"]]
     assert 0 < sum(right) < len(right)
-    run = evaluate(ROWS, engine, repeats=20, name="mine")
+    seen: list[int] = []
+    run = evaluate(ROWS, engine, repeats=20, name="mine", progress=seen.append)
+    assert seen == list(range(1, len(ROWS) + 1))
     (figures,) = run.results.sets
     assert (figures.name, figures.examples) == ("mine", 40)
     verdicts = figures.verdicts[1]
