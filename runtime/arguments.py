@@ -10,7 +10,7 @@ from math import inf
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec.inspect
 
@@ -31,12 +31,16 @@ class _Constructor(msgspec.StructMeta):
                 names = cls.__struct_fields__
                 unknown = [name for name in fields if name not in names]
                 what = f"no field {unknown[0]!r}{suggest(unknown[0], names)}" if unknown else f"other fields: {error}"
-                raise InvalidRequest(f"{cls.__name__} has {what}. Its fields are {', '.join(names)}.") from error
+                place = f" {cls.ELSEWHERE[unknown[0]]}" if unknown and unknown[0] in cls.ELSEWHERE else ""
+                raise InvalidRequest(f"{cls.__name__} has {what}.{place} Its fields are {', '.join(names)}.") from error
 
 
 class OptionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Constructor):
     """Base of the records that callers set options with: a field that does not exist is InvalidRequest, whether the
     record is constructed or read from JSON. The values are checked where the record is used."""
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {}
+    """By names that are looked for here, a sentence that says where they are."""
 
 
 def suggest(name: str, names: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 import msgspec
@@ -152,6 +153,12 @@ class PmiOptions(Record, OptionRecord, frozen=True):
 class Options(Record, OptionRecord, frozen=True):
     """Settings of one request."""
 
+    ELSEWHERE = MappingProxyType(
+        {
+            "metrics": "Metrics are an argument of their own: score(…, metrics='fast'), Engine.load(metrics='fast').",
+            "calibration": "A calibration is loaded: Engine.load(options=LoadOptions(calibration='mine.json')).",
+        }
+    )
     q2: Q2Options = Q2Options()
     nli: NliOptions = NliOptions()
     detector: DetectorOptions = DetectorOptions()

@@ -126,6 +126,11 @@ def test_an_unknown_metric_is_named(metrics: Any, message: str) -> None:
     ("make", "message"),
     [
         (lambda: Options(deadline=3), r"Options has no field 'deadline' \(did you mean deadline_ms\?\)"),
+        (
+            lambda: Options(metrics="fast"),
+            r"Metrics are an argument of their own: score\(…, metrics='f",
+        ),
+        (lambda: Options(calibration="mine.json"), r"Engine.load\(options=LoadOptions\(calibration='mine.json'\)\)"),
         (lambda: Options(abacus=3), "Options has no field 'abacus'. Its fields are q2, nli,"),
         (
             lambda: Greedy(1, 2, 3, 4),
