@@ -19,7 +19,15 @@ from .core.signature import signature
 from .metrics.overlap import split_words
 from .scheduling.admission import estimate_tokens
 from .scheduling.jobs import Failure, Job, JobResult
-from .schema.validation import list_passages, make_history, make_passages, make_request, make_response, make_triples
+from .schema.validation import (
+    list_passages,
+    list_turns,
+    make_history,
+    make_passages,
+    make_request,
+    make_response,
+    make_triples,
+)
 from .text.answers import answers_turn
 from .text.normalization import FUNCTION_WORDS, UNSHOWABLE, fold_word, shown
 from .text.retrieval import PassageSentence, count_shared_in, rank_by_overlap, read_passages
@@ -52,6 +60,7 @@ __all__ = [
     "fold_outcomes",
     "fold_word",
     "list_passages",
+    "list_turns",
     "make_history",
     "make_passages",
     "make_plan",

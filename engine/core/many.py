@@ -161,7 +161,7 @@ def to_request(item: Any, options: Options) -> Request:
         if absent:
             raise InvalidRequest(f"The item has no {' and no '.join(absent)}; it has {', '.join(map(str, item))}.")
         knowledge = () if triples and item.get("knowledge") is None else item["knowledge"]
-        return make_request(item["response"], knowledge, item.get("history") or (), options, triples)
+        return make_request(item["response"], knowledge, item.get("history"), options, triples)
     if isinstance(item, tuple) and len(item) == 2:
         return make_request(*item, options=options)
     raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")

@@ -119,10 +119,15 @@ def list_passages(knowledge: Any) -> tuple[str, ...]:
     return tuple(passage for passage in passages if not is_blank(passage))
 
 
+def list_turns(history: Any) -> Any:
+    """The utterances of a history: a string is one, and None is none."""
+    return () if history is None else (history,) if isinstance(history, str) else history
+
+
 def make_history(history: Any, options: Options) -> tuple[str, ...]:
     """Check the utterances before a response, oldest first; blank ones say nothing and are left out."""
-    allowed = "a list of utterances, oldest first"
-    turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(check_sequence("history", history, allowed)))
+    given = check_sequence("history", list_turns(history), "a list of utterances, oldest first, or one utterance")
+    turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(given))
     turns = tuple(turn for turn in turns if not is_blank(turn))
     return _bounded("history", turns, options.max_history_chars, "Leave the oldest turns out")
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from mcp.server.mcpserver import MCPServer
@@ -23,6 +23,10 @@ INSTRUCTIONS = (
 )
 
 
+Knowledge: TypeAlias = str | dict[str, Any] | list[str | dict[str, Any]]
+"""A text, an object such as a tool's result, or several of these."""
+
+
 def make_server(engine: Engine | None = None) -> MCPServer[Any]:
     """Return a server for an engine; its ``run`` serves standard input and output.
 
@@ -34,9 +38,7 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
     """
     server: MCPServer[Any] = MCPServer("groundwire", instructions=INSTRUCTIONS)
 
-    async def check(
-        response: str, knowledge: list[str | dict[str, Any]], history: list[str] | None = None
-    ) -> dict[str, Any]:
+    async def check(response: str, knowledge: Knowledge, history: str | list[str] | None = None) -> dict[str, Any]:
         """Say whether the knowledge supports a response, by sentences, and which of its words it does not support.
 
         ``label`` is consistent, inconsistent, unverifiable (it states nothing) or unknown (it could not be checked).
@@ -63,9 +65,7 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         record: dict[str, Any] = msgspec.to_builtins(checked)
         return {name: record[name] for name in ("label", "findings", "status", "message")}
 
-    async def correct(
-        response: str, knowledge: list[str | dict[str, Any]], history: list[str] | None = None
-    ) -> dict[str, Any]:
+    async def correct(response: str, knowledge: Knowledge, history: str | list[str] | None = None) -> dict[str, Any]:
         """Correct a response with words of the knowledge.
 
         ``status`` is corrected, partial (better, and still inconsistent), clean (nothing to correct), refused or
@@ -76,9 +76,7 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         record: dict[str, Any] = msgspec.to_builtins(done)
         return {name: record[name] for name in ("status", "message", "response", "edits", "unresolved")}
 
-    async def explain(
-        response: str, knowledge: list[str | dict[str, Any]], history: list[str] | None = None
-    ) -> dict[str, Any]:
+    async def explain(response: str, knowledge: Knowledge, history: str | list[str] | None = None) -> dict[str, Any]:
         """Check a response with all metrics of the verdict, and return the whole record: questions, values, citations.
 
         This is slower than ``check``.

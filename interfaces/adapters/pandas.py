@@ -61,13 +61,11 @@ class GroundwireAccessor:
             one Float64 column for each metric, with NA wherever a number is missing.
 
         Raises:
-            InvalidRequest: The frame does not have a column, or the history has a text in the place of a list.
+            InvalidRequest: The frame does not have a column.
         """
         columns = {"response": response, "knowledge": knowledge} | ({"history": history} if history else {})
         if absent := [name for name in columns.values() if name not in self._frame.columns]:
             raise InvalidRequest(f"The frame has no column {absent[0]!r}; it has {list(self._frame.columns)}.")
-        if history and any(isinstance(cell, str) for cell in self._frame[history]):
-            raise InvalidRequest(f"Column {history!r} has texts; a history is a list of utterances, oldest first.")
         engine = engine or default_engine()
 
         def read_rows() -> Iterator[dict[str, Any]]:

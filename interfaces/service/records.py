@@ -33,12 +33,16 @@ ScoreAnswer: TypeAlias = Annotated[
 ]
 
 
+History: TypeAlias = str | tuple[str, ...] | None
+"""The utterances before a response, oldest first; a string is one, and null is none."""
+
+
 class Turn(OptionRecord, frozen=True, kw_only=True):
     """What a response should rest on, and the dialogue before it."""
 
     knowledge: Knowledge = ()
     """A text, a JSON object such as a tool's result, or several of these."""
-    history: tuple[str, ...] = ()
+    history: History = ()
     """Utterances, oldest first."""
     triples: Triples = ()
     """Facts of a knowledge graph, as records or [subject, predicate, object]; they are the knowledge where no text is
@@ -114,7 +118,7 @@ class RefineBody(OptionRecord, frozen=True, kw_only=True):
     """A response whose names are checked against triples, and replaced."""
 
     response: Text
-    history: tuple[str, ...] = ()
+    history: History = ()
     triples: Annotated[Triples, msgspec.Meta(min_length=1)]
     top: int = 5
     """Candidates of each name that are reported."""
@@ -156,7 +160,7 @@ class CorrectBody(OptionRecord, frozen=True, kw_only=True):
     response: Text
     knowledge: Knowledge
     """A text, a JSON object such as a tool's result, or several of these."""
-    history: tuple[str, ...] = ()
+    history: History = ()
     """Utterances, oldest first."""
     metrics: Metrics | None = None
     """Names and groups (default, fast, paper, all), joined as you like: ["default", "quotations"]. null: the metrics
@@ -173,7 +177,7 @@ class GenerateBody(OptionRecord, frozen=True, kw_only=True):
     """A dialogue to answer from its knowledge."""
 
     knowledge: Knowledge
-    history: tuple[str, ...]
+    history: History
     generation: GenerationOptions = GenerationOptions()
     metrics: Metrics | None = None
     """Score every candidate by these; null: only with ``generation.n_candidates``."""
@@ -355,7 +359,7 @@ class DecisionState(OptionRecord, frozen=True, kw_only=True):
     response: Text
     knowledge: Knowledge = ()
     """A text, a JSON object such as a tool's result, or several of these."""
-    history: tuple[str, ...] = ()
+    history: History = ()
     """Utterances, oldest first."""
 
 

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 
 from groundwire.engine import InvalidRequest, Options, Plan, Triple
+from groundwire.engine.extend import list_turns
 from groundwire.files.json_text import MalformedText, decode_json
 from groundwire.runtime.arguments import name_values, suggest
 from groundwire.runtime.texts.characters import is_digits
 
 from .context import RequestContext
 from .problems import Refusal, find_path
-from .records import Knowledge, Metrics, Triples
+from .records import History, Knowledge, Metrics, Triples
 from .settings import GATEWAY, Settings
 from .state import Service
 
@@ -258,7 +259,7 @@ def check_size(name: str, size: int, limit: int, unit: str = "characters", path:
 
 
 def check_texts(
-    settings: Settings, responses: Sequence[str], knowledge: Knowledge, history: Sequence[str], triples: Triples = ()
+    settings: Settings, responses: Sequence[str], knowledge: Knowledge, history: History, triples: Triples = ()
 ) -> None:
     """Raise Refusal ``too_large`` if texts, or their number, exceed the limits."""
     for response in responses:
@@ -269,8 +270,9 @@ def check_texts(
     ]
     check_size("knowledge", len(passages), settings.max_passages, "passages")
     check_size("knowledge", sum(map(len, passages)), settings.max_knowledge_chars)
-    check_size("history", len(history), settings.max_turns, "turns")
-    check_size("history", sum(map(len, history)), settings.max_history_chars)
+    turns = list_turns(history)
+    check_size("history", len(turns), settings.max_turns, "turns")
+    check_size("history", sum(map(len, turns)), settings.max_history_chars)
     check_size("triples", len(triples), settings.max_triples, "triples")
     check_size("triples", sum(map(_count_chars, triples)), settings.max_knowledge_chars)
 

@@ -226,7 +226,7 @@ def test_what_happens_to_a_valid_request_is_a_status(history: list[str], status:
         ({"history": [], "knowledge": " "}, "history and knowledge are empty"),
         ({"knowledge": []}, "knowledge is empty; pass the text the response should rest on, or alpha=0"),
         ({"knowledge": [], "alpha": 0, "metrics": ["pmi"]}, "knowledge is empty; pass the text that metrics"),
-        ({"history": "one string"}, "history is one string"),
+        ({"history": 3}, "history is int"),
         ({"n": 0}, "n is 0; allowed are whole numbers from 1 to 64"),
         ({"n": 4, "n_candidates": 2, "metrics": ["pmi"]}, "n_candidates is 2; allowed are whole numbers from 4 to 64"),
         ({"n": 2, "method": "greedy"}, "greedy search generates one response, not 2"),

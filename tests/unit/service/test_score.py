@@ -103,7 +103,7 @@ def test_a_json_object_is_knowledge(knowledge: Any) -> None:
         ({"knowledge": "b"}, 422, "invalid", "$.response"),
         ({"response": 1, "knowledge": "b"}, 422, "invalid", "$.response"),
         (HONEY | {"knowledge": ["a", 2]}, 422, "invalid", "$.knowledge[1]"),
-        (HONEY | {"history": "a"}, 422, "invalid", "$.history"),
+        (HONEY | {"history": 3}, 422, "invalid", "$.history"),
         (HONEY | {"speaker": "a"}, 422, "invalid", "$.speaker"),
         (HONEY | {"options": {"deadline_ms": -1}}, 422, "invalid", "$.options.deadline_ms"),
         (HONEY | {"options": {"deadlin": 1}}, 422, "invalid", "$.options.deadlin"),
