@@ -1,7 +1,7 @@
 """Chooses between a fit to labelled rows and the calibration that is there, by verdicts on rows that no fit has seen.
 
 Few rows say little about a dozen weights, more about one threshold, and something about the rates of a verdict that is
-kept. So weights and thresholds that are there give way only to what errs less by more than chance explains.
+kept. So weights and thresholds that are there give way only to what errs less by two standard errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
 from ..statistics.estimates import Bools
-from .fusion import MIN_CLASS, FusionOptions, LabelledFeatures, labels_of, weigh_examples
+from .fusion import FOLDS, MIN_CLASS, FusionOptions, LabelledFeatures, labels_of, list_groups, weigh_examples
 from .operating_points import build_calibration, decide_kept, draw_points, fit_fusions
 from .profiles import HeldOutVerdicts, call_left_out
 
@@ -32,6 +32,11 @@ CANDIDATES: dict[Candidate, str] = {
 band of labels that are not sure are drawn from them."""
 
 
+CLEAR = 1.96
+"""Standard errors of a difference beyond which one candidate errs clearly less: by chance, each of the two does so in
+2.5 % of the cases."""
+
+
 class Choice(NamedTuple):
     """A calibration, and how the candidates for it err on rows that no fit of theirs has seen."""
 
@@ -39,6 +44,9 @@ class Choice(NamedTuple):
     delivered: Candidate
     rows: int = 0
     """Rows that the candidates are compared on; 0 where there is nothing to compare with."""
+    shares_knowledge: bool = False
+    """Whether left-out rows are about the knowledge of others, because there are fewer texts than folds: the figures
+    flatter."""
     accuracy: Mapping[Candidate, float] = MappingProxyType({})
     """Balanced accuracy, 0–1, at the profile ``balanced``; empty where there is nothing to compare with."""
     errors: Mapping[Candidate, float] = MappingProxyType({})
@@ -108,7 +116,7 @@ def choose_calibration(
     delivered: Candidate = "unchanged" if options.cost_of_missed == 1 else "thresholds"
     for candidate in CANDIDATES:
         spread = math.sqrt(float((shares * costs) ** 2 @ (wrong[delivered] ^ wrong[candidate])))
-        if errors[delivered] - errors[candidate] > spread:
+        if errors[delivered] - errors[candidate] > CLEAR * spread:
             delivered = candidate
     if options.features or options.needed:
         delivered = "weights"
@@ -120,7 +128,7 @@ def choose_calibration(
         ]
         calibration = replace(build_calibration(redrawn, rows, metrics, options), scales=there.scales)
     accuracy = {candidate: 1 - float(shares @ of) for candidate, of in wrong.items()}
-    return Choice(calibration, delivered, int(decided.sum()), accuracy, errors)
+    return Choice(calibration, delivered, int(decided.sum()), len(set(list_groups(rows))) < FOLDS, accuracy, errors)
 
 
 def _find_decided(verdicts: HeldOutVerdicts) -> Bools:

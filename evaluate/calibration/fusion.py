@@ -372,11 +372,21 @@ def _split_left_out(examples: Sequence[LabelledFeatures], seed: int) -> list[NDA
 
 
 def split_examples(examples: Sequence[LabelledFeatures], seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """For each fold, the indices of the other examples and of its own; every group is in one."""
+    """For each fold, the indices of the other examples and of its own.
+
+    Every group is in one fold, unless that leaves fewer than ``FOLDS``, as where all examples are about one handbook.
+    """
     strata = [f"{example.set}/{example.label}" for example in examples]
-    groups = [f"{example.set}/{example.group}" for example in examples]
+    groups = list_groups(examples)
+    if len(set(groups)) < FOLDS:
+        groups = [str(index) for index in range(len(examples))]
     splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
     return list(splitter.split(np.zeros(len(examples)), strata, groups))
+
+
+def list_groups(examples: Sequence[LabelledFeatures]) -> list[str]:
+    """The group of each example [N]; examples of two sets are in two."""
+    return [f"{example.set}/{example.group}" for example in examples]
 
 
 def _measure_left_out(

@@ -26,8 +26,8 @@ def calibrate(
 ) -> Calibration:
     """Fit verdicts to labelled responses.
 
-    The weights and thresholds of the engine's own calibration are kept, unless others err less by more than chance
-    explains on rows that were left out of the fit.
+    The weights and thresholds of the engine's own calibration are kept, unless others err less by two standard
+    errors on rows that were left out of the fit.
 
     Args:
         rows: A file of JSON Lines or CSV, examples, or mappings with ``response``, ``knowledge``, ``label`` (1 or 0, or

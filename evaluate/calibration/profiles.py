@@ -127,6 +127,8 @@ def make_points(
         return chosen | {"lenient": min(chosen["balanced"], chosen["lenient"])}
 
     thresholds = choose(verdicts)
+    # What is left of a part may be too few for a promise that the whole can make.
+    alone = measure_one_by_one(verdicts, max_false_positive_rate, thresholds)
     band = choose_band(verdicts, thresholds["balanced"])
     measured: dict[ProfileName, list[tuple[float, float, float]]] = {name: [] for name in thresholds}
     # Of each part, the weights of the sure labels, of those that are wrong, and of all.
@@ -134,12 +136,12 @@ def make_points(
     for part in np.unique(verdicts.parts):
         rest, left_out = (verdicts.select(rows) for rows in (verdicts.parts != part, verdicts.parts == part))
         chosen = choose(rest)
-        if not _can_promise(rest, max_false_positive_rate):  # the promise needs all parts, so it is measured as given
-            chosen["lenient"] = thresholds["lenient"]
         chosen_band = choose_band(rest, chosen["balanced"])
         for name, threshold in chosen.items():
-            measured[name].append(left_out.measure(threshold))
-            sureness[name].append(_measure_band(left_out, chosen_band, threshold))
+            is_alone = name == "lenient" and not _can_promise(rest, max_false_positive_rate)
+            measured[name].append(alone if is_alone else left_out.measure(threshold))
+            line = thresholds[name] if is_alone else threshold
+            sureness[name].append(_measure_band(left_out, chosen_band, line))
     right, wrong = (
         [int((verdicts.consistent[verdicts.parts == part] == label).sum()) for part in np.unique(verdicts.parts)]
         for label in (True, False)
@@ -161,6 +163,23 @@ def make_points(
         )
     record = HeldOut(consistent=verdicts.keep(consistent=True), inconsistent=verdicts.keep(consistent=False))
     return OperatingPoints(profiles, band, record)
+
+
+def measure_one_by_one(
+    verdicts: HeldOutVerdicts, max_false_positive_rate: float, thresholds: Mapping[ProfileName, float]
+) -> tuple[float, float, float]:
+    """``HeldOutVerdicts.measure`` of ``lenient``, each consistent response by the threshold of the others.
+
+    No inconsistent response has a part in it.
+    """
+    _, missed, unverifiable = verdicts.measure(thresholds["lenient"])
+    values = np.sort(verdicts.probabilities[verdicts.consistent & verdicts.stating])
+    rank = math.floor(max_false_positive_rate * len(values) + 1e-9)  # of the others, whose number plus 1 it is
+    # A response is below the threshold of the others where fewer than ``rank`` of these are at or below it.
+    at_or_below = np.searchsorted(values, values, side="right") - 1
+    called = (at_or_below < rank) & (values < thresholds["balanced"])
+    count = len(values) + int((verdicts.consistent & verdicts.unverifiable).sum())
+    return (float(called.sum()) / count if count else math.nan), missed, unverifiable
 
 
 def call_left_out(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> Bools:

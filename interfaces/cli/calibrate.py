@@ -98,9 +98,9 @@ def calibrate(
     what to expect on other sets. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
     hundred examples of each label are a good start, and 20 of each are needed.
 
-    The bundle's weights and thresholds are kept unless others err clearly less on rows that were left out, which takes
-    more than a few rows. A verdict that errs more than the bundle's is not written without --force, and the exit code
-    is then 4.
+    The bundle's weights and thresholds are kept unless others err less by two standard errors on rows that were left
+    out, which takes more than a few rows. A verdict that errs more than the bundle's is not written without --force,
+    and the exit code is then 4.
 
         groundwire calibrate labelled.jsonl --out mine.json
         groundwire score dialogues.jsonl --set calibration=mine.json
@@ -224,8 +224,13 @@ def explain_choice(choice: Choice, *, is_refused: bool = False) -> Iterator[str]
     else:
         remains = "weights and thresholds" if choice.delivered == "unchanged" else "weights"
         yield (
-            f"Kept: the {remains} of the verdict that is there; others do not err less by more than chance explains. "
+            f"Kept: the {remains} of the verdict that is there; others do not err less by two standard errors. "
             "The rates, the band of labels that are not sure, and lenient are of these rows."
+        )
+    if choice.shares_knowledge:
+        yield (
+            "[yellow]warning[/]: the rows are about fewer than five texts, so left-out rows share theirs with others: "
+            "the figures flatter. Add rows about other knowledge."
         )
     if choice.is_worse:
         ending = "so nothing was written; --force writes it" if is_refused else "written by --force"

@@ -98,3 +98,11 @@ def test_there_may_be_nothing_to_compare_with(there: Calibration, case: str) -> 
     assert choice == Choice(choice.calibration, "weights")
     assert not choice.is_worse
     assert np.isfinite(choice.calibration.fusions[0].intercept)
+
+
+@pytest.mark.parametrize(("texts", "shares"), [(1, True), (4, True), (5, False)])
+def test_rows_about_a_few_texts_are_compared_with_a_warning(there: Calibration, texts: int, shares: bool) -> None:
+    drawn = number_rows(draw_examples(60, 9, q2=0.5, pmi=1.0), 1000)
+    rows = [example._replace(group=str(index // 2 % texts)) for index, example in enumerate(drawn)]
+    choice = choose_calibration(rows, METRICS, there=there)
+    assert (choice.rows, choice.shares_knowledge) == (60, shares)

@@ -107,3 +107,13 @@ def test_rates_are_of_sets_that_were_left_out_and_of_delivered_labels() -> None:
 
 def test_too_few_consistent_rows_promise_nothing() -> None:
     assert choose_thresholds(verdicts([0.9] * 9, [0.1] * 9))["lenient"] == 0.0
+
+
+def test_lenient_of_few_responses_is_measured_one_by_one() -> None:
+    """Of 22, no part leaves 19, which 5 % takes. The smallest is the threshold, and is itself below that of the 21."""
+    right, wrong = [0.2] + [0.6 + index / 100 for index in range(21)], [0.1] * 10 + [0.3] * 12
+    parts = [str(index % 5) for index in range(22)] * 2
+    lenient = make_points(verdicts(right, wrong, parts)._replace(sets=1)).profiles["lenient"]
+    assert lenient.threshold == pytest.approx(0.2)
+    assert lenient.false_positive_rate == pytest.approx(1 / 22, abs=1e-4)
+    assert 1 - lenient.false_negative_rate == pytest.approx(10 / 22, abs=1e-4)
