@@ -5,6 +5,8 @@
     python bench/quality/corrections.py --limit 20         the first rows alone
     python bench/quality/corrections.py --written 100      100 right answers of the written documents held out of
                                                            training, and their wrong versions
+    python bench/quality/corrections.py --values           60 right answers of a sentence with a value, and the same
+                                                           with another (value_pairs.jsonl)
 
 The answers were written by hand, with arithmetic, times of day, code, dates, units and lists. An edit of a right answer
 is harmful unless its meaning stays, which a reader decides: the script prints every edit, and counts as harmful each
@@ -23,6 +25,7 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "bench" / "quality" / "repairs" / "right_answers.jsonl"
+VALUE_PAIRS = ROWS.with_name("value_pairs.jsonl")
 SEED = 13
 """Chooses the slots of the written answers that become wrong."""
 sys.path.insert(0, str(ROOT))
@@ -81,6 +84,14 @@ def read_written(count: int) -> Iterator[tuple[Pair, str]]:
         yield _make_pair(wrong, "wrong"), right["response"]
 
 
+def read_value_pairs() -> Iterator[tuple[Pair, str]]:
+    """Right answers whose value is in the knowledge, each followed by the same with another value, and the right."""
+    for line in VALUE_PAIRS.read_bytes().splitlines():
+        row = msgspec.json.decode(line)
+        yield _make_pair(row | {"response": row["right"]}, "right"), ""
+        yield _make_pair(row | {"response": row["wrong"]}, "wrong"), row["right"]
+
+
 def _make_pair(row: dict[str, Any], kind: str) -> Pair:
     return Pair(
         id=row["id"], kind=kind, knowledge=row["knowledge"], history=row["history"], response=row["response"]
@@ -122,9 +133,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--limit", type=int, help="answers, at most; default: all")
     parser.add_argument("--written", type=int, help="right answers of the held-out written documents, instead")
+    parser.add_argument("--values", action="store_true", help="pairs of a right and a wrong value, instead")
     parser.add_argument("--threads", type=int, help="processor threads")
     options = parser.parse_args(arguments)
-    rows = list(read_written(options.written)) if options.written else [(row, "") for row in read_pairs(ROWS, Pair)]
+    if options.values:
+        rows = list(read_value_pairs())
+    elif options.written:
+        rows = list(read_written(options.written))
+    else:
+        rows = [(row, "") for row in read_pairs(ROWS, Pair)]
     with Engine.load(options.bundle, threads=options.threads) as engine:
         outcomes = correct_rows(rows[: options.limit], engine, options.metrics)
     print("\n".join(describe(outcomes)))
