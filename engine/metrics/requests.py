@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
+from groundwire.runtime.texts.characters import is_alphanumeric
+
 from ..schema.explanations import PassageRange
 from ..schema.results import Request
 from ..schema.steps import Steps
@@ -97,7 +99,10 @@ class ReadRequest(Request, frozen=True, dict=True):
             if not response.text[answer.end :].strip():
                 history = history[:-1]  # its words would support the statement
             response.edit([RenderedPart(answer.start, answer.end, answer.statement)])
-        rendered = cls(response.text, tuple(passage.text for passage in passages), history, request.triples)
+        knowledge = tuple(passage.text for passage in passages)
+        if not any(any(map(is_alphanumeric, text)) for text in knowledge):
+            knowledge = ()  # "{}" or "." says nothing to compare with
+        rendered = cls(response.text, knowledge, history, request.triples)
         rendered.__dict__.update(original=request, rendered_response=response, rendered_knowledge=passages)
         if answer is not None:
             rendered.__dict__["bare_answer"] = answer.start, answer.start + len(answer.statement or "?")

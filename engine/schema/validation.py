@@ -101,11 +101,13 @@ def list_passages(knowledge: Any) -> tuple[str, ...]:
 
     An item is a text, a ``Passage``, a ``ToolCall`` or a JSON object, such as a tool's result, which becomes lines of
     keys and values. Messages of a chat are read for the instructions and the tool log in them; each passage keeps its
-    place. InvalidRequest for anything else.
+    place. None is no knowledge. InvalidRequest for anything else.
 
     >>> list_passages(["It costs £5.", {"order": 17, "paid": True}])
     ('It costs £5.', 'order: 17\\npaid: true')
     """
+    if knowledge is None:
+        return ()
     items: tuple[Any, ...] = (knowledge,)
     if not isinstance(knowledge, str | Mapping | Passage | ToolCall):
         items = check_sequence("knowledge", knowledge, "a text, a JSON object, a tool call, or a list of these")

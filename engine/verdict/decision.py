@@ -138,8 +138,9 @@ def decide_again(
     bound = bind_results(results)
     metrics = [metric for metric, _ in bound]
     criteria = bind_criteria(metrics, calibration, profile, max_false_positive_rate, threshold)
-    decide = decide_response if request.knowledge else decide_without_knowledge
-    return decide(ReadRequest.of(request), bound, criteria)
+    read = ReadRequest.of(request)
+    decide = decide_response if read.knowledge else decide_without_knowledge
+    return decide(read, bound, criteria)
 
 
 def fuse_response(request: ReadRequest, results: Sequence[BoundResult], rule: Rule) -> tuple[Verdict, VerdictContext]:

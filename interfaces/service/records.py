@@ -40,8 +40,8 @@ History: TypeAlias = str | tuple[str, ...] | None
 class Turn(OptionRecord, frozen=True, kw_only=True):
     """What a response should rest on, and the dialogue before it."""
 
-    knowledge: Knowledge = ()
-    """A text, a JSON object such as a tool's result, or several of these."""
+    knowledge: Knowledge | None = ()
+    """A text, a JSON object such as a tool's result, or several of these; null is none."""
     history: History = ()
     """Utterances, oldest first."""
     triples: Triples = ()

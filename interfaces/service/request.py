@@ -259,14 +259,14 @@ def check_size(name: str, size: int, limit: int, unit: str = "characters", path:
 
 
 def check_texts(
-    settings: Settings, responses: Sequence[str], knowledge: Knowledge, history: History, triples: Triples = ()
+    settings: Settings, responses: Sequence[str], knowledge: Knowledge | None, history: History, triples: Triples = ()
 ) -> None:
     """Raise Refusal ``too_large`` if texts, or their number, exceed the limits."""
     for response in responses:
         check_size("response", len(response), settings.max_response_chars)
     passages = [
         part if isinstance(part, str) else str(part)
-        for part in (knowledge if isinstance(knowledge, tuple) else (knowledge,))
+        for part in (knowledge if isinstance(knowledge, tuple) else () if knowledge is None else (knowledge,))
     ]
     check_size("knowledge", len(passages), settings.max_passages, "passages")
     check_size("knowledge", sum(map(len, passages)), settings.max_knowledge_chars)

@@ -25,7 +25,7 @@ def engine() -> Iterator[Engine]:
         yield opened
 
 
-@pytest.mark.parametrize("knowledge", ["", [], ["\u200b", "  "]])
+@pytest.mark.parametrize("knowledge", [None, "", [], {}, ["\u200b", "  "], "{}", ["[]", "."]])
 @pytest.mark.parametrize(
     ("response", "labels"),
     [
