@@ -31,8 +31,8 @@ class _Constructor(msgspec.StructMeta):
                 names = cls.__struct_fields__
                 unknown = [name for name in fields if name not in names]
                 what = f"no field {unknown[0]!r}{suggest(unknown[0], names)}" if unknown else f"other fields: {error}"
-                place = f" {cls.ELSEWHERE[unknown[0]]}" if unknown and unknown[0] in cls.ELSEWHERE else ""
-                raise InvalidRequest(f"{cls.__name__} has {what}.{place} Its fields are {', '.join(names)}.") from error
+                where = f" {cls.ELSEWHERE[unknown[0]]}" if unknown and unknown[0] in cls.ELSEWHERE else ""
+                raise InvalidRequest(f"{cls.__name__} has {what}.{where} Its fields are {', '.join(names)}.") from error
 
 
 class OptionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Constructor):

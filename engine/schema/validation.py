@@ -128,8 +128,8 @@ def list_turns(history: Any) -> Any:
 
 def make_history(history: Any, options: Options) -> tuple[str, ...]:
     """Check the utterances before a response, oldest first; blank ones say nothing and are left out."""
-    given = check_sequence("history", list_turns(history), "a list of utterances, oldest first, or one utterance")
-    turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(given))
+    items = check_sequence("history", list_turns(history), "a list of utterances, oldest first, or one utterance")
+    turns = tuple(_text(f"history[{i}]", turn) for i, turn in enumerate(items))
     turns = tuple(turn for turn in turns if not is_blank(turn))
     return _bounded("history", turns, options.max_history_chars, "Leave the oldest turns out")
 

@@ -108,16 +108,17 @@ def print_continued(console: Console, out: Path, done: int, unfinished: int) -> 
         console.print(f"Continuing {escape_markup(out)}: {done} {are_done}{again}.", soft_wrap=True)
 
 
-def finish(counts: Counter[str], code: int = 0) -> None:
+def finish(counts: Counter[str], code: int = 0, unknown: int = 0) -> None:
     """Print how many lines ended with each status; exit with ``code``, or with 3 if that is 0 and a line, or all, have
-    no result."""
+    no result. ``unknown`` of them have a result and no verdict."""
     total = counts.total()
     statuses = ", ".join(f"{count} {status}" for status, count in counts.most_common() if count)
+    unchecked = f"; {unknown} without a verdict (unknown)" if unknown else ""
     console = error_console()
     if not total:
         console.print("The input has no lines.")
     else:
-        console.print(f"{total} line{'s' if total > 1 else ''}: {statuses}.")
+        console.print(f"{total} line{'s' if total > 1 else ''}: {statuses}{unchecked}.")
     if code:
         raise typer.Exit(code)
     if not total or any(count for status, count in counts.items() if status not in DONE):

@@ -163,6 +163,7 @@ def score_file(
         # Without --metrics the verdict says what all metrics together say, and none of them has a column.
         table = _ScoreTable(plan.metrics if scoring.metrics or not has_verdict else (), has_verdict=has_verdict)
         pending: deque[_Pending] = deque()
+        unknown = 0
 
         def read_requests() -> Iterator[Request]:
             for line in lines:
@@ -183,6 +184,7 @@ def score_file(
                 line, key = pending.popleft()
                 advance(line.number)
                 counts[score.status] += 1
+                unknown += has_verdict and score.status in display.DONE and score.verdict.label == "unknown"
                 findings.add(score)
                 if output is not None:
                     output.append(ResultLine(line.number, key, (line.row or {}).get("id"), score))
@@ -210,7 +212,7 @@ def score_file(
                 f"{band.low:.2f} to {band.high:.2f}.[/]"
             )
         table.print_warnings()
-    display.finish(counts, findings.report(errors))
+    display.finish(counts, findings.report(errors), unknown)
 
 
 def read_request(line: Line, request_options: Options) -> Request | InvalidRequest:

@@ -259,7 +259,11 @@ def check_size(name: str, size: int, limit: int, unit: str = "characters", path:
 
 
 def check_texts(
-    settings: Settings, responses: Sequence[str], knowledge: Knowledge | None, history: History, triples: Triples = ()
+    settings: Settings,
+    responses: Sequence[str],
+    knowledge: Knowledge | None,
+    history: History | Sequence[str],
+    triples: Triples = (),
 ) -> None:
     """Raise Refusal ``too_large`` if texts, or their number, exceed the limits."""
     for response in responses:

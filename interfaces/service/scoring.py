@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from groundwire.engine import Plan, Request, Score
-from groundwire.engine.extend import count_tokens, make_request
+from groundwire.engine.extend import count_tokens, list_turns, make_request
 from groundwire.engine.schema.results import check_fields
 from groundwire.evidence.packet import make_packet
 from groundwire.generation import Generation, Generator
@@ -127,8 +127,8 @@ async def rank(request: ServiceRequest) -> Response:
     ranked = await request.wait_in_time(
         service.engine.arank(
             body.candidates,
-            body.knowledge,
-            history=body.history,
+            body.knowledge or (),
+            history=list_turns(body.history),
             triples=body.triples,
             metric=body.metric,
             options=options,
@@ -157,7 +157,7 @@ async def correct(request: ServiceRequest) -> Response:
         Corrector(service.engine).acorrect(
             body.response,
             body.knowledge,
-            history=body.history,
+            history=list_turns(body.history),
             metrics=service.choose_metrics(body.metrics),
             scoring=options,
             options=CorrectOptions(max_drafts=body.max_drafts, remove_sentences=body.remove_sentences),
@@ -184,7 +184,7 @@ async def refine(request: ServiceRequest) -> Response:
         Refiner(service.engine).arefine(
             body.response,
             body.triples,
-            history=body.history,
+            history=list_turns(body.history),
             scoring=options,
             options=RefineOptions(top=body.top, type_aware=body.type_aware, min_probability=body.min_probability),
         )
@@ -206,7 +206,7 @@ async def generate(request: ServiceRequest) -> Response:
     options = request.bound_options(body.options)
     generation: Generation = await request.wait_in_time(
         Generator(service.engine).agenerate(
-            body.knowledge, body.history, body.generation, metrics=body.metrics, scoring=options
+            body.knowledge, list_turns(body.history), body.generation, metrics=body.metrics, scoring=options
         )
     )
     service.monitoring.add_timings(generation.timings)

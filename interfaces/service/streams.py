@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from groundwire.engine import GroundwireError
+from groundwire.engine.extend import list_turns
 from groundwire.guard import FinalEvent, Guard, ResponseStream
 from groundwire.guard.chat import CheckedChat
 from groundwire.guard.records import Event
@@ -64,8 +65,8 @@ def open_stream(request: ServiceRequest, body: StreamBody) -> ResponseStream:
     check_texts(settings, (), body.knowledge, body.history, body.triples)
     check_streams(service)
     return Guard(service.engine).open(
-        body.knowledge,
-        history=body.history,
+        body.knowledge or (),
+        history=list_turns(body.history),
         triples=body.triples,
         metrics=service.choose_metrics(body.metrics),
         policy=body.policy.build(settings.max_stream_ms, settings.max_held_words),

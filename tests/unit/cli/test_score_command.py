@@ -81,6 +81,15 @@ def results(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def test_lines_without_a_verdict_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.support import streams
+
+    monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(streams.world())))
+    rows = [{"response": "Honey is sweet.", "knowledge": knowledge} for knowledge in ([], "Honey is sweet.", None)]
+    result = run("score", str(write(tmp_path / "in.jsonl", *rows)), "--metrics", "nli,verifiability")
+    assert "3 lines: 3 scored; 2 without a verdict (unknown)." in " ".join(result.stderr.split())
+
+
 def test_a_table_marks_the_unsupported_words(tmp_path: Path) -> None:
     result = run("score", str(write(tmp_path / "in.jsonl", GOOD, WRONG)), "--table")
     assert result.exit_code == 0, result.output
