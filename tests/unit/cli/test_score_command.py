@@ -87,7 +87,7 @@ def test_lines_without_a_verdict_are_counted(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(Engine, "load", classmethod(lambda cls, *args, **kwargs: cls(streams.world())))
     rows = [{"response": "Honey is sweet.", "knowledge": knowledge} for knowledge in ([], "Honey is sweet.", None)]
     result = run("score", str(write(tmp_path / "in.jsonl", *rows)), "--metrics", "nli,verifiability")
-    assert "3 lines: 3 scored; 2 without a verdict (unknown)." in " ".join(result.stderr.split())
+    assert "3 lines: 2 nothing_to_verify, 1 scored; 2 without a verdict (unknown)." in " ".join(result.stderr.split())
 
 
 def test_a_table_marks_the_unsupported_words(tmp_path: Path) -> None:
