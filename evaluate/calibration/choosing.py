@@ -112,8 +112,9 @@ def choose_calibration(
     shares = weigh_examples([row for row, is_decided in zip(rows, decided, strict=True) if is_decided])
     costs = np.where(labels_of(rows)[decided] == 1, 1.0, options.cost_of_missed) * 2 / (1 + options.cost_of_missed)
     errors = {candidate: float(shares * costs @ of) for candidate, of in wrong.items()}
-    # What is there knows of no cost.
-    delivered: Candidate = "unchanged" if options.cost_of_missed == 1 else "thresholds"
+    delivered: Candidate = "unchanged"
+    if options.cost_of_missed != 1 and errors["thresholds"] <= errors["unchanged"]:
+        delivered = "thresholds"  # what is there knows of no cost
     for candidate in CANDIDATES:
         spread = math.sqrt(float((shares * costs) ** 2 @ (wrong[delivered] ^ wrong[candidate])))
         if errors[delivered] - errors[candidate] > CLEAR * spread:
