@@ -34,6 +34,8 @@ _CONFIRMED = frozenset(("confirmed", "completed", "accepted", "approved"))
 """Fields of a result that deny the call where they are false."""
 _WEAK, _UNDOING = frozenset({"book", "create"}), frozenset({"cancel", "delete", "block", "refund"})
 """Kinds that stand for others, and kinds that undo others."""
+_ROUGH = frozenset({"create", "pay"})
+"""Kinds of verbs that may say that money went anywhere."""
 _PARTS = frozenset(map(stem, ("date", "time", "day", "name", "id", "number", "type", "text", "email", "phone")))
 """Words of keys that name nothing that is done about."""
 _ALL = re.compile(r"\b(?:all|everything|both|every|each)\b", re.IGNORECASE)
@@ -225,10 +227,15 @@ def _check_claim(claim: ActionClaim, log: ActionLog, context: TurnContext) -> Fi
 def _has_its_amount(claim: ActionClaim, action: Action) -> bool:
     """Whether a claim in other words has the amount of money of an action: "put the $35 back on your card"."""
     amounts = [value for value in read_values(claim.text) if value.kind == "money"]
-    return action.status == "succeeded" and any(
-        action.details.mentions.has_number(value.content.amount / value.content.factor)
-        for value in amounts
-        if isinstance(value.content, Measure)
+    is_rough = bool(claim.kinds & _ROUGH)
+    return (
+        is_rough
+        and action.status == "succeeded"
+        and any(
+            action.details.mentions.has_number(value.content.amount / value.content.factor)
+            for value in amounts
+            if isinstance(value.content, Measure)
+        )
     )
 
 
