@@ -424,7 +424,7 @@ def _multiply(
         for item in alike:
             if not (share_nouns(target, item) or is_bare(item)) or not _multiplies(sentences, item):
                 continue
-            if factor_text == item.text.lower():
+            if factor_text in item.text.lower().split():
                 continue  # "half of them" is no half of a half
             if factor != 1 and equals(target, factor * get_amount(item)):
                 yield f"{factor_text} × {item.text}"

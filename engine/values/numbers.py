@@ -123,6 +123,7 @@ def _add_fraction(tokens: Sequence[Token], number: Number) -> Number | None:
 
 
 _PARTS = frozenset({"half", "quarter", "quarters"})
+_NOT_HALVED = FUNCTION_WORDS | {"dozen", "hundred"}
 _MEASURING = frozenset({"for", "last", "lasts", "take", "takes", "add", "use", "within", "than", "least", "most"})
 """Words before one of a unit: "for an hour", "add a cup"."""
 _PART_STEP = 0.1
@@ -140,7 +141,9 @@ def _read_part(tokens: Sequence[Token], index: int) -> Number | None:
     value, end = part
     of = text_at(tokens, end) == "of"
     if text_at(tokens, end + of) in ("a", "an"):
-        return Number(value, _PART_STEP, end + of + 1) if text_at(tokens, end + of + 1) in UNITS else None
+        noun = text_at(tokens, end + of + 1)
+        counts = (alone or of) and is_letters(noun[:1]) and noun not in SCALES and noun not in _NOT_HALVED
+        return Number(value, _PART_STEP, end + of + 1) if noun in UNITS or counts else None
     unit = UNITS.get(text_at(tokens, end + (text_at(tokens, end) == "-")))
     written = alone or text_at(tokens, index + 1) == "/"
     is_divided = written and unit is not None and unit.measure in _DIVIDED
