@@ -157,9 +157,14 @@ def _locate_words(whole: ReadText, response: Embedded, matched: Numbers) -> tupl
 
 
 def _features(explanation: BertScoreExplanation) -> dict[str, float]:
+    """Cosines, whatever baseline rescaled the value: another one changes no verdict and no decision."""
+    numbers = explanation.precision, explanation.recall, explanation.f1
+    zeros = explanation.baseline or (0.0, 0.0, 0.0)
+    precision, recall, f1 = (number * (1 - zero) + zero for number, zero in zip(numbers, zeros, strict=True))
     return {
-        "precision": explanation.precision,
-        "recall": explanation.recall,
+        "": f1,
+        "precision": precision,
+        "recall": recall,
         "worst": min((word.similarity for word in explanation.words), default=0.0),
     }
 
@@ -171,8 +176,7 @@ def _part(result: MetricResult, start: int, end: int) -> dict[str, float]:
     similarities = [word.similarity for word in within(explanation.words, start, end)]
     if not similarities:
         return {}
-    mean = sum(similarities) / len(similarities)
-    return {"precision": rescale((mean,) * 3, explanation.baseline)[0], "worst": min(similarities)}
+    return {"precision": sum(similarities) / len(similarities), "worst": min(similarities)}
 
 
 METRICS = (

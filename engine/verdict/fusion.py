@@ -23,13 +23,16 @@ from .operating_point import OperatingPoint, find_operating_point
 
 
 def features(results: Iterable[BoundResult]) -> dict[str, float]:
-    """Return every number of results: a scored metric's value by its name, the others as ``metric.key``."""
+    """Return every number of results: a scored metric's value by its name, the others as ``metric.key``.
+
+    A metric whose options change the unit of its value has the value in one unit among its own numbers.
+    """
     scored = [bound for bound in results if bound.result.value is not None]
     numbers = {metric.name: result.value for metric, result in scored if result.value is not None}
     for metric, result in scored:
         if result.explanation is not None:
             for key, number in metric.features(result.explanation).items():
-                numbers[f"{metric.name}.{key}"] = number
+                numbers[metric.name_number(key)] = number
     return numbers
 
 
@@ -171,12 +174,13 @@ def decide_metrics(results: Iterable[BoundResult], scales: Sequence[Scale | None
         The results in their order.
     """
     return tuple(
-        bound if scale is None or bound.result.value is None else _decide(bound, bound.result.value, scale)
+        bound if scale is None or bound.result.value is None else _decide(bound, scale)
         for bound, scale in zip(results, scales, strict=True)
     )
 
 
-def _decide(bound: BoundResult, value: float, scale: Scale) -> BoundResult:
+def _decide(bound: BoundResult, scale: Scale) -> BoundResult:
+    value = features((bound,))[bound.metric.name]
     decision = "consistent" if scale.normalize(value) >= scale.threshold else "inconsistent"
     return BoundResult(bound.metric, replace(bound.result, decision=decision))
 

@@ -19,7 +19,6 @@ from groundwire.engine import Engine, Options
 from groundwire.engine.schema.explanations import BertScoreExplanation
 from groundwire.engine.schema.options import BertScoreOptions
 from groundwire.runtime.bundles.bundle import Bundle
-from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.bundles.manifest import EmbedderRole
 from groundwire.runtime.errors import InvalidRequest
 
@@ -27,8 +26,6 @@ from ..synthesis.articles import Articles
 
 FILE = "text_wikipedia.jsonl.gz"
 """Articles of Wikipedia, the sentences that the embedded bundle's baseline is measured on."""
-NUMBERS = {"bertscore.precision": 0, "bertscore.recall": 1, "bertscore": 2}
-"""The features that a baseline rescales, by the number of it that rescales them."""
 MAX_WORDS = 32
 """Sentences of this many words and more are left out, as in bert-score's ``get_rescale_baseline.py``."""
 
@@ -75,49 +72,11 @@ def draw_sentences(data: Path, count: int, seed: int = 0) -> list[str]:
 
 
 def store_bertscore_baseline(bundle: Path, baseline: tuple[float, float, float]) -> Bundle:
-    """Write a baseline into the embedder of ``bundle``, and move the calibration's means with it.
-
-    Rescaling is a line, so with its means and deviations on the same line every verdict stays as it was.
-    """
+    """Write a baseline into the embedder of ``bundle``; verdicts, which are drawn from cosines, stay as they are."""
     opened = Bundle.open(bundle)
     role = opened.manifest.roles.get("embedder")
     if not isinstance(role, EmbedderRole):
         raise InvalidRequest(f"{bundle} has no embedder, so there is nothing to rescale.")
-    calibration = opened.manifest.calibration
-    if calibration is not None:
-        calibration = _move(calibration, role.baseline or (0.0, 0.0, 0.0), baseline)
-    changed = msgspec.structs.replace(role, baseline=baseline)
-    roles = {**opened.manifest.roles, "embedder": changed}
-    return opened.rewrite(msgspec.structs.replace(opened.manifest, roles=roles, calibration=calibration))
-
-
-def _move(
-    calibration: Calibration, before: tuple[float, float, float], after: tuple[float, float, float]
-) -> Calibration:
-    def move(name: str, number: float) -> float:
-        old, new = before[NUMBERS[name]], after[NUMBERS[name]]
-        return (number * (1 - old) + old - new) / (1 - new)
-
-    fusions = tuple(
-        msgspec.structs.replace(
-            fusion,
-            features=tuple(
-                msgspec.structs.replace(
-                    feature,
-                    mean=move(feature.name, feature.mean),
-                    deviation=move(feature.name, feature.mean + feature.deviation) - move(feature.name, feature.mean),
-                )
-                if feature.name in NUMBERS
-                else feature
-                for feature in fusion.features
-            ),
-        )
-        for fusion in calibration.fusions
-    )
-    scales = {
-        name: msgspec.structs.replace(scale, low=move(name, scale.low), high=move(name, scale.high))
-        if name in NUMBERS
-        else scale
-        for name, scale in calibration.scales.items()
-    }
-    return msgspec.structs.replace(calibration, fusions=fusions, scales=scales)
+    rounded = tuple(round(number, 6) for number in baseline)
+    roles = {**opened.manifest.roles, "embedder": msgspec.structs.replace(role, baseline=rounded)}
+    return opened.rewrite(msgspec.structs.replace(opened.manifest, roles=roles))

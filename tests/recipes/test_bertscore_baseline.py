@@ -94,9 +94,10 @@ def test_a_stored_baseline_rescales_and_moves_no_verdict(bundle: Path, tmp_path:
         Calibration(fitted_on=("dev",), rows=40, fusions=(fusion,), scales={"bertscore": scale}, verifiable=None)
     )
 
-    def score() -> list[tuple[float | None, float | None, str | None]]:
+    def score(options: Options | None = None) -> list[tuple[float | None, float | None, str | None]]:
         with Engine.load(copy) as engine:
-            scores = engine.score_many([(SHORT[0], SHORT[1]), (SHORT[2], SHORT[2])], metrics=["bertscore"])
+            pairs = [(SHORT[0], SHORT[1]), (SHORT[2], SHORT[2])]
+            scores = engine.score_many(pairs, metrics=["bertscore"], options=options)
             return [
                 (s.metrics["bertscore"].value, s.verdict.probability, s.metrics["bertscore"].decision) for s in scores
             ]
@@ -108,6 +109,11 @@ def test_a_stored_baseline_rescales_and_moves_no_verdict(bundle: Path, tmp_path:
     assert [value for value, _, _ in after] == pytest.approx([(number - 0.3) / 0.7 for number in raw], abs=1e-6)
     assert [p for _, p, _ in after] == pytest.approx([p for _, p, _ in before], abs=1e-6)
     assert [decision for _, _, decision in after] == [decision for _, _, decision in before]
+    for baseline in ("none", (0.9, 0.9, 0.9)):
+        other = score(Options(bertscore=BertScoreOptions(baseline=baseline)))
+        assert [p for _, p, _ in other] == pytest.approx([p for _, p, _ in before], abs=1e-6)
+        assert [decision for _, _, decision in other] == [decision for _, _, decision in before]
+        assert [value for value, _, _ in other] != pytest.approx([value for value, _, _ in after])
 
 
 def test_sentences_are_drawn_from_short_ones(tmp_path: Path) -> None:
