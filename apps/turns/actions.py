@@ -106,7 +106,7 @@ class ActionLog:
         key = tuple(map(id, calls))
         if key not in self._joined:
             self._joined[key] = CallDetails(
-                [part for call in calls for part in call.own],
+                [part for call in calls for part in call.calls],
                 [part for call in calls for part in call.others],
                 self._context,
             )

@@ -50,16 +50,16 @@ _LEAST_KEY = 3
 class CallDetails:
     """What some calls have: their arguments and results, and the records that these name."""
 
-    def __init__(self, own: Sequence[Any], others: Sequence[Any], context: TurnContext) -> None:
+    def __init__(self, calls: Sequence[Any], others: Sequence[Any], context: TurnContext) -> None:
         """Read nothing yet.
 
         Args:
-            own: The arguments and results of the calls.
+            calls: The arguments and results of the calls.
             others: The records that they name, and results of one record.
             context: The turn.
         """
-        parts = (*own, *others)
-        self.own, self.others = own, others
+        parts = (*calls, *others)
+        self.calls, self.others = calls, others
         self._leaves = [leaf for part in parts for leaf in list_leaves(part, "")]
         self._context = context
         self.lengths = frozenset(length for part in parts for length in list_lengths(part))
@@ -74,7 +74,7 @@ class CallDetails:
     def own_codes(self) -> Mapping[str, frozenset[str]]:
         """The codes of arguments and results, squeezed, by their shapes: letters and digits."""
         codes: dict[str, set[str]] = {}
-        for part in self.own:
+        for part in self.calls:
             for _, _, value in list_leaves(part, ""):
                 if isinstance(value, str | int) and any(map(is_digits, str(value))) and len(str(value)) < _MAX_CODE:
                     codes.setdefault(find_shape(str(value)), set()).add(squeeze(str(value)))
@@ -178,7 +178,7 @@ _EXACT = 0.005
 
 def find_shape(code: str) -> str:
     """Return the letters of a code, with a 9 for each digit: references of one kind have one shape."""
-    return "".join("9" if is_digits(sign) else sign for sign in squeeze(code))
+    return "".join("9" if is_digits(character) else character for character in squeeze(code))
 
 
 def _is_code(text: str) -> bool:
