@@ -105,7 +105,11 @@ class ActionLog:
         """Return what some calls have together."""
         key = tuple(map(id, calls))
         if key not in self._joined:
-            self._joined[key] = CallDetails([part for call in calls for part in call.parts], self._context)
+            self._joined[key] = CallDetails(
+                [part for call in calls for part in call.calls],
+                [part for call in calls for part in call.others],
+                self._context,
+            )
         return self._joined[key]
 
     @cached_property
@@ -159,7 +163,7 @@ class ActionLog:
         values = {str(value).lower() for part in (call.arguments, result) for _, _, value in list_leaves(part, "")}
         owners = [of_value[0].record for value in values if len(of_value := self._context.owners.get(value, ())) == 1]
         single = [other for other in self._context.results if isinstance(other, Mapping)]
-        return CallDetails((call.arguments, result, *owners, *single), self._context)
+        return CallDetails((call.arguments, result), (*owners, *single), self._context)
 
     def _find_topic(self, call: ToolCall) -> frozenset[str]:
         values = {str(value) for _, _, value in list_leaves(call.arguments, "") if value is not None}

@@ -23,7 +23,7 @@ from .rows import GREATEST, LEAST, RecordGroup, has_sum, list_extremes, read_lea
 from .words import COUNT_KEY
 
 _CODES = frozenset({"phone", "email", "url", "identifier"})
-_CODE_LENGTH, _CODE_DIGITS = 5, 3
+_CODE_LENGTH, _CODE_DIGITS = 4, 3
 """Characters and digits of a reference, at least."""
 _DIFFERENCE = re.compile(
     r"(?:saves?|costs?|leaves?|adds?)\s+(?:you\s+)?[^,.;]{0,12}?$"

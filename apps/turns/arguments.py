@@ -19,6 +19,7 @@ from groundwire.runtime.texts.unread import is_blank
 
 from .calls import Argument, has_words, trace
 from .context import TurnContext
+from .details import find_shape
 from .mentions import RELATIVE, Mentions, has_near, has_other, read_float, split_words, squeeze, stem_words
 from .moments import read_moment
 from .owners import find_owner
@@ -29,6 +30,7 @@ from .words import (
     CHOICE_KEY,
     DURATION_KEY,
     FREE_KEY,
+    ID_KEY,
     MONTHS,
     NAME_WORDS,
     PART_KEY,
@@ -52,6 +54,10 @@ _SHORT = 2
 _EXACT = 1e-6
 _MANY = 100_000
 """From which on a number may be a code, and be written with spaces."""
+_REFERENCE = re.compile(r"\b(?:[A-Za-z]+-?)?\d{2,}(?:-\d+)*\b")
+"""A code that names a record."""
+_POSTAL = re.compile(r"(?=.*[A-Z])(?=(?:.*\d){2})[A-Z\d]+(?:[ -][A-Z\d]+)*")
+"""A code in capitals and digits, such as a postcode."""
 _ADDRESS = re.compile(r"[\w.+-]+@[\w.-]+\w|https?://\S+")
 """What must be in the dialogue or the log letter by letter."""
 _CODE = re.compile(r"[A-Za-z]*\d[\w.:/@-]*|[\w.+-]+@[\w.-]+")
@@ -84,9 +90,20 @@ def check_argument(argument: Argument, context: TurnContext) -> Finding:
         context: The turn.
     """
     status, message = _find_source(argument, context)
-    if status == "result" and (other := find_owner(argument, context)):
+    if status == "result" and (other := _find_other_code(argument, context) or find_owner(argument, context)):
         status, message = "other_record", other
     return Finding(kind="argument", status=status, where=argument.path, message=message)
+
+
+def _find_other_code(argument: Argument, context: TurnContext) -> str:
+    """Why a code is not the one of its shape that the user named last; empty if it is, or none was named."""
+    code = str(argument.value)
+    if not _REFERENCE.fullmatch(code) or (is_digits(code) and not ID_KEY.search(argument.key.lower())):
+        return ""
+    said = next((text for role, text in reversed(context.history) if role == "user"), "")
+    shape = find_shape(code)
+    named = {match[0] for match in _REFERENCE.finditer(said) if find_shape(match[0]) == shape}
+    return f"The user named {named.pop()}." if len(named) == 1 else ""
 
 
 def _find_source(argument: Argument, context: TurnContext) -> tuple[FindingStatus, str]:
@@ -216,6 +233,12 @@ def _find_words(argument: Argument, text: str, context: TurnContext) -> tuple[Fi
         month = MONTHS.index(text.lower()) + 1
         said = {said for said, _ in context.everything.dates} | context.everything.months
         return ("user", "") if month in said else ("absent", f"{text} is not in the dialogue or the log.")
+    if (
+        _POSTAL.fullmatch(text)
+        and not CHOICE_KEY.search(argument.key.lower())
+        and not context.everything.has_squeezed(text)
+    ):
+        return "absent", f"{text} is not in the dialogue or the log."
     numbers = [word for word in words if is_numeric(word[0])]
     letters = [word for word in words if not is_numeric(word[0]) and word.lower() not in FUNCTION_WORDS]
     unknown = [number for number in numbers if not _has_word(context.everything, number)]

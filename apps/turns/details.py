@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.engine.schema.knowledge import CURRENCIES, split_key
 from groundwire.engine.values import Clock, Date, Days, Measure, Name, Value, read_values
-from groundwire.runtime.texts.characters import is_upper_case, starts_upper
+from groundwire.runtime.texts.characters import is_digits, is_upper_case, starts_upper
 
 from .context import TurnContext
-from .mentions import Mentions, has_other, list_leaves, list_lengths, split_words, stem_words
+from .mentions import Mentions, has_other, list_leaves, list_lengths, split_words, squeeze, stem_words
 from .moments import HALF_DAY, make_date, move, read_moment
 from .records import FindingStatus
 from .words import KIND_OF, NAME_WORDS, PEOPLE_KEY, QUANTITY_KEY
@@ -42,6 +42,7 @@ _LISTED = re.compile(r"([^\W\d_]+)(?:,|,? and)\s+$")
 _AT = re.compile(r"(?:\b(?:between|from|at|by|to|until|till|past)|–|-)\s*$", re.IGNORECASE)
 """Words before an hour."""
 _FEW = 2
+_MAX_CODE = 24
 _LEAST_KEY = 3
 """Letters of a word of a key that a text may name it by, at least."""
 
@@ -49,14 +50,16 @@ _LEAST_KEY = 3
 class CallDetails:
     """What some calls have: their arguments and results, and the records that these name."""
 
-    def __init__(self, parts: Sequence[Any], context: TurnContext) -> None:
+    def __init__(self, calls: Sequence[Any], others: Sequence[Any], context: TurnContext) -> None:
         """Read nothing yet.
 
         Args:
-            parts: The arguments and results of the calls, and the records that they name.
+            calls: The arguments and results of the calls.
+            others: The records that they name, and results of one record.
             context: The turn.
         """
-        self.parts = parts
+        parts = (*calls, *others)
+        self.calls, self.others = calls, others
         self._leaves = [leaf for part in parts for leaf in list_leaves(part, "")]
         self._context = context
         self.lengths = frozenset(length for part in parts for length in list_lengths(part))
@@ -66,6 +69,16 @@ class CallDetails:
         """What they mention."""
         texts = (str(value) for _, _, value in self._leaves if value is not None and not isinstance(value, bool))
         return Mentions(texts, has_hours=False)
+
+    @cached_property
+    def own_codes(self) -> Mapping[str, frozenset[str]]:
+        """The codes of arguments and results, squeezed, by their shapes: letters and digits."""
+        codes: dict[str, set[str]] = {}
+        for part in self.calls:
+            for _, _, value in list_leaves(part, ""):
+                if isinstance(value, str | int) and any(map(is_digits, str(value))) and len(str(value)) < _MAX_CODE:
+                    codes.setdefault(find_shape(str(value)), set()).add(squeeze(str(value)))
+        return {shape: frozenset(of_shape) for shape, of_shape in codes.items()}
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -163,6 +176,11 @@ _NAME_LENGTH = 5
 _EXACT = 0.005
 
 
+def find_shape(code: str) -> str:
+    """Return the letters of a code, with a 9 for each digit: references of one kind have one shape."""
+    return "".join("9" if is_digits(character) else character for character in squeeze(code))
+
+
 def _is_code(text: str) -> bool:
     """Whether a text is a code of letters and digits, or one capital letter: no time, no date, no word."""
     if len(text) == 1:
@@ -241,6 +259,9 @@ def _differs(value: Value, before: str, text: str, details: CallDetails, context
         return not details.mentions.has_squeezed(text[value.start : value.end])
     if value.kind in _CODES:
         code = content.key
+        alike = details.own_codes.get(find_shape(code), frozenset())
+        if value.kind == "identifier" and alike and not _FORMER.search(before):
+            return squeeze(code) not in alike
         return not (details.mentions.has_squeezed(code) or context.everything.has_squeezed(code))
     return False
 

@@ -123,6 +123,8 @@ PEOPLE_KEY = re.compile(
 """Keys of how many there are of people."""
 QUANTITY_KEY = re.compile(r"(?:^|_)(?:qty|quantity|count|number|num|copies|pieces|units|nights)(?:_|$)")
 """Keys of how many there are of what a call is for."""
+ID_KEY = re.compile(r"(?:^|_)(?:id|ref|reference|number|no|code|order|booking|account|ticket|invoice)(?:_|$)")
+"""Keys of what names a record."""
 COUNT_KEY = re.compile(r"(?:^|_)(?:number|num|no|count|quantity|qty|rating|stars?|id|tickets|rooms)(?:_|$)")
 """Keys of numbers that no amount of money is given to."""
 DURATION_KEY = re.compile(r"(?:^|_)(?:min(?:ute)?s?|sec(?:ond)?s?|durations?|length|timeout|eta|wait)(?:_|$)")

@@ -381,3 +381,45 @@ def test_what_a_claim_says_is_in_the_arguments(
     history = ["There are 5 of us, and Lena Ots. Write to a@y.example too. Do it, please."]
     checked = checker.check(text, log=log, history=history, sentences=False)
     assert checked.label == ("consistent" if is_right else "inconsistent")
+
+
+def read_order(number: str) -> dict[str, Any]:
+    result = {"order_id": number, "total": 64, "state": "packed"}
+    return {"name": "get_order", "arguments": {"order_id": number}, "result": result, "status": "succeeded"}
+
+
+ORDERS = [read_order("ST-40817"), read_order("ST-40902"), read_order("40817"), read_order("40902")]
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "value", "status"),
+    [
+        ("Cancel order ST-40817 please.", "order_id", "ST-40902", "other_record"),
+        ("Cancel order ST-40817 please.", "order_id", "ST-40817", "user"),
+        ("Cancel order 40817 please.", "order_id", "40902", "other_record"),
+        ("Cancel my second order.", "order_id", "ST-40902", "result"),
+        ("Refund 20 of it.", "amount", 64, "result"),
+        ("I moved to 4 Mill Road, Otley LS21 3BT.", "postcode", "LS21 3TB", "absent"),
+        ("I moved to 4 Mill Road, Otley ls21 3bt.", "postcode", "LS213BT", "user"),
+    ],
+)
+def test_a_code_is_the_one_that_was_named(checker: TurnChecker, said: str, key: str, value: Any, status: str) -> None:
+    call = {"name": "cancel_order", "arguments": {key: value}}
+    (finding,) = checker.check(calls=[call], log=ORDERS, history=[said], sentences=False).findings
+    assert finding.status == status
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Order ST-40902 is cancelled.", "consistent"),
+        ("I've cancelled ST-40902; ST-40817 is still being packed.", "consistent"),
+        ("Order ST-40817 is cancelled.", "inconsistent"),
+        ("I've cancelled ST-40817 and ST-40902.", "inconsistent"),
+    ],
+)
+def test_a_claim_is_about_the_record_of_its_call(checker: TurnChecker, text: str, label: str) -> None:
+    arguments = {"order_id": "ST-40902"}
+    done = {"name": "cancel_order", "arguments": arguments, "result": {"status": "cancelled"}, "status": "succeeded"}
+    history = ["Cancel ST-40902, not ST-40817."]
+    assert checker.check(text, log=[*ORDERS, done], history=history, sentences=False).label == label
