@@ -122,7 +122,7 @@ def test_a_worse_verdict_is_written_by_force_alone(
 ) -> None:
     figures: dict[Candidate, float] = {"unchanged": 0.9, "thresholds": 0.8, "weights": 0.65}
     errors = {name: 1 - value for name, value in figures.items()}
-    worse = Choice(CALIBRATION, "weights", 44, figures, errors)
+    worse = Choice(CALIBRATION, "weights", 44, accuracy=figures, errors=errors)
     monkeypatch.setattr(choosing, "choose_calibration", lambda *_: worse)
     path, out = write(tmp_path / "rows.jsonl", examples(22)), tmp_path / "mine.json"
     result = run("calibrate", path, "--metrics", "q2", "--out", out, *(["--force"] if force else []))

@@ -128,7 +128,7 @@ def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: P
         {"text": "x"},
         {"response": ""},
         {"response": "a", "triples": ["x"]},
-        {"response": "a", "history": "b"},
+        {"response": "a", "history": 7},
         OWN,
     )
     result = run("refine", source, "--graph", films, "--table")
@@ -138,7 +138,7 @@ def test_bad_lines_are_named_and_skipped(loaded: list[tuple[Any, ...]], films: P
         3: "has no response; it has text",
         4: "response is empty",
         5: "knowledge[0] is one string",
-        6: "history is one string",
+        6: "history is int",
     }.items():
         assert f"line {number}: " in result.output
         assert why in result.output

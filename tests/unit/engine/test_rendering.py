@@ -117,7 +117,7 @@ def test_plain_text_is_the_same_object(text: str) -> None:
 
 
 def test_fractions_of_one_sign_are_values() -> None:
-    (value,) = find_values(tokenize("It takes 1⅝ cups."))
+    (value,) = find_values(tokenize("It has 1⅝ pages."))
     assert value.content.amount == 1.625  # type: ignore[union-attr]
 
 

@@ -12,8 +12,7 @@ from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatur
 from groundwire.evaluate.calibration.operating_points import fit_calibration
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
-
-from .test_fusion import draw_examples, with_features
+from tests.support.labelled import draw_examples, with_features
 
 METRICS = ("q2", "pmi")
 

@@ -8,37 +8,15 @@ from sklearn.linear_model import LogisticRegression
 
 pytest.importorskip("sklearn")
 
-from groundwire.engine.schema.results import MetricResult, Request
+from groundwire.engine.schema.results import MetricResult
 from groundwire.evaluate.calibration import fusion
 from groundwire.evaluate.calibration.fusion import FusionOptions, LabelledFeatures, fit_model, smooth_labels
 from groundwire.evaluate.calibration.operating_points import fit_calibration
 from groundwire.evaluate.calibration.profiles import keep_order_statistics
 from groundwire.runtime.bundles.calibration import OrderStatistics
 from groundwire.runtime.errors import InvalidRequest
+from tests.support.labelled import draw_examples, with_features
 from tests.support.verdicts import decide
-
-
-def draw_examples(count: int = 400, seed: int = 0, name: str = "one", **noise: float) -> list[LabelledFeatures]:
-    """Examples whose features are the label and noise; ``noise`` has their spreads, negative to invert."""
-    rng = np.random.default_rng(seed)
-    out = []
-    for index in range(count):
-        label = index % 2
-        features = {
-            key: float((label if spread > 0 else -label) + abs(spread) * rng.normal()) for key, spread in noise.items()
-        }
-        out.append(
-            with_features(
-                LabelledFeatures(name, f"g{index // 4}", label, {}, request=Request("Well.", ("Knowledge.",))), features
-            )
-        )
-    return out
-
-
-def with_features(example: LabelledFeatures, features: dict[str, float]) -> LabelledFeatures:
-    """The example with these numbers, and the results of metrics that have them as values."""
-    results = {name: MetricResult(name, "scored", value) for name, value in features.items() if "." not in name}
-    return example._replace(features=features, results=results)
 
 
 def test_without_bounds_and_penalty_at_work_it_is_logistic_regression() -> None:

@@ -655,7 +655,7 @@ def test_a_stream_without_words_has_no_score(engine: Engine) -> None:
         ({"policy": Policy(max_held_ms=None)}, "max_held_ms is None"),  # type: ignore[arg-type]
         ({"policy": Policy(deadline_ms=float("inf"))}, "deadline_ms is inf"),
         ({"scoring": Options(q2=Q2Options(spans=((0, 1),)))}, "Q2Options.spans is given"),
-        ({"history": "x"}, "history is one string"),
+        ({"history": 7}, "history is int"),
         ({"metrics": "psychic"}, "Unknown metric 'psychic'"),
     ],
 )

@@ -431,7 +431,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"knowledge": [("a", "b")]}, r"knowledge\[0\] has 2 parts"),
     ({"response": ""}, "response is empty"),
     ({"response": "x" * 20_001}, "response has 20001 characters"),
-    ({"history": "Hi!"}, "history is one string"),
+    ({"history": 7}, "history is int"),
     ({"history": ["a\0"]}, "NUL character"),
 ]
 
