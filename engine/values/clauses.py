@@ -2,7 +2,7 @@
 
 Clauses are parted by commas, "and" and the like between two values of a kind. What a clause is about is in its first
 words; what follows the last value is said of all of them. Structure alone decides, so that a value is only taken away
-from a response that names another clause's first words, and none of those of the value's holding.
+from a response that names another clause's first words, and none of those of the value's own.
 """
 
 from __future__ import annotations
