@@ -34,6 +34,7 @@ from .comparing import (
     is_past,
     relate,
 )
+from .contacts import CONTACTS, find_contact_of
 from .dates import ZONE
 from .knowledge import HISTORY, Knowledge, Location, SentenceKey, find_values, list_content
 from .names import differ_as_titles
@@ -250,7 +251,13 @@ class Sides:
 
     def find_owned(self, value: Value, supporting: Sequence[Location]) -> Location | None:
         """What the knowledge says instead, if all that supports a value is said of something else in its sentence."""
-        if len(supporting) > MAX_OWNERS or not isinstance(value.content, Measure | Clock):
+        if len(supporting) > MAX_OWNERS:
+            return None
+        if value.kind in CONTACTS:
+            names = [other.content for other in self.values if other.sentence == value.sentence]
+            named = [name for name in names if isinstance(name, Name)]
+            return find_contact_of(named[0], self.knowledge, value, supporting) if len(named) == 1 else None
+        if not isinstance(value.content, Measure | Clock):
             return None
         tokens = [token for token in self.tokens if token.sentence == value.sentence]
         amounts = [other for other in self.values if other.sentence == value.sentence and other.is_amount]
@@ -297,8 +304,6 @@ class Sides:
         return words
 
 
-_CALLED = frozenset({"phone", "email"})
-"""The knowledge is expected to have every right value of these kinds."""
 _GOES_ON = re.compile(r"\s*(?:to|-|–)\s*\d")
 _CLOSED = frozenset({"closed", "close", "shut", "except", "excluding", "unavailable", *NEGATIONS})
 
@@ -366,7 +371,7 @@ def check_value(sides: Sides, value: Value) -> CheckedValue:
     # A bare number is one of anything.
     bare = isinstance(value.content, Measure) and value.content.measure == "count" and not value.content.nouns
     others = [] if bare else differing
-    if not role and (value.kind in _CALLED or (isinstance(value.content, ExactCode) and len(others) == 1)):
+    if not role and (value.kind in CONTACTS or (isinstance(value.content, ExactCode) and len(others) == 1)):
         role = others  # a number that one calls is right or wrong, whatever else is said
     closest = max((sides.count_shared(value, location) for location, _ in role), default=0)
     is_allowed = any(sides.count_shared(value, location) >= closest for location in compatible)
