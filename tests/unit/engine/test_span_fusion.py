@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from groundwire.engine import MetricResult, UnsupportedSpan
 from groundwire.engine.metrics.requests import ReadRequest
 from groundwire.engine.text.words import words
-from groundwire.engine.verdict.spans import fuse_spans
+from groundwire.engine.verdict.spans import fuse_spans, list_certain
 from tests.reference import span_fusion as reference
 from tests.support.texts import TEXT
 from tests.support.verdicts import bind
@@ -190,3 +190,17 @@ def test_the_work_grows_linearly_with_words_and_evidence() -> None:
         return count_steps(lambda: fuse_spans(ReadRequest(text, ()), bind(results)))
 
     assert count(40) < 2.5 * count(20)
+
+
+def test_of_certain_marks_that_overlap_the_first_stays() -> None:
+    spans = (
+        UnsupportedSpan("“No rain”", 5, 14, "absent_quotation"),
+        UnsupportedSpan("rain", 9, 13, "absent_quotation"),
+        UnsupportedSpan("“Snow”", 20, 26, "absent_quotation"),
+    )
+    result = MetricResult("quotations", "scored", 0.0, unsupported=spans)
+    certain = list_certain(bind([result]))
+    assert [(span.start, span.end, span.metrics) for span in certain] == [
+        (5, 14, ("quotations",)),
+        (20, 26, ("quotations",)),
+    ]
