@@ -93,9 +93,9 @@ def calibrate(
     """Fit verdicts to your own labelled responses.
 
     Every metric gets a scale. All metrics together give one probability of "consistent", and the metrics of the group
-    fast give another. The profiles draw the line: balanced is right most often, strict misses at most 15 % of the
-    inconsistent responses, and lenient promises to call at most 5 % of the consistent ones inconsistent. Each states
-    what to expect on other sets. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
+    fast give another. The profiles draw the line: balanced is right most often, strict misses at most 15 % of
+    inconsistent responses like these, and lenient promises to call at most 5 % of the consistent ones inconsistent.
+    Each states what to expect on other sets. An example is `{"response": "…", "knowledge": "…", "label": 1}`; a few
     hundred examples of each label are a good start, and 20 of each are needed.
 
     The bundle's weights and thresholds are kept unless others err less by two standard errors on rows that were left

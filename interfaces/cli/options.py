@@ -254,7 +254,8 @@ class ScoringOptions:
         str,
         typer.Option(
             help="Threshold of the verdict: balanced (right most often); strict (misses at most 15 % of the "
-            "inconsistent responses); lenient (calls at most 5 % of the consistent responses inconsistent)."
+            "inconsistent responses of its calibration, often more of others); lenient (calls at most 5 % of "
+            "consistent ones inconsistent)."
         ),
     ] = "balanced"
     max_false_positive_rate: RateSetting = None

@@ -122,8 +122,8 @@ class ProxySettings(Settings, frozen=True, kw_only=True):
     """How the proxy runs: variables and keys of a file; some are options of ``groundwire proxy``."""
 
     upstream: str = ""
-    """Address of the server that answers, as its clients have it: http://localhost:8001/v1. It speaks OpenAI's chat
-    protocol."""
+    """Address of the server that answers, as its clients have it: http://localhost:8001/v1. It speaks OpenAI's or
+    Anthropic's protocol."""
     upstream_key: str | None = None
     """Key for the upstream. Without one, a proxy without tokens passes on the keys of its clients."""
     policy: Literal["block", "annotate", "redact", "correct"] = "block"
