@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any, TypeAlias
 
 import msgspec
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
-from groundwire.engine import Engine, Score, default_engine
+from groundwire.engine import Engine, GroundwireError, Score, default_engine
 from groundwire.guard.chat import add_citing
 from groundwire.repair import Corrector
 from groundwire.turns import TurnChecker
@@ -90,8 +93,21 @@ def make_server(engine: Engine | None = None) -> MCPServer[Any]:
         return record
 
     for tool in (check, check_turn, correct, explain):
-        server.add_tool(tool)
+        server.add_tool(_tell_reason(tool))
     return server
+
+
+def _tell_reason(tool: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """The tool, raising what the engine refuses as ToolError: of any other error the server withholds the text."""
+
+    @wraps(tool)
+    async def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        try:
+            return await tool(*args, **kwargs)
+        except GroundwireError as error:
+            raise ToolError(str(error)) from error
+
+    return call
 
 
 def _summarize(score: Score) -> dict[str, Any]:

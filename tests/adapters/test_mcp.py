@@ -19,6 +19,8 @@ from mcp import Client, StdioServerParameters  # noqa: E402
 
 from groundwire.adapters.mcp import make_server  # noqa: E402
 
+TOOLS_OF_A_RESPONSE = ("check", "correct", "explain")
+
 
 def call(engine: Engine, tool: str, **arguments: Any) -> Any:
     async def run() -> Any:
@@ -77,10 +79,25 @@ def test_a_defect_of_the_verdict_is_an_answer_without_a_verdict(
     assert MESSAGE in json.dumps(answer)
 
 
-def test_what_the_engine_refuses_is_an_error(engine: Engine) -> None:
-    result = call(engine, "check", response="", knowledge=[KNOWLEDGE])
-    assert result.is_error or json.loads(result.content[0].text)["probability"] is None
-    assert call(engine, "check", response=3, knowledge="no list").is_error
+@pytest.mark.parametrize(
+    ("tool", "arguments", "reason"),
+    [
+        *((tool, {"response": "", "knowledge": [KNOWLEDGE]}, "response is empty") for tool in TOOLS_OF_A_RESPONSE),
+        ("check_turn", {"calls": [{"id": "A-7"}]}, "calls[0] has no name"),
+    ],
+)
+def test_what_the_engine_refuses_is_an_error_with_its_reason(
+    engine: Engine, tool: str, arguments: dict[str, Any], reason: str
+) -> None:
+    result = call(engine, tool, **arguments)
+    assert result.is_error
+    assert reason in result.content[0].text
+
+
+def test_an_argument_of_another_type_is_an_error_with_its_name(engine: Engine) -> None:
+    result = call(engine, "check", response=3, knowledge=[KNOWLEDGE])
+    assert result.is_error
+    assert "response" in result.content[0].text
 
 
 @pytest.mark.skipif("compact" not in embedded(), reason="this checkout does not have the embedded bundle")
@@ -90,7 +107,7 @@ def test_the_command_serves_standard_input_and_output() -> None:
         async with Client(server) as client:
             tools = await client.list_tools()
             arguments = {
-                "response": "The Joy of Painting was hosted by Bill Alexander.",
+                "response": "Bill Alexander hosted The Joy of Painting.",
                 "knowledge": ["Bob Ross was the creator and host of The Joy of Painting."],
             }
             checked = await client.call_tool("check", arguments)
@@ -98,9 +115,10 @@ def test_the_command_serves_standard_input_and_output() -> None:
         return tools.tools, json.loads(checked.content[0].text), json.loads(corrected.content[0].text)
 
     tools, checked, corrected = asyncio.run(run())
-    assert {tool.name for tool in tools} == {"check", "check_turn", "correct", "explain"}
-    assert all(tool.description and set(tool.input_schema["required"]) == {"response", "knowledge"} for tool in tools)
+    required = {tool.name: tool.input_schema.get("required", []) for tool in tools}
+    assert required == {"check_turn": []} | {name: ["response", "knowledge"] for name in TOOLS_OF_A_RESPONSE}
+    assert all(tool.description for tool in tools)
     assert checked["label"] == "inconsistent"
     assert "Bill Alexander" in {span["text"] for span in checked["unsupported"]}
     assert corrected["status"] == "corrected"
-    assert corrected["response"] == "The Joy of Painting was hosted by Bob Ross."
+    assert corrected["response"] == "Bob Ross hosted The Joy of Painting."
