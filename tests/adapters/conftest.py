@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,15 @@ import pytest
 
 from groundwire.engine import Engine
 from tests.support.adapters import fail, open_engine
+
+# Some tools report their use to their makers, or ask for a list of prices, when they are imported.
+os.environ |= {
+    "DO_NOT_TRACK": "true",
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
+    "HAYSTACK_TELEMETRY_ENABLED": "False",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "RAGAS_DO_NOT_TRACK": "true",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
