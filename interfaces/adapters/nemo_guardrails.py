@@ -45,8 +45,9 @@ def make_action(
         options: As for ``Engine.score``.
 
     Returns:
-        The action. It returns False wherever the message does not pass, also without a score or without chunks;
-        ``$groundwire`` is then ``Checked.to_dict()``, with the reason.
+        The action. It returns False wherever the message does not pass, also without a score. Without chunks, which
+        NeMo Guardrails gives as an empty line, only a message that states nothing passes. ``$groundwire`` is then
+        ``Checked.to_dict()``, with the reason.
     """
     checker = Checker(engine, metrics=metrics, options=options)
 
@@ -55,7 +56,7 @@ def make_action(
         context = context or {}
         asked = context.get("last_user_message")
         checked = await checker.acheck(
-            context.get("bot_message") or "", context.get("relevant_chunks") or None, [asked] if asked else ()
+            context.get("bot_message") or "", context.get("relevant_chunks"), [asked] if asked else ()
         )
         return ActionResult(return_value=checked.passed is True, context_updates={"groundwire": checked.to_dict()})
 
