@@ -63,9 +63,9 @@ class LlamaIndexEvaluator(BaseEvaluator):  # type: ignore[misc]  # llama_index i
             **kwargs: Further arguments of LlamaIndex, which are not used.
 
         Returns:
-            The result. Its ``score`` is the probability; without a verdict ``passing`` is None, ``invalid_result``
-            True, and
-            ``invalid_reason`` says why. A response that states nothing passes without a score.
+            The result. Its ``score`` is the probability; without a verdict ``passing`` is None,
+            ``invalid_result`` True, and ``invalid_reason`` says why. A response that states nothing passes without a
+            score.
         """
         checked = await self._checker.acheck(response or "", contexts, [query] if query else ())
         is_invalid = checked.passed is None

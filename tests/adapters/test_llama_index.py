@@ -28,7 +28,8 @@ def test_without_contexts_the_result_is_invalid(engine: Engine) -> None:
     assert (result.passing, result.score, result.invalid_result) == (None, None, True)
     assert "knowledge is missing" in str(result.invalid_reason)
     result = LlamaIndexEvaluator(engine).evaluate(response=CONSISTENT, contexts=[])
-    assert (result.passing, result.score, result.invalid_result) == (False, 0.0, False)
+    assert (result.passing, result.score, result.invalid_result) == (None, None, True)
+    assert "No knowledge was given" in str(result.invalid_reason)
 
 
 def test_a_failed_metric_makes_the_result_invalid(failing_engine: Engine) -> None:

@@ -54,11 +54,11 @@ def test_an_output_that_passes_is_the_result(engine: Engine, text: str) -> None:
     assert outcome.output.output_info["probability"] == PROBABILITY.get(text)
 
 
-@pytest.mark.parametrize(("text", "knowledge"), [(INCONSISTENT, KNOWLEDGE), (CONSISTENT, "")])
-def test_other_outputs_trip_the_wire(engine: Engine, text: str, knowledge: str) -> None:
+@pytest.mark.parametrize(("text", "knowledge", "passed"), [(INCONSISTENT, KNOWLEDGE, False), (CONSISTENT, "", None)])
+def test_other_outputs_trip_the_wire(engine: Engine, text: str, knowledge: str, passed: bool | None) -> None:
     with pytest.raises(OutputGuardrailTripwireTriggered) as caught:
         run(engine, text, knowledge)
-    assert caught.value.guardrail_result.output.output_info["passed"] is False
+    assert caught.value.guardrail_result.output.output_info["passed"] is passed
 
 
 def test_a_failed_metric_trips_the_wire(failing_engine: Engine) -> None:
