@@ -182,7 +182,9 @@ def _find_marked(text: str) -> Iterator[Quotation]:
         inner = match[kind]
         if count_words(inner) < MIN_WORDS or _CODE_INSIDE.search(inner):
             continue
-        near = _WORD_START.search(text, max(0, match.start() - _NEARBY)).start()  # type: ignore[union-attr]
+        word = _WORD_START.search(text, max(0, match.start() - _NEARBY))
+        assert word is not None  # the quotation has words
+        near = word.start()
         line = max(near, text.rfind("\n\n", near, match.start()))
         before, after = text[line : match.start()], text[match.end() : match.end() + _NEARBY].partition("\n\n")[0]
         if before.endswith("=") or (_CODE_BEFORE.search(before[-8:]) and _CODE_AFTER.match(after)):

@@ -1,8 +1,8 @@
 """Finds whose a value is where a sentence has one for each of several: "adults pay £10 and children pay £6".
 
 Clauses are parted by commas, "and" and the like between two values of a kind. What a clause is about is in its first
-words; what follows the last value is said of all of them. Structure alone decides, so that a value is only taken away
-from a response that names another clause's first words, and none of those of the value's own.
+words; what follows the last value is said of all of them. Structure alone decides: a value is only contradicted where
+the response has the first words of another clause, and no first word of the clause that has the value.
 """
 
 from __future__ import annotations

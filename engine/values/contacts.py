@@ -1,7 +1,7 @@
 """Finds whose a phone number or an address is where the knowledge has one of each of several: a list of staff.
 
-Whose it is says the last name before it in its passage. Names in its own sentence may have it too, so that a value is
-only taken away from a response that names somebody else alone, who has another one.
+The last name before a contact in its passage says whose it is; other names in its sentence may have it too. A contact
+is only contradicted where the response names one other person, for whom the knowledge has another one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONTACTS = frozenset({"phone", "email"})
 
 
 def find_contact_of(whom: Name, knowledge: Knowledge, value: Value, supporting: Sequence[Location]) -> Location | None:
-    """Return the contact of whom a response names, if the one that it gives is somebody else's.
+    """Return the contact that the knowledge has for a name, if the response gives it somebody else's.
 
     Args:
         whom: The one name in the sentence of the response.
