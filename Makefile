@@ -97,7 +97,7 @@ reader: .venv/ready
 
 # The calibration of bundles/reader alone: scores that are in build/reader-calibration are kept.
 reader-calibration: .venv/ready
-	.venv/bin/python -m groundwire.recipes reader written-rows --rows 600 --out build/written_dev.jsonl
+	.venv/bin/python -m groundwire.recipes reader written-rows --names recipes/written/calibration.txt --out build/written_dev.jsonl
 	.venv/bin/python -m bench twins --rows-out build/twins_dev.jsonl
 	cat bench/quality/production/development.jsonl build/twins_dev.jsonl > build/production_dev.jsonl
 	.venv/bin/python -m groundwire calibrate $(READER_DEV:%=$(DATA)/%.jsonl) build/written_dev.jsonl build/production_dev.jsonl \

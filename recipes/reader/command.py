@@ -94,12 +94,15 @@ def _measure(
 def _write_rows(
     out: Annotated[Path, typer.Option(help="File to write (.jsonl).", dir_okay=False)],
     split: Annotated[str, typer.Option(help="dev for the documents that are held out of training, or train.")] = "dev",
-    rows: Annotated[int, typer.Option(help="Most rows, at equal distances; 0 writes all.", min=0)] = 0,
+    names: Annotated[
+        Path | None, typer.Option(help="File with the answers to write, one a line; default all.", exists=True)
+    ] = None,
 ) -> None:
     """Write the written documents as labelled rows, for measuring and for calibration."""
     if split not in ("dev", "train"):
         raise typer.BadParameter(f"split is {split!r}; choose dev or train.")
-    print(write_labelled_rows(split, out, rows), "rows")
+    chosen = None if names is None else names.read_text(encoding="utf-8").splitlines()
+    print(write_labelled_rows(split, out, chosen), "rows")
 
 
 @app.command("bundle")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,29 @@ from .documents import Document, WrittenAnswer
 from .pairs import WrittenPairs, draw_slots, falsify
 
 
-def write_labelled_rows(split: str, out: Path, limit: int = 0, seed: int = 13) -> int:
+def write_labelled_rows(split: str, out: Path, names: Collection[str] | None = None, seed: int = 13) -> int:
     """Write the rows of a split as JSON Lines.
 
     Args:
         split: ``train`` or ``dev``.
         out: The file.
-        limit: Most rows, at equal distances, each right answer with its wrong one; 0 writes all.
+        names: The answers that are written (title and number, "policy: parking-0"), each right one with its wrong one;
+            None writes all.
         seed: Of the slots that become wrong.
 
     Returns:
         How many rows were written.
+
+    Raises:
+        ValueError: If the split has not every answer that is named.
     """
     rows = list(iterate_rows(WrittenPairs.read(split).documents, seed))
-    pairs, count = len(rows) // 2, limit // 2
-    if 0 < count < pairs:
-        chosen = [index * pairs // count for index in range(count)]
-        rows = [row for index in chosen for row in rows[2 * index : 2 * index + 2]]
+    if names is not None:
+        rows = [row for row in rows if row["id"].rpartition("-")[0] in names]
+        if missing := sorted(set(names) - {row["id"].rpartition("-")[0] for row in rows}):
+            raise ValueError(
+                f"The split {split} has no answer {missing[0]!r}, and {len(missing) - 1} others that are named."
+            )
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), encoding="utf-8")
     return len(rows)

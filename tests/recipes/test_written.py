@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 from pathlib import Path
@@ -136,14 +135,14 @@ def test_rows_are_pairs_with_their_unsupported_characters(tmp_path: Path) -> Non
         assert all(unsupported["response"][span["start"] : span["end"]].strip() for span in unsupported["unsupported"])
 
 
-def test_rows_are_chosen_at_equal_distances_and_in_pairs(tmp_path: Path) -> None:
+def test_rows_of_named_answers_are_pairs_and_every_name_is_known(tmp_path: Path) -> None:
     write_labelled_rows("dev", tmp_path / "all.jsonl")
-    assert write_labelled_rows("dev", tmp_path / "some.jsonl", 40) == 40
-    rows, some = ((tmp_path / name).read_text().splitlines() for name in ("all.jsonl", "some.jsonl"))
-    indices = [rows.index(row) for row in some[::2]]
-    assert [rows[index + 1] for index in indices] == some[1::2]
-    gaps = [right - left for left, right in itertools.pairwise(indices)]
-    assert max(gaps) - min(gaps) <= 2
+    rows = (tmp_path / "all.jsonl").read_text().splitlines()
+    names = [json.loads(row)["id"].rpartition("-")[0] for row in (rows[0], rows[400])]
+    assert write_labelled_rows("dev", tmp_path / "some.jsonl", names) == 4
+    assert (tmp_path / "some.jsonl").read_text().splitlines() == [*rows[:2], *rows[400:402]]
+    with pytest.raises(ValueError, match="no answer 'policy: none-0'"):
+        write_labelled_rows("dev", tmp_path / "some.jsonl", [*names, "policy: none-0"])
 
 
 def test_whole_writers_are_held_out(tmp_path: Path) -> None:
