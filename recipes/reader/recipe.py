@@ -58,8 +58,8 @@ def run_training(out: Path, schedule: Schedule, options: ReaderOptions, feed: Fe
     """Train from ``options.start``, or continue the run in ``out``."""
     torch.manual_seed(schedule.seed)
     out.mkdir(parents=True, exist_ok=True)
-    started = (out / "checkpoint.pt").exists()
-    reader = build_reader(options.source, options.layers, None if started else options.start)
+    state = out / "checkpoint.pt"
+    reader = build_reader(options.source, options.layers, state if state.exists() else options.start)
     reader.backbone.config.to_json_file(out / "config.json")
     groups = [ParameterGroup(freeze(reader, options.frozen), options.lr)]
     return fit(reader, groups, feed, ReaderLoss(out / "losses.jsonl", options.max_tokens), schedule, out)
