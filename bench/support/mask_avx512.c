@@ -1,10 +1,16 @@
-/* Answers the invalid instructions that bench/avx2.py writes over `cpuid`: without AVX-512, VNNI, bf16 and AMX. */
+/* Hides AVX-512, VNNI, bf16 and AMX from a program: answers the invalid instructions that bench/avx2.py writes over
+   `cpuid`, and opens the file that MASKED_CPUINFO names in place of /proc/cpuinfo. */
 #define _GNU_SOURCE
 #include <cpuid.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/ucontext.h>
+#include <unistd.h>
 
 static const uint32_t LEAF_7_EBX = 1u << 16 | 1u << 17 | 1u << 21 | 1u << 26 | 1u << 27 | 1u << 28 | 1u << 30 | 1u << 31;
 static const uint32_t LEAF_7_ECX = 1u << 1 | 1u << 6 | 1u << 11 | 1u << 12 | 1u << 14;
@@ -36,3 +42,19 @@ __attribute__((constructor)) static void install(void) {
     struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_NODEFER};
     sigaction(SIGILL, &action, NULL);
 }
+
+static int open_file(const char *path, int flags, va_list rest) {
+    mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(rest, mode_t) : 0;
+    const char *masked = strcmp(path, "/proc/cpuinfo") == 0 ? getenv("MASKED_CPUINFO") : NULL;
+    return (int)syscall(SYS_openat, AT_FDCWD, masked ? masked : path, flags, mode);
+}
+
+int open(const char *path, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    int file = open_file(path, flags, rest);
+    va_end(rest);
+    return file;
+}
+
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));

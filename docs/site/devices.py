@@ -40,7 +40,7 @@ def list_devices(reports: Mapping[str, Report], agreement: Report) -> list[list[
     target = _by_test("yes", "tests/integration/export/test_targets.py")
     compiled = _by_test("`make test`, without a GPU", "tests/integration/runtime/test_tensorrt_rtx.py")
     exact = _by_test("`make test`", "tests/integration/test_compact.py")
-    saturating = _by_test("`make test-avx2`, emulated", "tests/emulated/test_avx2.py")
+    saturating = _by_test("`make test`", "tests/integration/runtime/test_avx2.py")
     arm = f"`make test-arm64`{', emulated' * agreement['emulated']}"
     return [
         ["CPU with VNNI", exported, NOT_NEEDED, exact, *_read_cpu(reports, "vnni")],

@@ -20,15 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support import debian
-from tests.support.emulator import AARCH64, ROOT, find_emulator, write_cpuinfo
-from tests.support.emulator import prepare as prepare_emulators
 
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("GROUNDWIRE_ARM64_FOLDER") or ROOT / "build" / "arm64").resolve()
-SYSTEM, COMPILER, SITE, TOOLS = (FOLDER / name for name in ("system", "compiler", "site", "tools"))
+SYSTEM, COMPILER, SITE, TOOLS, EMULATOR = (
+    FOLDER / name for name in ("system", "compiler", "site", "tools", "emulator")
+)
 PYTHON = SYSTEM / "usr" / "bin" / "python-arm64"
 """A script that runs Debian's Python in the emulator, by which that Python starts itself too."""
 AGREEMENT = FOLDER / "agreement.json"
 """What ``make test-arm64`` found; the guide's table is made from the copy in ``bench/results``."""
+QEMU, QEMU_PACKAGE = "qemu-aarch64-static", "qemu-user-static"
 PACKAGES = ("python3", "libpython3-dev", "libstdc++6")
 CROSS_COMPILER = "aarch64-linux-gnu-g++"
 LOCK = ROOT / "requirements.lock"
@@ -38,7 +40,10 @@ BUILD_PACKAGES = ("scikit-build-core", "nanobind")
 
 @dataclass(frozen=True)
 class Processor:
-    """A processor as QEMU emulates it. Linux describes it in ``/proc/cpuinfo``, which QEMU does not."""
+    """A processor as QEMU emulates it.
+
+    QEMU shows the ``/proc/cpuinfo`` of this machine, unless the folder in which it looks for files first has another.
+    """
 
     name: str
     part: int
@@ -67,14 +72,16 @@ MATRIX = Processor("max", 0xD40, f"{_V8_2} sve i8mm bf16", "i8mm")
 
 def is_prepared() -> bool:
     """Whether programs for arm64 run here: the emulator is there, and the wheel was installed."""
-    return PYTHON.is_file() and (SITE / "groundwire").is_dir() and find_emulator(AARCH64) is not None
+    return PYTHON.is_file() and (SITE / "groundwire").is_dir() and _find_emulator() is not None
 
 
 def run_on_arm64(
     arguments: Sequence[str], processor: Processor = DOT_PRODUCT, timeout: float | None = None, cwd: Path = ROOT
 ) -> str:
     """Run Python on an emulated Arm processor with what ``--prepare`` has installed, and return what it prints."""
-    write_cpuinfo(SYSTEM, processor.describe())
+    cpuinfo = SYSTEM / "proc" / "cpuinfo"
+    cpuinfo.parent.mkdir(parents=True, exist_ok=True)
+    cpuinfo.write_text(processor.describe(), encoding="utf-8")
     command = [str(PYTHON), *arguments]
     environment = _environment(SITE) | {"QEMU_CPU": processor.name}
     return subprocess.run(
@@ -93,7 +100,8 @@ def prepare() -> None:
             f"Arm is emulated on Linux on x86-64, and this is {platform.system()} on {platform.machine()}. "
             "On an Arm machine `make test` tests it without an emulator."
         )
-    prepare_emulators()
+    if _find_emulator() is None:
+        debian.unpack([QEMU_PACKAGE], EMULATOR)
     if not (SYSTEM / "usr" / "bin" / "python3").exists():
         debian.unpack(PACKAGES, SYSTEM, architecture="arm64")
     if shutil.which(CROSS_COMPILER) is None and not (COMPILER / "usr" / "bin" / CROSS_COMPILER).exists():
@@ -101,6 +109,12 @@ def prepare() -> None:
     _write_python()
     _install_dependencies()
     _install_wheel(_build_wheel())
+
+
+def _find_emulator() -> Path | None:
+    """The emulator that is installed, or that ``prepare`` has unpacked; None without one."""
+    installed, unpacked = shutil.which(QEMU), EMULATOR / "usr" / "bin" / QEMU
+    return Path(installed) if installed else unpacked if unpacked.is_file() else None
 
 
 def _environment(*folders: Path) -> dict[str, str]:
@@ -112,7 +126,7 @@ def _environment(*folders: Path) -> dict[str, str]:
 def _write_python() -> None:
     # -0: Python finds its library, and the name that it is to be started by, from the name that it was started by.
     PYTHON.write_text(
-        f'#!/bin/sh\nexec "{find_emulator(AARCH64)}" -L "{SYSTEM}" -0 "$0" "{SYSTEM}/usr/bin/python3" "$@"\n',
+        f'#!/bin/sh\nexec "{_find_emulator()}" -L "{SYSTEM}" -0 "$0" "{SYSTEM}/usr/bin/python3" "$@"\n',
         encoding="utf-8",
     )
     PYTHON.chmod(0o755)
