@@ -5,8 +5,8 @@
 
 A copy of ONNX Runtime gets an invalid instruction in place of each ``cpuid``, and a preloaded library answers them
 without AVX-512, VNNI and AMX, and reading ``/proc/cpuinfo`` too. So kernels compute as on a processor with AVX2 alone,
-and as fast as the AVX2 units of this one are. Other runtimes, beside which ``peers`` times ours, get settings that ask
-for the same. Needs GCC and objdump, on x86-64 Linux.
+and as fast as the AVX2 units of this one are. Of the runtimes that ``peers`` times beside ours, OpenVINO is copied too,
+and the others have settings for it. Needs GCC and objdump, on x86-64 Linux.
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ CPUID, INVALID = b"\x0f\xa2", b"\x0f\x0b"
 _CPUID_LINE = re.compile(r" *([0-9a-f]+):\s+cpuid")
 LATER_FLAGS = re.compile(r"\b(avx512\w*|avx_\w+|amx_\w+)\b")
 """Flags of ``/proc/cpuinfo`` that a processor with AVX2 alone lacks."""
-PEERS = {
+LIBRARIES = {
+    "onnxruntime": ("capi/onnxruntime_pybind11_state*.so",),
+    "openvino": ("libs/libopenvino.so.*", "libs/libopenvino_intel_cpu_plugin.so"),
+}
+"""What asks for the processor's instructions, by package."""
+SETTINGS = {
     "ATEN_CPU_CAPABILITY": "avx2",
     "CT2_FORCE_CPU_ISA": "AVX2",
     "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
 }
-"""Settings of PyTorch, CTranslate2, and of MKL and oneDNN, which these two and OpenVINO contain."""
+"""Of PyTorch and CTranslate2, and of MKL and oneDNN, which both contain."""
 
 
 def main(arguments: list[str]) -> int:
@@ -59,24 +64,34 @@ def find_missing() -> str:
 
 
 def prepare(folder: Path) -> dict[str, str]:
-    """Copy and change ONNX Runtime, once for each installed version; the environment in which Python takes the copy."""
-    spec = importlib.util.find_spec("onnxruntime")
+    """Copy and change what is installed of ``LIBRARIES``; return the environment in which Python takes the copies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / f"mask-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]}.so"
+    if not library.exists():
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(SOURCE)], check=True)
+    cpuinfo = folder / "cpuinfo"
+    cpuinfo.write_text(LATER_FLAGS.sub("", Path("/proc/cpuinfo").read_text(encoding="utf-8")), encoding="utf-8")
+    copies = [str(copy_package(folder, name)) for name in LIBRARIES if importlib.util.find_spec(name) is not None]
+    paths = os.pathsep.join([*copies, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.environ | SETTINGS | {"LD_PRELOAD": str(library), "MASKED_CPUINFO": str(cpuinfo), "PYTHONPATH": paths}
+
+
+def copy_package(folder: Path, name: str) -> Path:
+    """Copy a package and change its libraries, once for each installed version; the path to import it from."""
+    spec = importlib.util.find_spec(name)
     assert spec is not None
     installed = Path(str(spec.origin)).parent
-    library, packages, cpuinfo = folder / "mask.so", folder / "packages", folder / "cpuinfo"
-    (extension,) = (installed / "capi").glob("onnxruntime_pybind11_state*.so")
-    copied = f"{extension.stat().st_size} {extension.stat().st_mtime_ns} ".encode()
-    mark = folder / hashlib.sha256(copied + SOURCE.read_bytes()).hexdigest()
-    if not mark.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(installed, packages / "onnxruntime")
-        replace_cpuid(packages / "onnxruntime" / "capi" / extension.name)
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(SOURCE)], check=True)
-        cpuinfo.write_text(LATER_FLAGS.sub("", Path("/proc/cpuinfo").read_text(encoding="utf-8")), encoding="utf-8")
-        mark.touch()
-    paths = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
-    masked = {"LD_PRELOAD": str(library), "MASKED_CPUINFO": str(cpuinfo), "PYTHONPATH": paths}
-    return os.environ | PEERS | masked
+    libraries = sorted(path for pattern in LIBRARIES[name] for path in installed.glob(pattern))
+    versions = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in libraries]
+    copied = folder / f"{name}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:12]}"
+    if not copied.exists():
+        for old in folder.glob(f"{name}-*"):
+            shutil.rmtree(old)
+        shutil.copytree(installed, folder / f"{name}-part" / name)
+        for path in libraries:
+            replace_cpuid(folder / f"{name}-part" / name / path.relative_to(installed))
+        (folder / f"{name}-part").rename(copied)
+    return copied
 
 
 def replace_cpuid(path: Path) -> None:
