@@ -5,6 +5,7 @@ What a test does is named by the test's file, which must be there; the rest is r
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
+BUNDLES = ("compact", "reader")
+"""Those of the default verdict."""
 NEVER, NOT_NEEDED = "not run anywhere yet", "not needed"
 HEADER = ["", "exported", "compiled", "certified", "run", "measured"]
 TIMED = re.compile(r"default|latency|load|processes|q2|role\.")
@@ -59,8 +62,20 @@ def _by_test(words: str, path: str) -> str:
     return words
 
 
-def describe_agreement(agreement: Report) -> str:
-    """Return in one sentence how far Arm and x86-64 agree.
+def digest_models() -> str:
+    """Return twelve digits that change with the models of the default verdict."""
+    files = [
+        json.loads((ROOT / "bundles" / name / "bundle.json").read_text(encoding="utf-8"))["files"] for name in BUNDLES
+    ]
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def describe_agreement(agreement: Report, models: str) -> str:
+    """Return how far Arm and x86-64 agree, and whether the models have changed since.
+
+    Args:
+        agreement: What ``make test-arm64`` found.
+        models: The digest of the models that are there now.
 
     Raises:
         ValueError: They do not.
@@ -68,9 +83,10 @@ def describe_agreement(agreement: Report) -> str:
     if agreement["differences"]:
         raise ValueError("bench/results/arm64.json has differences; run make test-arm64 and repair what it finds.")
     rows, other_marks = agreement["rows"], agreement["other_marks"]
+    changed = "" if agreement["models"] == models else " The models have changed since."
     return (
         f"All {rows} labels are those of x86-64, and so are the marks of {rows - other_marks}; probabilities are "
-        f"within {agreement['max_difference']:.3f}, {agreement['mean_difference']:.3f} on average."
+        f"within {agreement['max_difference']:.3f}, {agreement['mean_difference']:.3f} on average.{changed}"
     )
 
 

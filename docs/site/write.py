@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from devices import HEADER, describe_agreement, list_devices, read_reports
+from devices import HEADER, describe_agreement, digest_models, list_devices, read_reports
 from field_docs import write_field_docs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -265,7 +265,7 @@ def write_card() -> str:
 
 def write_agreement() -> str:
     """Return how far Arm and x86-64 agree."""
-    return describe_agreement(load_results("arm64"))
+    return describe_agreement(load_results("arm64"), digest_models())
 
 
 def write_devices() -> str:

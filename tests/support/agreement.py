@@ -18,6 +18,8 @@ from pathlib import Path
 
 import msgspec
 
+from docs.site.devices import digest_models
+
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "dialogues.jsonl"
 LABELLED = tuple(ROOT / "bench" / "quality" / "production" / name for name in ("development.jsonl", "visitors.jsonl"))
@@ -54,6 +56,8 @@ class Outcomes(msgspec.Struct, frozen=True):
     int8_kernel: str
     emulated: bool
     onnxruntime: str
+    models: str
+    """Their digest."""
     rows: dict[str, Outcome]
 
     @property
@@ -68,6 +72,8 @@ class Agreement(msgspec.Struct, frozen=True):
     machines: tuple[str, str]
     emulated: bool
     """Whether one of them was emulated."""
+    models: str
+    """The digest of the first one's models."""
     rows: int
     max_difference: float
     """Of the probabilities of a response."""
@@ -112,13 +118,13 @@ def score_rows(rows: list[Row], *, emulated: bool = False) -> Outcomes:
             for row, score in zip(rows, scores, strict=True)
         }
     system = f"{platform.system()} {platform.machine()}"
-    return Outcomes(system, int8_kernel(), emulated, ort.__version__, outcomes)
+    return Outcomes(system, int8_kernel(), emulated, ort.__version__, digest_models(), outcomes)
 
 
 def compare(here: Outcomes, there: Outcomes) -> Agreement:
     """Compare the outcomes of two machines, row by row."""
     apart: list[float] = []
-    differences: list[str] = []
+    differences = [] if here.models == there.models else ["they have other models"]
     other_marks: list[str] = []
     for name in sorted(here.rows.keys() | there.rows.keys()):
         a, b = here.rows.get(name), there.rows.get(name)
@@ -140,6 +146,7 @@ def compare(here: Outcomes, there: Outcomes) -> Agreement:
     return Agreement(
         (here.machine, there.machine),
         here.emulated or there.emulated,
+        here.models,
         len(apart),
         round(max(apart, default=0.0), 5),
         round(mean, 5),

@@ -14,7 +14,7 @@ from tests.support.agreement import LABELLED_ROWS, Outcome, Outcomes, compare, r
 from tests.support.arm64 import DOT_PRODUCT, MATRIX, PLAIN, Processor
 
 OUTCOME = Outcome("inconsistent", 0.25, [(4, 9, "number")])
-HERE = Outcomes("Linux x86_64", "avx512_vnni", False, "1.31.1", {"a": OUTCOME, "b": Outcome(None, None, [])})
+HERE = Outcomes("Linux x86_64", "avx512_vnni", False, "1.31.1", "0a", {"a": OUTCOME, "b": Outcome(None, None, [])})
 
 
 @pytest.mark.parametrize("processor", [PLAIN, DOT_PRODUCT, MATRIX], ids=lambda processor: processor.name)
@@ -57,6 +57,11 @@ def test_few_responses_may_have_other_marks() -> None:
     )
     assert (compare(here, two).other_marks, compare(here, two).differences) == (2, [])
     assert len(compare(here, three).differences) == 3
+
+
+def test_other_models_are_a_difference() -> None:
+    other = msgspec.structs.replace(HERE, models="0b")
+    assert compare(HERE, other).differences == ["they have other models"]
 
 
 def test_a_row_of_one_machine_is_a_difference() -> None:

@@ -10,6 +10,7 @@ from docs.site.devices import NEVER, describe_agreement, list_devices
 
 AGREEMENT = {
     "emulated": True,
+    "models": "0a",
     "rows": 116,
     "max_difference": 0.0331,
     "mean_difference": 0.0031,
@@ -64,6 +65,8 @@ def test_a_visit_counts_for_its_device_with_what_passed_and_was_timed() -> None:
 
 
 def test_arm_that_differs_is_not_called_equal() -> None:
-    assert describe_agreement(AGREEMENT).startswith("All 116 labels are those of x86-64, and so are the marks of 115; ")
+    words = describe_agreement(AGREEMENT, "0a")
+    assert words.startswith("All 116 labels are those of x86-64, and so are the marks of 115; ")
+    assert describe_agreement(AGREEMENT, "0b") == f"{words} The models have changed since."
     with pytest.raises(ValueError, match="has differences"):
-        describe_agreement({**AGREEMENT, "differences": ["coffee: another label"]})
+        describe_agreement({**AGREEMENT, "differences": ["coffee: another label"]}, "0a")
