@@ -21,6 +21,7 @@ from .context import TurnContext
 from .mentions import (
     Mentions,
     has_other,
+    list_durations,
     list_leaves,
     read_float,
     split_words,
@@ -35,11 +36,11 @@ _COUNT = "|".join(word for word, number in NUMBERS.items() if number >= 1 and wo
 _SHARE = re.compile(
     rf"\b(?P<part>\d+|{_COUNT}) of (?:the |all |your |these |those )?(?P<whole>\d+|{_COUNT})\b", re.IGNORECASE
 )
-_DURATION = re.compile(
-    rf"\b(?P<first>an?|half|\d+(?:\.\d+)?|{_COUNT})(?P<part>(?: and)? (?:a half|a quarter|three quarters))?(?: an?)? "
-    r"(?P<unit>hours?|minutes?)(?P<rest> and a half)?\b(?!['’]? (?:walk|drive|ride|notice|away|on foot))",
-    re.IGNORECASE,
-)
+_DISTANCE = re.compile(r"['’]? (?:walk|drive|ride|notice|away|on foot)")
+"""After a duration that no two times of a result give."""
+_ROUND = re.compile(r"\S+ \w+")
+"""A duration in two words, which may be rounded."""
+_ABOUT = re.compile(r"\b(?:just|about|some|nearly|almost|over|under|around|roughly)\b", re.IGNORECASE)
 _ROUGH = frozenset({"about", "almost", "less", "more"})
 _LEAST = 4
 """Whole numbers below are too frequent to say whose they are."""
@@ -153,25 +154,16 @@ def _check_durations(context: TurnContext) -> Iterator[Finding]:
     lengths, others, are_read = _list_lengths(context)
     lengths |= context.dialogue.durations
     has_times = are_read and any(lengths)
-    for match in _DURATION.finditer(context.text):
+    for start, end, minutes in list_durations(context.text, read_values(context.text)):
         context.check_time()
-        minutes = _read_number(match["first"])
-        fraction = {"half": 0.5, "three quarters": 0.75, "quarter": 0.25}
-        extra = f"{match['part'] or ''}{match['rest'] or ''}"
-        minutes += next((share for word, share in fraction.items() if word in extra), 0.0)
-        minutes *= 60 if match["unit"].lower().startswith("hour") else 1
-        margin = max(3.0, 0.06 * minutes) if not extra else max(3.0, 0.04 * minutes)
-        before = context.text[: match.start()][-16:].lower()
-        margin = (
-            margin * 2.5
-            if re.search(r"\b(?:just|about|some|nearly|almost|over|under|around|roughly)\b", before)
-            else margin
-        )
+        margin = max(3.0, (0.06 if _ROUND.fullmatch(context.text, start, end) else 0.04) * minutes)
+        if _ABOUT.search(context.text[max(0, start - 16) : start]):
+            margin *= 2.5
         if not has_times or any(abs(minutes - length) <= margin for length in (*lengths, *others)):
             continue
-        if not is_sum(context, match.start()):
+        if not is_sum(context, start) and not _DISTANCE.match(context.text, end):
             yield _find(
-                "absent", context.text, *match.span(), "No result, and no two times of the results, give this duration."
+                "absent", context.text, start, end, "No result, and no two times of the results, give this duration."
             )
 
 

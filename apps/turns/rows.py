@@ -216,8 +216,8 @@ def _find_bound(text: str, value: Value) -> Callable[[float, float], bool] | Non
 
 
 @cache
-def _read_unit(unit: str) -> tuple[str, float]:
-    """The measure of a unit, and its factor."""
+def read_unit(unit: str) -> tuple[str, float]:
+    """Return the measure of a unit, and its factor; an empty measure for another word."""
     return next(
         (
             (value.content.measure, float(value.content.factor))
@@ -247,7 +247,7 @@ def _convert(row: Row, key: str, value: Value) -> float | None:
         return number * content.factor if value.kind in ("money", "number") else None
     if not unit:
         return number if value.kind == "number" else None
-    measure, factor = _read_unit(unit)
+    measure, factor = read_unit(unit)
     return number * factor if measure == content.measure else number if value.kind == "number" else None
 
 
