@@ -22,7 +22,7 @@ from .context import TurnContext
 from .details import find_shape
 from .mentions import RELATIVE, Mentions, has_near, has_other, read_float, split_words, squeeze, stem_words
 from .moments import read_moment
-from .owners import find_owner
+from .owners import find_other_amount, find_owner
 from .records import Finding, FindingStatus
 from .rows import has_sum, read_unit
 from .times import WEEKDAYS, find_day_word, find_moment
@@ -90,8 +90,11 @@ def check_argument(argument: Argument, context: TurnContext) -> Finding:
         context: The turn.
     """
     status, message = _find_source(argument, context)
-    if status == "result" and (other := _find_other_code(argument, context) or find_owner(argument, context)):
-        status, message = "other_record", other
+    if status == "result":
+        other = (
+            _find_other_code(argument, context) or find_other_amount(argument, context) or find_owner(argument, context)
+        )
+        status, message = ("other_record", other) if other else (status, message)
     return Finding(kind="argument", status=status, where=argument.path, message=message)
 
 
@@ -103,6 +106,7 @@ def _find_other_code(argument: Argument, context: TurnContext) -> str:
     said = next((text for role, text in reversed(context.history) if role == "user"), "")
     shape = find_shape(code)
     named = {match[0] for match in _REFERENCE.finditer(said) if find_shape(match[0]) == shape}
+    named = {other for other in named if other == code or other.lower() not in context.chosen}
     return f"The user named {named.pop()}." if len(named) == 1 else ""
 
 
