@@ -18,6 +18,7 @@ from groundwire.metrics import Sentence, sentences
 
 from .amounts import check_amounts, check_extremes, check_keys, check_references, find_sentence, is_sum
 from .context import TurnContext
+from .details import check_moments
 from .mentions import (
     Mentions,
     has_other,
@@ -110,7 +111,15 @@ def check_figures(context: TurnContext) -> list[Finding]:
     """
     if not context.text.strip():
         return []
-    with_results = (_check_shares, _check_durations, check_amounts, _check_owners, check_keys, check_extremes)
+    with_results = (
+        _check_shares,
+        _check_durations,
+        check_amounts,
+        _check_owners,
+        check_keys,
+        check_extremes,
+        check_moments,
+    )
     checks = (*(with_results if context.results else ()), check_references)
     findings = [finding for check in checks for finding in check(context)]
     unique: dict[tuple[int | None, int | None], Finding] = {}
