@@ -406,6 +406,8 @@ def _check_codes(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Fi
     """Yield a code that is said under its key of the record that is named before it, and is another's: "room 204"."""
     for group in {id(mention.group): mention.group for mention in mentions}.values():
         for owner, key, code in group.codes:
+            if code not in sentence.text:
+                continue
             word = re.escape(split_words(key)[-1] if split_words(key) else key)
             said = re.search(rf"\b{word} {re.escape(code)}(?![\w-])", sentence.text, re.IGNORECASE)
             before = [item for item in mentions if said and item.group is group and item.start < said.start()]
