@@ -129,6 +129,12 @@ class ActionLog:
             for call in last.values()
         )
 
+    @property
+    def may_change(self) -> bool:
+        """Whether a call changes something, or its tool's name does not say that it reads."""
+        names = [call.name for call in self._context.log if call.name not in self._context.tools.reads]
+        return bool(self.actions) or any(READS.isdisjoint(map(str.lower, split_words(name))) for name in names)
+
     @cached_property
     def states(self) -> frozenset[str]:
         """Kinds of what results say is done: "state: cancelled"."""
@@ -255,7 +261,7 @@ def _find_status(
             return wrong[0].status, f"The call {wrong[0].call.name} {what}."
     if nearest or (claim.kinds & log.states and claim.form != "own"):
         return "succeeded", ""
-    if claim.form in ("own", "done") and (claim.kinds or not log.actions):
+    if claim.form in ("own", "done") and (claim.kinds or not log.may_change):
         return "absent", "No call in the log did this."
     if claim.form == "passive" and claim.kinds and _is_new(claim, log):
         return "absent", "No call in the log did this."
@@ -302,9 +308,10 @@ def _names_other_thing(claim: ActionClaim, action: Action) -> bool:
 
 
 def _list_state_kinds(result: Any) -> Iterator[str]:
-    """Kinds of what a result says is done: "state: cancelled", "locked: true"."""
+    """Kinds of what a result says is done: "state: cancelled", "locked: true", "confirmation_sent_to: ann@…"."""
     for _, key, value in list_leaves(result, ""):
-        text = value if isinstance(value, str) else key if value is True else ""
+        is_said = value is True or (isinstance(value, str) and "@" in value)
+        text = key if is_said else value if isinstance(value, str) else ""
         words = [word.lower() for word in split_words(text)]
         for word in words if len(words) <= STATE_WORDS else ():
             if STATE_WORD.fullmatch(word):

@@ -22,9 +22,9 @@ from .context import TurnContext
 from .details import find_shape
 from .mentions import RELATIVE, Mentions, has_near, has_other, read_float, split_words, squeeze, stem_words
 from .moments import read_moment
-from .owners import find_owner
+from .owners import find_other_amount, find_owner
 from .records import Finding, FindingStatus
-from .rows import has_sum
+from .rows import has_sum, read_unit
 from .times import WEEKDAYS, find_day_word, find_moment
 from .words import (
     CHOICE_KEY,
@@ -90,8 +90,11 @@ def check_argument(argument: Argument, context: TurnContext) -> Finding:
         context: The turn.
     """
     status, message = _find_source(argument, context)
-    if status == "result" and (other := _find_other_code(argument, context) or find_owner(argument, context)):
-        status, message = "other_record", other
+    if status == "result":
+        other = (
+            _find_other_code(argument, context) or find_other_amount(argument, context) or find_owner(argument, context)
+        )
+        status, message = ("other_record", other) if other else (status, message)
     return Finding(kind="argument", status=status, where=argument.path, message=message)
 
 
@@ -103,6 +106,7 @@ def _find_other_code(argument: Argument, context: TurnContext) -> str:
     said = next((text for role, text in reversed(context.history) if role == "user"), "")
     shape = find_shape(code)
     named = {match[0] for match in _REFERENCE.finditer(said) if find_shape(match[0]) == shape}
+    named = {other for other in named if other == code or other.lower() not in context.chosen}
     return f"The user named {named.pop()}." if len(named) == 1 else ""
 
 
@@ -144,11 +148,15 @@ def _find_number(argument: Argument, number: float, context: TurnContext) -> tup
     source = trace(context, lambda mentions: number in mentions.parts if is_part else mentions.has_number(number))
     if source is None and YEAR_KEY.search(key) and _YEARS_AGO.search(context.dialogue.lower):
         return "composed", ""
+    measure, factor = read_unit(split_key(f"_{key}", number)[1])
+    is_other = bool(measure) and context.user.find_measure(measure, number * factor) is False
+    if source is None and measure:
+        source = trace(context, lambda mentions: mentions.find_measure(measure, number * factor) is True)
     if source is None and number >= _MANY and number.is_integer():
         source = trace(context, lambda mentions: mentions.has_squeezed(f"{number:.0f}"))
     if source:
         return source, ""
-    if SETTING_KEY.search(key) or number in (0, 1):
+    if SETTING_KEY.search(key) or (number in (0, 1) and not is_other):
         return "composed", ""
     if _follows(argument, number, context):
         return "user", "It follows from what was said."
@@ -160,7 +168,7 @@ def _follows(argument: Argument, number: float, context: TurnContext) -> bool:
     user, everything, key = context.user, context.everything, argument.key.lower()
     if number in user.durations or number in user.spans:
         return True
-    if DURATION_KEY.search(key) and has_near(user.ordered, number / 60, _EXACT / 60):
+    if DURATION_KEY.search(key) and not user.durations and has_near(user.ordered, number / 60, _EXACT / 60):
         return True
     if any(
         abs(number - 100 * share) < _EXACT or has_near(everything.ordered, number / share, 0.01 / share)

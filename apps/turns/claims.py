@@ -48,6 +48,15 @@ _SIGN = (
     r"|\byou have (?:seats?|a (?:table|room|booking))\b"
 )
 """A state that a booking alone brings about."""
+_MESSAGE = (
+    r"(?:e-?mail|text(?: message)?|sms|message|letter|confirmation|receipt|invitation|invite|itinerary|reminder)s?"
+)
+_SENT = (
+    rf"\b{_MESSAGE}\b(?: (?!is\b|are\b|has\b|have\b)\w+){{0,3}} (?:(?:is|are|has been|have been) sent"
+    r"|(?:is|are) (?:now )?(?:on (?:its|the|their) way(?! back)|in (?:your|his|her|their) inbox|in the post)"
+    rf"|(?:has|have) (?:just )?gone out)\b|\byou['’]ll find (?:the |an? |your )?(?:\w+ )?{_MESSAGE} in your inbox\b"
+)
+"""A message that was sent: "the confirmation is on its way"."""
 _OUTCOME = (
     r"\b(?:reservation|booking|payment|transfer|purchase|rental|order|appointment|cancellation|refund|transaction)\s+"
     r"(?:(?:(?:was|is|has been|went)\s+)?(?:an?\s+)?"
@@ -82,7 +91,8 @@ PENDING = re.compile(
 )
 _CLAUSE = re.compile(
     r"[;:–—]\s+|,\s+(?=(?:and|but|so|then|it|i|we|you|the|they|which)\b)"
-    r"|\s+(?=and (?:the|i|i['’]ve|we|it|your)\b)|\s+but\s+",
+    r"|\s+(?=and (?:the|i|i['’]ve|we|it|your)\b)|\s+but\s+"
+    rf"|\s+(?=and an? (?:\w+ )?{_MESSAGE}\b (?:is|are|has|have)\b)",
     re.IGNORECASE,
 )
 
@@ -115,6 +125,7 @@ def _make_forms(participles: str) -> tuple[tuple[re.Pattern[str], ClaimForm], ..
     )
     patterns: tuple[tuple[str, ClaimForm], ...] = (
         (_DONE, "done"),
+        (_SENT, "own"),
         (_GOT, "own"),
         (first, "own"),
         (opening, "own"),
@@ -214,6 +225,8 @@ def _read_verb(match: re.Match[str], form: ClaimForm, clause: str) -> tuple[froz
     words = [verb]
     if match.re.pattern == _GOT:
         words = ["booked"]
+    elif match.re.pattern == _SENT:
+        words = ["emailed"]
     elif verb in GENERIC or (not verb and form == "passive"):
         words = split_words(clause.lower())
     kinds = {kind for word in words if word not in GENERIC for kind in KIND_OF.get(word, ())}

@@ -205,8 +205,20 @@ class TurnContext:
 
     @cached_property
     def siblings(self) -> tuple[Sibling, ...]:
-        """The records of lists of two or more records."""
-        return tuple(sibling for result in self.results for sibling in _list_siblings(result))
+        """The records of lists of two or more records, and the results of a tool that was called for several."""
+        listed = (sibling for result in self.results for sibling in _list_siblings(result))
+        return (*listed, *self._list_repeated())
+
+    def _list_repeated(self) -> Iterator[Sibling]:
+        """The last result of each of a tool's calls with other arguments, where it is an object."""
+        results: defaultdict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+        for call, result in zip(self.log, self.all_results, strict=True):
+            if isinstance(result, Mapping) and find_status(call) != "failed":
+                results[call.name][str(sorted(call.arguments.items()))] = result
+        for of_tool in results.values():
+            if len(of_tool) > 1:
+                records = tuple(of_tool.values())
+                yield from (Sibling(record, records) for record in records)
 
     @cached_property
     def groups(self) -> tuple[RecordGroup, ...]:

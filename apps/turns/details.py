@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.engine.schema.knowledge import CURRENCIES, split_key
 from groundwire.engine.values import Clock, Date, Days, Measure, Name, Value, read_values
+from groundwire.metrics import sentences
 from groundwire.runtime.texts.characters import is_digits, is_upper_case, starts_upper
 
 from .context import TurnContext
 from .mentions import Mentions, has_other, list_leaves, list_lengths, split_words, squeeze, stem_words
 from .moments import HALF_DAY, make_date, move, read_moment
-from .records import FindingStatus
+from .records import Finding, FindingStatus
 from .words import KIND_OF, NAME_WORDS, PEOPLE_KEY, QUANTITY_KEY
 
 _CODES = frozenset({"phone", "email", "url", "postcode", "identifier"})
@@ -169,6 +170,42 @@ class CallDetails:
             if any(has_other(ordered, index, other - _EXACT, other + _EXACT) for other in wanted):
                 return True
         return False
+
+
+_OPEN = re.compile(
+    r"\?|['’]ll\b|\b(?:will|let me|going to|if|whether|unless|could|would|might|may|shall|should"
+    r"|suggest|propose|ask|check|like|prefer|instead|or"
+    r"|remind\w*|please|recommend\w*|at the latest|in time|leave|today|tonight|now|later|earlier|ago|past|open\w*"
+    r"|clos\w+)\b",
+    re.IGNORECASE,
+)
+"""Words of sentences whose dates and times may be the assistant's own."""
+
+
+def check_moments(context: TurnContext) -> Iterator[Finding]:
+    """Yield dates and times of day of a turn's text that are nowhere and do not follow, where the results have some.
+
+    Args:
+        context: The turn.
+    """
+    parts = [
+        part for call, result in zip(context.log, context.all_results, strict=True) for part in (call.arguments, result)
+    ]
+    details = CallDetails(parts, (), context)
+    for sentence in sentences(context.text):
+        if _OPEN.search(sentence.text):
+            continue
+        for value in read_values(sentence.text):
+            context.check_time()
+            content = value.content
+            is_date = isinstance(content, Date) and content.month is not None and content.day is not None
+            if not (is_date or isinstance(content, Clock)) or _is_known(value, "", context):
+                continue
+            if (details.has_date(content) if isinstance(content, Date) else details.has_clock(content)) is False:
+                start, end = sentence.start + value.start, sentence.start + value.end
+                where = context.text[start:end]
+                message = f"{where} is not in the dialogue or the log, and does not follow from them."
+                yield Finding(kind="value", status="absent", where=where, start=start, end=end, message=message)
 
 
 _NAME_LENGTH = 5

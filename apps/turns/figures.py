@@ -13,33 +13,43 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from groundwire.engine.schema.knowledge import list_records
-from groundwire.engine.values import Clock, Measure, Value, read_values
+from groundwire.engine.values import Clock, Date, Measure, Value, read_values
 from groundwire.metrics import Sentence, sentences
 
 from .amounts import check_amounts, check_extremes, check_keys, check_references, find_sentence, is_sum
 from .context import TurnContext
+from .details import check_moments
 from .mentions import (
     Mentions,
     has_other,
+    list_durations,
     list_leaves,
     read_float,
     split_words,
     stem_words,
 )
-from .moments import DAY_MINUTES, HALF_DAY, read_clock
+from .moments import DAY_MINUTES, HALF_DAY, read_clock, read_date
 from .records import Finding, FindingStatus
-from .rows import Mention, RecordGroup, has_extreme, has_sum, list_mentions, list_values, read_leaf
+from .rows import Mention, RecordGroup, has_extreme, has_sum, is_day, list_mentions, list_values, read_leaf
 from .words import NUMBERS
 
 _COUNT = "|".join(word for word, number in NUMBERS.items() if number >= 1 and word not in ("a", "an"))
 _SHARE = re.compile(
     rf"\b(?P<part>\d+|{_COUNT}) of (?:the |all |your |these |those )?(?P<whole>\d+|{_COUNT})\b", re.IGNORECASE
 )
-_DURATION = re.compile(
-    rf"\b(?P<first>an?|half|\d+(?:\.\d+)?|{_COUNT})(?P<part>(?: and)? (?:a half|a quarter|three quarters))?(?: an?)? "
-    r"(?P<unit>hours?|minutes?)(?P<rest> and a half)?\b(?!['’]? (?:walk|drive|ride|notice|away|on foot))",
-    re.IGNORECASE,
+_DISTANCE = re.compile(r"['’]? (?:walk|drive|ride|notice|away|on foot)")
+"""After a duration that no two times of a result give."""
+_GIVEN_ON = re.compile(
+    r"^(?:[\w.'’-]+\W+){1,4}(?:(?:is|was) (?:due|expected)|arrives|departs|leaves|comes|runs|ends|starts)"
+    r"\W+(?:\w+\W+){0,2}$"
 )
+_OFFSET = re.compile(
+    r"\b(?:later|earlier|before|after|ago|within|until|till|by|from|since|between|not)\b", re.IGNORECASE
+)
+"""Words with which a date may be computed."""
+_ROUND = re.compile(r"\S+ \w+")
+"""A duration in two words, which may be rounded."""
+_ABOUT = re.compile(r"\b(?:just|about|some|nearly|almost|over|under|around|roughly)\b", re.IGNORECASE)
 _ROUGH = frozenset({"about", "almost", "less", "more"})
 _LEAST = 4
 """Whole numbers below are too frequent to say whose they are."""
@@ -101,7 +111,15 @@ def check_figures(context: TurnContext) -> list[Finding]:
     """
     if not context.text.strip():
         return []
-    with_results = (_check_shares, _check_durations, check_amounts, _check_owners, check_keys, check_extremes)
+    with_results = (
+        _check_shares,
+        _check_durations,
+        check_amounts,
+        _check_owners,
+        check_keys,
+        check_extremes,
+        check_moments,
+    )
     checks = (*(with_results if context.results else ()), check_references)
     findings = [finding for check in checks for finding in check(context)]
     unique: dict[tuple[int | None, int | None], Finding] = {}
@@ -153,25 +171,16 @@ def _check_durations(context: TurnContext) -> Iterator[Finding]:
     lengths, others, are_read = _list_lengths(context)
     lengths |= context.dialogue.durations
     has_times = are_read and any(lengths)
-    for match in _DURATION.finditer(context.text):
+    for start, end, minutes in list_durations(context.text, read_values(context.text)):
         context.check_time()
-        minutes = _read_number(match["first"])
-        fraction = {"half": 0.5, "three quarters": 0.75, "quarter": 0.25}
-        extra = f"{match['part'] or ''}{match['rest'] or ''}"
-        minutes += next((share for word, share in fraction.items() if word in extra), 0.0)
-        minutes *= 60 if match["unit"].lower().startswith("hour") else 1
-        margin = max(3.0, 0.06 * minutes) if not extra else max(3.0, 0.04 * minutes)
-        before = context.text[: match.start()][-16:].lower()
-        margin = (
-            margin * 2.5
-            if re.search(r"\b(?:just|about|some|nearly|almost|over|under|around|roughly)\b", before)
-            else margin
-        )
+        margin = max(3.0, (0.06 if _ROUND.fullmatch(context.text, start, end) else 0.04) * minutes)
+        if _ABOUT.search(context.text[max(0, start - 16) : start]):
+            margin *= 2.5
         if not has_times or any(abs(minutes - length) <= margin for length in (*lengths, *others)):
             continue
-        if not is_sum(context, match.start()):
+        if not is_sum(context, start) and not _DISTANCE.match(context.text, end):
             yield _find(
-                "absent", context.text, *match.span(), "No result, and no two times of the results, give this duration."
+                "absent", context.text, start, end, "No result, and no two times of the results, give this duration."
             )
 
 
@@ -235,6 +244,7 @@ def _check_owners(context: TurnContext) -> Iterator[Finding]:
                 yield from _compare(sentence, value, named, context)
         yield from _check_states(sentence, mentions)
         yield from _check_flags(sentence, mentions)
+        yield from _check_codes(sentence, mentions)
         previous = mentions[-1] if mentions else previous
 
 
@@ -258,24 +268,33 @@ def _compare(
     context: TurnContext,
 ) -> Iterator[Finding]:
     """Yield the value if the record that is named does not have it, and another of its list does."""
-    if (
-        isinstance(value.content, Measure)
-        and value.content.amount < _LEAST
-        and value.content.amount.is_integer()
+    content = value.content
+    if not isinstance(content, Measure | Clock | Date) or value.kind == "ordinal":
+        return
+    if isinstance(content, Date) and (not content.day or (content.month, content.day) in context.dialogue.dates):
+        return
+    is_small = (
+        isinstance(content, Measure)
+        and content.amount < _LEAST
+        and content.amount.is_integer()
         and value.kind == "number"
-    ):
-        return
-    if not isinstance(value.content, Measure | Clock) or value.kind == "ordinal":
-        return
+    )
     if _equals(value, len(named.group.records)) or _SCALE.search(sentence.text[: value.start]):
         return
     has_it, theirs = False, set[str]()
     for record, leaves in named.group.leaves:
-        keys = {key for key, leaf in leaves if _equals(value, leaf)}
+        keys = {
+            key for key, leaf in leaves if _equals(value, leaf) and not (is_small and not _is_counted(content, key))
+        }
         if record is named.record:
             has_it = bool(keys)
         else:
             theirs |= keys
+    start, end = sentence.start + value.start, sentence.start + value.end
+    if isinstance(content, Date) and not (has_it or theirs) and _is_said_directly(sentence.text, value, named):
+        if (content.month, content.day) not in context.everything.dates and not context.dialogue.spans:
+            yield _find("absent", context.text, start, end, "No result has this date.")
+        return
     if has_it or not theirs or (named.key and theirs <= {named.key}):
         return
     selections = named.group.select(sentence.text)
@@ -286,8 +305,20 @@ def _compare(
     elsewhere = (leaf for result in context.results for leaf in _list_outside(result, named.group.ids))
     if any(_equals(value, leaf) for leaf in elsewhere) or _is_derived(value, named.record, context.dialogue.numbers):
         return
-    start, end = sentence.start + value.start, sentence.start + value.end
     yield _find("other_record", context.text, start, end, f"Another record has this as {min(theirs)}.")
+
+
+def _is_said_directly(text: str, value: Value, named: Mention) -> bool:
+    """Whether a date is given to a record that is named shortly before it, and that has dates: "is due on 3 May"."""
+    if named.key or not any(isinstance(leaf, str) and read_date(leaf) for leaf in named.record.values()):
+        return False
+    between = text[named.start : value.start]
+    return _GIVEN_ON.search(between) is not None and not _OPEN.search(between) and not _OFFSET.search(text)
+
+
+def _is_counted(content: Measure, key: str) -> bool:
+    """Whether a key names what a number counts: three places, of ``places_left``."""
+    return not content.nouns.isdisjoint(stem_words(key))
 
 
 def _list_outside(value: Any, ids: Collection[int]) -> Iterator[Any]:
@@ -320,6 +351,9 @@ def _is_derived(value: Value, record: Mapping[str, Any], mentioned: Collection[f
 def _equals(value: Value, leaf: Any) -> bool:
     """Whether a value of a result is the one that the text states, as exactly as the text states it."""
     content = value.content
+    if isinstance(content, Date):
+        day = read_date(leaf) if isinstance(leaf, str) else None
+        return day is not None and is_day(content, day)
     if isinstance(content, Clock):
         clock = read_clock(leaf) if isinstance(leaf, str) else None
         if clock is None:
@@ -340,14 +374,13 @@ def _check_states(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[F
         clause = sentence.text[start:end].lower()
         inside = [mention for mention in mentions if start <= mention.start < end and not mention.key]
         for mention in inside:
+            said_of = _cut_at_next(clause, mention, inside, start)
             for key, states in mention.group.states.items():
                 value = mention.record.get(key)
                 if not isinstance(value, str):
                     continue
                 names = "|".join(re.escape(state.replace("_", " ").lower()) for state in states)
-                said = re.search(
-                    rf"\b(?:is|are|been|was|were|still) (?:\w+ly )?({names})\b", clause[mention.start - start :]
-                )
+                said = re.search(rf"\b(?:is|are|been|was|were|still) (?:\w+ly )?({names})\b", said_of)
                 if said and said[1] != value.replace("_", " ").lower():
                     yield Finding(
                         kind="value",
@@ -357,6 +390,31 @@ def _check_states(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[F
                         end=sentence.start + end,
                         message=f"The record has {key} {value!r}.",
                     )
+
+
+def _cut_at_next(clause: str, mention: Mention, inside: Sequence[Mention], offset: int) -> str:
+    """A clause from a record's name to the next record's, if more than a list of names is between them."""
+    own = stem_words(" ".join(map(str, mention.record.values())))
+    for other in sorted(inside, key=lambda item: item.start):
+        between = clause[mention.start - offset : other.start - offset]
+        if other.start > mention.start and other.record is not mention.record and not stem_words(between) <= own:
+            return between
+    return clause[mention.start - offset :]
+
+
+def _check_codes(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Finding]:
+    """Yield a code that is said under its key of the record that is named before it, and is another's: "room 204"."""
+    for group in {id(mention.group): mention.group for mention in mentions}.values():
+        for owner, key, code in group.codes:
+            if code not in sentence.text:
+                continue
+            word = re.escape(split_words(key)[-1] if split_words(key) else key)
+            said = re.search(rf"\b{word} {re.escape(code)}(?![\w-])", sentence.text, re.IGNORECASE)
+            before = [item for item in mentions if said and item.group is group and item.start < said.start()]
+            if said and before and before[-1].record is not owner and key in before[-1].record:
+                start, end = sentence.start + said.start(), sentence.start + said.end()
+                message = f"Another record has this as {key}."
+                yield Finding(kind="value", status="other_record", where=said[0], start=start, end=end, message=message)
 
 
 def _check_flags(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Finding]:

@@ -10,14 +10,14 @@ from datetime import date
 from functools import cached_property
 from itertools import accumulate
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from groundwire.engine.extend import FUNCTION_WORDS, fold_word
 from groundwire.engine.text.calendar import DAYS
 from groundwire.engine.values import Clock, Date, Days, Measure, Value, read_values, stem
 from groundwire.runtime.texts.characters import is_alphanumeric, is_letters
 
-from .moments import HALF_DAY, ISO_DATE, cut_out
+from .moments import DAY_MINUTES, HALF_DAY, ISO_DATE, cut_out
 from .words import MONTHS, NUMBERS
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*")
@@ -25,17 +25,9 @@ _RUN = re.compile(r"[^\W_]+(?:(?<=\d)[.,](?=\d)[^\W_]+)*")
 """Letters and digits, and numbers with their commas and points."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-_DURATIONS = {
-    "half an hour": 30,
-    "half hour": 30,
-    "an hour and a half": 90,
-    "hour and a half": 90,
-    "quarter of an hour": 15,
-    "an hour": 60,
-    "one hour": 60,
-    "hours notice": 60,
-}
-_LENGTH = re.compile(r"(?<!half )\b(\d+(?:\.\d+)?|[a-z]+)[ -]?(minutes?|mins?|hours?|hrs?|h)\b", re.IGNORECASE)
+_ONE_OR_TWO = re.compile(r"\b(?:(?:an|one)|(?P<two>couple of)) (?P<unit>minute|hour)(?(two)s)\b", re.IGNORECASE)
+"""Durations that are no values."""
+_SCALE = re.compile(r"\b(?:hundred|thousand|[mb]illion|dozen)\b", re.IGNORECASE)
 _SPAN = re.compile(r"(\d+|[a-z]+) (night|day|week|month)s?\b", re.IGNORECASE)
 RELATIVE = {
     "today": 0,
@@ -87,6 +79,31 @@ def _list_said(text: str) -> Counter[float]:
     return said
 
 
+class Duration(NamedTuple):
+    """Hours or minutes in a text."""
+
+    start: int
+    end: int
+    minutes: float
+
+
+def list_durations(text: str, values: Iterable[Value]) -> Iterator[Duration]:
+    """Yield the durations in hours or minutes among the values of a text, then "an hour" and "a couple of minutes".
+
+    Args:
+        text: The text.
+        values: Its values, in order.
+    """
+    read = [
+        (value, value.content.amount * DAY_MINUTES)
+        for value in values
+        if value.kind == "duration" and isinstance(value.content, Measure) and value.content.factor < 1
+    ]
+    yield from (Duration(value.start, value.end, minutes) for value, minutes in read if minutes <= _LONGEST)
+    for match in _ONE_OR_TWO.finditer(cut_out(text, (value for value, _ in read))):
+        yield Duration(*match.span(), (2 if match["two"] else 1) * (60 if match["unit"].lower() == "hour" else 1))
+
+
 def split_words(text: str) -> list[str]:
     """Return the words and numbers of a text or a key: ``find_roomType`` has three."""
     return _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
@@ -136,8 +153,18 @@ class Mentions:
 
     @cached_property
     def _rest(self) -> str:
-        """The texts without dates and times of day, whose parts are no numbers of their own."""
-        return cut_out(self.text, filter(_is_moment, self._values))
+        """The texts without dates, times of day and amounts such as "two and a half", whose parts are no numbers of
+        their own.
+        """
+        return cut_out(self.text, (value for value in self._values if _is_moment(value) or self._is_joined(value)))
+
+    def _is_joined(self, value: Value) -> bool:
+        """Whether an amount is written with a fraction or a scale in words: "two and a half", "half a dozen"."""
+        content = value.content
+        if not isinstance(content, Measure) or value.kind == "percentage":
+            return False
+        is_whole = abs(content.amount / content.factor % 1 - 0.5) > 0.5 - _EXACT
+        return not is_whole or _SCALE.search(self.text, value.start, value.end) is not None
 
     @cached_property
     def numbers(self) -> set[float]:
@@ -159,6 +186,12 @@ class Mentions:
             for number in (value.content.amount / value.content.factor, value.content.amount)
             if isfinite(number)
         }
+
+    def find_measure(self, measure: str, amount: float) -> bool | None:
+        """Whether an amount of a measure is mentioned, in whichever unit; None where none of the measure is."""
+        contents = (value.content for value in self._values)
+        said = [content.amount for content in contents if isinstance(content, Measure) and content.measure == measure]
+        return any(abs(other - amount) <= _EXACT * amount for other in said) if said else None
 
     @cached_property
     def ordered(self) -> list[float]:
@@ -248,12 +281,7 @@ class Mentions:
     @cached_property
     def durations(self) -> set[int]:
         """Durations in minutes."""
-        mentioned = {minutes for words, minutes in _DURATIONS.items() if re.search(rf"(?<!half ){words}", self.lower)}
-        for amount, unit in _LENGTH.findall(self.lower):
-            number = NUMBERS.get(amount) if is_letters(amount) else read_float(amount)
-            if number is not None and number <= _LONGEST:
-                mentioned.add(int(number * (60 if unit.startswith("h") else 1)))
-        return mentioned
+        return {round(duration.minutes) for duration in list_durations(self.text, self._values)}
 
     @cached_property
     def months(self) -> set[int]:

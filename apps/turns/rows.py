@@ -10,6 +10,7 @@ import operator
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cache, cached_property
 from itertools import combinations, islice
 from math import fsum, nan
@@ -17,10 +18,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from groundwire.engine.schema.knowledge import split_key
-from groundwire.engine.values import Clock, Measure, Value, read_values
+from groundwire.engine.values import Clock, Date, Measure, Value, read_values
 
 from .mentions import list_leaves, read_float, stem_words
 from .moments import HALF_DAY, read_clock, read_date
+from .words import ID_KEY
 
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
@@ -59,8 +61,12 @@ _FLAG_WORDS = frozenset(
 )
 """Words of keys that say nothing of what is there."""
 _TITLE_WORDS = 6
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
-"""A text that is a number; with a zero before it, it is a code."""
+_STATE_KEYS = frozenset({"status", "state"})
+_NUMBER = re.compile(
+    r"-?[€£$]?(?P<number>-?(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.\d+)?)(?: ?(?:€|EUR|GBP|USD|CHF))?"
+)
+"""A text that is a number or an amount of money; with a zero before it, it is a code."""
+_IDENTIFIER = re.compile(r"(?=[\w-]*\d)[\w-]{2,24}")
 
 
 class Mention(NamedTuple):
@@ -70,7 +76,7 @@ class Mention(NamedTuple):
     record: Row
     group: RecordGroup
     key: str
-    """Of the time that names it; empty for a name."""
+    """Of the time or date that names it; empty for a name."""
 
 
 class RecordGroup:
@@ -95,8 +101,8 @@ class RecordGroup:
                 record,
                 [
                     {word for word in stem_words(value) if len(word) > 2 and words[word] == 1}
-                    for _, value in texts
-                    if _may_name(value)
+                    for key, value in texts
+                    if _may_name(value) and key.lower() not in _STATE_KEYS
                 ],
             )
             for record, texts in self._texts
@@ -110,8 +116,8 @@ class RecordGroup:
             (record, value.lower())
             for (record, texts), (_, names) in zip(self._texts, self.names, strict=True)
             if not any(names)
-            for _, value in texts
-            if _may_name(value) and 1 < len(value.split()) <= _TITLE_WORDS
+            for key, value in texts
+            if _may_name(value) and key.lower() not in _STATE_KEYS and 1 < len(value.split()) <= _TITLE_WORDS
         ]
 
     @cached_property
@@ -127,6 +133,30 @@ class RecordGroup:
             and all(counts[word] == 1 for word in words[key])
             and all(isinstance(record.get(key), bool | None) for record in self.records)
         }
+
+    @cached_property
+    def identifiers(self) -> list[tuple[Mapping[str, Any], str]]:
+        """Each record with the codes under its first key, or the key of an identifier, that no other record has."""
+        return [(record, code) for record, key, code in self._codes if self._is_identifier(record, key)]
+
+    @cached_property
+    def codes(self) -> list[tuple[Mapping[str, Any], str, str]]:
+        """The other codes, such as those of rooms and gates: record, key, code."""
+        return [item for item in self._codes if not self._is_identifier(*item[:2])]
+
+    @property
+    def _codes(self) -> Iterator[tuple[Mapping[str, Any], str, str]]:
+        pairs = ((record, key, value) for record, texts in self._texts for key, value in texts)
+        return (item for item in pairs if _IDENTIFIER.fullmatch(item[2]) and read_date(item[2]) is None)
+
+    def _is_identifier(self, record: Row, key: str) -> bool:
+        return key == next(iter(record), "") or ID_KEY.search(key.lower()) is not None
+
+    @cached_property
+    def dates(self) -> list[tuple[Mapping[str, Any], str, date]]:
+        """Each date that no other value of its key says: record, key, date."""
+        dates = ((record, key, read_date(value)) for record, texts in self._texts for key, value in texts)
+        return [(record, key, day) for record, key, day in dates if day is not None]
 
     @cached_property
     def clocks(self) -> list[tuple[Mapping[str, Any], str, int]]:
@@ -149,13 +179,17 @@ class RecordGroup:
 
     @cached_property
     def states(self) -> Mapping[str, frozenset[str]]:
-        """The texts of each key that has more than one, and at most half as many as there are records."""
+        """The texts of each key of a state, and of others at most half as many as there are records; two or more."""
         states: dict[str, set[str]] = {}
         for record in self.records:
             for key, value in record.items():
                 if isinstance(value, str) and read_leaf(value) is None:
                     states.setdefault(key, set()).add(value)
-        return {key: frozenset(of_key) for key, of_key in states.items() if 1 < len(of_key) <= len(self.records) / 2}
+        return {
+            key: frozenset(of_key)
+            for key, of_key in states.items()
+            if len(of_key) > 1 and (len(of_key) <= len(self.records) / 2 or key.lower() in _STATE_KEYS)
+        }
 
     @cached_property
     def _holders(self) -> Mapping[str, Mapping[str, frozenset[int]]]:
@@ -216,8 +250,8 @@ def _find_bound(text: str, value: Value) -> Callable[[float, float], bool] | Non
 
 
 @cache
-def _read_unit(unit: str) -> tuple[str, float]:
-    """The measure of a unit, and its factor."""
+def read_unit(unit: str) -> tuple[str, float]:
+    """Return the measure of a unit, and its factor; an empty measure for another word."""
     return next(
         (
             (value.content.measure, float(value.content.factor))
@@ -242,12 +276,12 @@ def _convert(row: Row, key: str, value: Value) -> float | None:
     if number is None or not isinstance(content, Measure):
         return None
     currency = row.get("currency", row.get("currency_code"))
-    _, unit = split_key(key, row[key], currency if isinstance(currency, str) else _ANY_CURRENCY)
+    _, unit = split_key(key, number, currency if isinstance(currency, str) else _ANY_CURRENCY)
     if unit == _ANY_CURRENCY:
         return number * content.factor if value.kind in ("money", "number") else None
     if not unit:
         return number if value.kind == "number" else None
-    measure, factor = _read_unit(unit)
+    measure, factor = read_unit(unit)
     return number * factor if measure == content.measure else number if value.kind == "number" else None
 
 
@@ -311,7 +345,7 @@ def list_extremes(value: Value, selections: Sequence[Rows], *, is_least: bool) -
 
 
 def list_mentions(text: str, group: RecordGroup) -> Iterator[Mention]:
-    """Yield where a text names records of a list: by a name, or by a time of day."""
+    """Yield where a text names records of a list: by a name, a code, a date or a time of day."""
     stems = {word: match.start() for match in re.finditer(r"[^\W\d_]+", text) for word in stem_words(match[0])}
     if not stems:
         return
@@ -325,9 +359,25 @@ def list_mentions(text: str, group: RecordGroup) -> Iterator[Mention]:
     for record, title in group.titles:
         if (match := re.search(rf"\b{re.escape(title)}\b", lower) if title in lower else None) is not None:
             yield Mention(match.start(), record, group, "")
-    clocks = [(value.start, value.content.minutes) for value in read_values(text) if isinstance(value.content, Clock)]
-    for record, key, clock in group.clocks if clocks else ():
-        yield from (Mention(start, record, group, key) for start, said in clocks if said % HALF_DAY == clock)
+    for record, code in group.identifiers:
+        if code in text and (match := re.search(rf"(?<![\w-]){re.escape(code)}(?![\w-])", text)) is not None:
+            yield Mention(match.start(), record, group, "")
+    for value in read_values(text) if group.clocks or group.dates else ():
+        content = value.content
+        if isinstance(content, Clock):
+            for record, key, clock in group.clocks:
+                if content.minutes % HALF_DAY == clock:
+                    yield Mention(value.start, record, group, key)
+        elif isinstance(content, Date):
+            for record, key, day in group.dates:
+                if is_day(content, day):
+                    yield Mention(value.start, record, group, key)
+
+
+def is_day(content: Date, day: date) -> bool:
+    """Return whether a date of a text, with or without its year, is a day."""
+    pairs = ((content.month, content.day), (content.day, content.month))[: 1 + content.either]
+    return (day.month, day.day) in pairs and content.first in (None, day.year)
 
 
 def _may_name(value: str) -> bool:
@@ -340,9 +390,11 @@ def list_values(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def read_leaf(leaf: Any) -> float | None:
-    """The number that a value of a result is, or its text: 12, "12.50"; None for another value, and for a code."""
-    is_number = isinstance(leaf, int | float) and not isinstance(leaf, bool)
-    return read_float(leaf) if is_number or (isinstance(leaf, str) and _NUMBER.fullmatch(leaf)) else None
+    """The number that a value of a result is, or its text: 12, "£12.50"; None for another value, and for a code."""
+    if isinstance(leaf, str):
+        match = _NUMBER.fullmatch(leaf)
+        return read_float(match["number"]) if match else None
+    return read_float(leaf) if isinstance(leaf, int | float) and not isinstance(leaf, bool) else None
 
 
 def flatten(record: Row) -> dict[str, Any]:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 
-from groundwire.runtime.texts.characters import is_alphanumeric
-
 from ..schema.explanations import PassageRange
 from ..schema.results import Request
 from ..schema.steps import Steps
@@ -26,7 +24,7 @@ from ..text.reading import (
     join_readings,
     read_sentences_of,
 )
-from ..text.rendering import RenderedPart, RenderedText, UnreadNumber, find_unread_numbers, render_text
+from ..text.rendering import RenderedPart, RenderedText, UnreadNumber, find_unread_numbers, render_text, says_anything
 from ..text.retrieval import FAR, NEAR, KnowledgeIndex, Reach
 from ..text.sentences import Sentence, sentences
 from ..text.words import SHORT, RangeIndex, Word, read_words, words
@@ -100,8 +98,8 @@ class ReadRequest(Request, frozen=True, dict=True):
                 history = history[:-1]  # its words would support the statement
             response.edit([RenderedPart(answer.start, answer.end, answer.statement)])
         knowledge = tuple(passage.text for passage in passages)
-        if not any(any(map(is_alphanumeric, text)) for text in knowledge):
-            knowledge = ()  # "{}" or "." says nothing to compare with
+        if not any(map(says_anything, knowledge)):
+            knowledge = ()
         rendered = cls(response.text, knowledge, history, request.triples)
         rendered.__dict__.update(original=request, rendered_response=response, rendered_knowledge=passages)
         if answer is not None:

@@ -132,6 +132,24 @@ def render_text(text: str) -> RenderedText:
     return rendered if rendered.is_verbatim or rendered.text.strip() else RenderedText(text)
 
 
+def says_anything(text: str) -> bool:
+    """Return whether a rendered text has something to compare with: not where it is tags, "null" or keys alone.
+
+    >>> [says_anything(text) for text in ("<p></p>", "&nbsp;", "N/A", "results: ", "deposit: none", "No.")]
+    [False, False, False, False, True, True]
+    """
+    if len(text) > _MAX_EMPTY:
+        return True
+    shown = html.unescape(_TAG.sub(" ", text)).translate(_JSON_SIGNS)
+    return any(map(is_alphanumeric, shown)) and not all(map(_PLACEHOLDER.fullmatch, shown.splitlines()))
+
+
+_MAX_EMPTY = 2_000
+"""Characters of a text without words, at most."""
+_JSON_SIGNS = str.maketrans("{}[]\"'", "      ")
+_PLACEHOLDER = re.compile(r"\s*(?:null|none|nil|nan|undefined|n/?a|(?:[\w ]+:)?)\s*", re.IGNORECASE)
+"""A line of a result without a value."""
+
 # Tags.
 
 _INLINE = (

@@ -103,8 +103,10 @@ def is_one(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _add_fraction(tokens: Sequence[Token], number: Number) -> Number | None:
-    """``number`` and the fraction after it: "two and a half", "two-and-a-quarter", "2 1/2"; None without one."""
+    """``number`` and the fraction after it: "two and a half", "2 1/2", "a dozen and a half"; None without one."""
     end = number.end
+    last = text_at(tokens, end - 1)
+    scale = 12 if last == "dozen" else SCALES.get(last, 1)
     above, below = text_at(tokens, end), text_at(tokens, end + 2)
     if text_at(tokens, end + 1) == "/" and len(above) == len(below) == 1 and is_digits(above) and is_digits(below):
         is_part = 0 < int(above) < int(below) and touches(tokens, end + 1) and touches(tokens, end + 2)
@@ -119,7 +121,7 @@ def _add_fraction(tokens: Sequence[Token], number: Number) -> Number | None:
     of_another = text_at(tokens, end + 1) == "of" and text_at(tokens, end + 2) in FUNCTION_WORDS
     if not 0 < numerator < denominator or of_another:
         return None
-    return Number(number.value + numerator / denominator, _PART_STEP, end + 1)
+    return Number(number.value + scale * numerator / denominator, _PART_STEP * scale, end + 1)
 
 
 _PARTS = frozenset({"half", "quarter", "quarters"})
@@ -229,7 +231,8 @@ def _multiply(tokens: Sequence[Token], number: Number) -> Number:
     if factor == 100 and text_at(tokens, end) in SCALES:
         factor *= SCALES[text_at(tokens, end)]
         end += 1
-    return Number(float(number.value * factor), float(number.step * factor), end)
+    scaled = Number(float(number.value * factor), float(number.step * factor), end)
+    return _add_fraction(tokens, scaled) or scaled
 
 
 def _read_words(tokens: Sequence[Token], index: int) -> Number | None:

@@ -110,6 +110,7 @@ class Chat:
             action=settings.claims,
             value=settings.claims,
             unknown="block" if "block" in (settings.calls, settings.claims) else "annotate",
+            fallback=settings.stopped_text,
         )
 
     async def list_models(self, request: ServiceRequest) -> Response:

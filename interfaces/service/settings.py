@@ -136,6 +136,8 @@ class ProxySettings(Settings, frozen=True, kw_only=True):
     claims: Literal["pass", "annotate", "block"] = "pass"
     """What happens to a text that claims an action which no call has done, or has another record's value: as for
     `calls`; block holds the text back until the answer is complete, and lets nothing of it leave."""
+    stopped_text: str | None = None
+    """Text that leaves in the place of an answer of which `calls` or `claims` lets nothing leave; none by default."""
     profile: ProfileName = "balanced"
     """Operating point of the verdicts: lenient stops the fewest right answers, strict misses the fewest wrong ones."""
     unsure: Literal["label", "block", "annotate", "redact", "correct"] = "label"

@@ -18,6 +18,13 @@ from groundwire.guard.records import Release, SentenceEvent
 from tests.support.small_talk import ASSERTIONS, SMALL_TALK
 from tests.support.streams import METRICS, world
 
+EMPTY: list[Any] = [
+    *(None, "", [], {}, ["\u200b", "  "], "{}", ["[]", "."]),
+    *("<p></p>", "<!-- nothing -->", "&nbsp;", "<ul><li>&nbsp;</li></ul>", "null", "N/A", ["None", "{}"]),
+    *({"results": []}, '{"results": []}', {"found": {"items": []}, "pages": []}),
+]
+"""What says nothing."""
+
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
@@ -25,7 +32,7 @@ def engine() -> Iterator[Engine]:
         yield opened
 
 
-@pytest.mark.parametrize("knowledge", [None, "", [], {}, ["\u200b", "  "], "{}", ["[]", "."]])
+@pytest.mark.parametrize("knowledge", EMPTY)
 @pytest.mark.parametrize(
     ("response", "labels"),
     [
@@ -90,3 +97,11 @@ def test_small_talk_states_nothing_in_a_score_and_in_a_stream(engine: Engine, hi
 
 def test_a_long_text_is_not_small_talk() -> None:
     assert not is_small_talk("I " * 50_000 + "can help")
+
+
+@pytest.mark.parametrize(
+    "knowledge", [{"deposit": None}, {"results": [], "total": 0}, "No.", "None were sold.", "a: 3"]
+)
+def test_what_a_field_says_is_knowledge(engine: Engine, knowledge: Any) -> None:
+    score = engine.score("Honey is sweet.", knowledge, metrics=METRICS)
+    assert all(sentence.verdict.message != NO_KNOWLEDGE for sentence in score.sentences)

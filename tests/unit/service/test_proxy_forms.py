@@ -162,12 +162,20 @@ def test_calls_are_checked_before_they_leave(calls: Any, setting: str, leaves: b
     ask_all(check, text="", made=calls, messages=BOOK, given=None, calls=setting)
 
 
-def test_a_claim_is_held_back() -> None:
+@pytest.mark.parametrize("stopped_text", [None, "A colleague will answer."])
+def test_a_claim_is_held_back(stopped_text: str | None) -> None:
     def check(answer: Answer) -> None:
-        assert (answer.text, answer.is_filtered) == ("", True)
+        assert (answer.text, answer.is_filtered) == (stopped_text or "", True)
         assert [found["status"] for found in answer.verdict["turn"]["findings"]] == ["absent"]
 
-    ask_all(check, text="It's booked.", messages=BOOK, policy="annotate", claims="block")
+    ask_all(check, text="It's booked.", messages=BOOK, policy="annotate", claims="block", stopped_text=stopped_text)
+
+
+def test_a_text_leaves_in_the_place_of_calls_that_are_stopped() -> None:
+    def check(answer: Answer) -> None:
+        assert (answer.text, answer.calls, answer.is_filtered) == ("Please call us.", [], True)
+
+    ask_all(check, text="", made=[INVENTED], messages=BOOK, given=None, calls="block", stopped_text="Please call us.")
 
 
 def test_calls_that_pass_are_said_to_be_unchecked_and_counted() -> None:

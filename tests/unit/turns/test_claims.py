@@ -423,3 +423,58 @@ def test_a_claim_is_about_the_record_of_its_call(checker: TurnChecker, text: str
     done = {"name": "cancel_order", "arguments": arguments, "result": {"status": "cancelled"}, "status": "succeeded"}
     history = ["Cancel ST-40902, not ST-40817."]
     assert checker.check(text, log=[*ORDERS, done], history=history, sentences=False).label == label
+
+
+CANCELLED = {"name": "cancel_visit", "arguments": {"visit": "V9"}, "result": {"status": "cancelled"}}
+MAILED = {"name": "send_email", "arguments": {"to": "ann@x.example"}, "result": {"sent": True}}
+RENEWED = {"name": "renew_pass", "arguments": {"pass": "P1"}, "result": {"confirmation_sent_to": "ann@x.example"}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your visit is cancelled. A confirmation is on its way to your inbox.",
+        "Your visit is cancelled; you'll find the confirmation in your inbox.",
+        "I've cancelled it and an e-mail has been sent to you.",
+        "Cancelled, and the confirmation has gone out to your address.",
+        "It's cancelled, and the letter is in the post.",
+    ],
+)
+def test_a_message_that_is_on_its_way_was_sent(checker: TurnChecker, text: str) -> None:
+    def label(*log: dict[str, Any]) -> str:
+        return checker.check(text, log=[call | {"status": "succeeded"} for call in log], sentences=False).label
+
+    assert (label(CANCELLED), label(CANCELLED, MAILED)) == ("inconsistent", "consistent")
+    assert label(CANCELLED, RENEWED) == "consistent"
+
+
+def test_an_order_that_is_on_its_way_needs_no_message(checker: TurnChecker) -> None:
+    log = [{"name": "order_shirt", "arguments": {"size": "L"}, "result": {"order": "O77"}, "status": "succeeded"}]
+    assert checker.check("I've ordered it. The parcel is on its way.", log=log, sentences=False).label == "consistent"
+
+
+READY = {
+    "name": "order_food",
+    "arguments": {"dish": "risotto"},
+    "result": {"ready_at": "18:30", "delivery": "2026-11-18"},
+    "status": "succeeded",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("I've ordered the food; you can collect it after 6:30 pm.", "consistent"),
+        ("I've ordered the food; you can collect it after 7:30 pm.", "inconsistent"),
+        ("I've ordered it. It arrives by 18 November.", "consistent"),
+        ("I've ordered it. It arrives by 16 November.", "inconsistent"),
+        ("I've ordered it. It arrives two days after 16 November.", "consistent"),
+        ("I've ordered it. I'll remind you on 17 November.", "consistent"),
+        ("I've ordered it. Would 7:30 pm suit you, too?", "consistent"),
+    ],
+)
+def test_dates_and_times_of_a_text_are_from_somewhere(checker: TurnChecker, text: str, label: str) -> None:
+    history = [
+        {"role": "user", "content": "The risotto, please, two days after 16 November." if "two" in text else "Hi"}
+    ]
+    assert checker.check(text, log=[READY], history=history, sentences=False).label == label
