@@ -20,14 +20,16 @@ import msgspec
 import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer, BertForTokenClassification, PreTrainedModel
 
+from groundwire.engine import Engine
 from groundwire.engine.metrics.critic import flag_tokens
 from groundwire.engine.schema.explanations import FlaggedToken
+from groundwire.repair import Critic, KnowledgeGraph
 from groundwire.runtime.calls import ClassifiedTokens, ClassifyTokens
+from groundwire.runtime.errors import GroundwireError, Unreadable
 from groundwire.runtime.local import LocalRuntime
 from groundwire.runtime.triples import SEPARATOR, linearise
 
 from ..common import backbone
-from ..common.calls import run_calls
 from ..common.loop import ParameterGroup, Row, Schedule, fit, make_batches, write_report
 from ..common.triple_index import Split
 from . import opendialkg, small_talk
@@ -276,15 +278,17 @@ def wrap_critic_model(model: torch.nn.Module, tokens: Any, batch: int = 32) -> C
 
 
 def load_critic(bundle: Path, windows: int = 64) -> CriticModel:
-    """The critic of a bundle's role ``critic``; it raises the runtime's error for a response that it cannot read."""
+    """The critic of a bundle's role ``critic``; a response in a script that it cannot read has no tokens."""
     runtime = LocalRuntime.load(bundle)
     info = runtime.role_info(ROLE)
 
     def criticise(cases: Sequence[CorruptedDialogue]) -> list[Sequence[FlaggedToken]]:
         calls = [ClassifyTokens(ROLE, (make_premise(case.dialogue),), case.dialogue.response) for case in cases]
         scored: list[Sequence[FlaggedToken]] = []
-        for answer in run_calls(runtime, ROLE, calls, ClassifiedTokens, windows):
-            scored.append(flag_tokens(answer, info))
+        for outcome in runtime.run(ROLE, calls, windows):
+            if isinstance(outcome, GroundwireError) and not isinstance(outcome, Unreadable):
+                raise outcome
+            scored.append(flag_tokens(outcome, info) if isinstance(outcome, ClassifiedTokens) else ())
         return scored
 
     return criticise
@@ -293,17 +297,50 @@ def load_critic(bundle: Path, windows: int = 64) -> CriticModel:
 def evaluate_critic(bundle: Path, data: Path, count: int = 1000) -> dict[str, Any]:
     """Measure a bundle's critic on held-out dialogues and, where ``data`` has them, on corrupted turns of OpenDialKG.
 
-    ``words`` is ``flag_unknown_words``, for comparison.
+    ``words`` is ``flag_unknown_words``, for comparison. ``critique`` and ``critique_of_triples`` are the names that
+    ``Critic`` returns for OpenDialKG's turns, with the whole graph and with each dialogue's triples.
     """
     critic = load_critic(bundle)
-    sets = {"fb15k237_test": CriticExamples.read(data, "test").sample(count)}
-    if (data / "nc_opendialkg_turns.jsonl.gz").exists():
+
+    def measure(cases: Sequence[CorruptedDialogue]) -> dict[str, Any]:
+        return {"critic": measure_critic(critic, cases), "words": measure_critic(flag_unknown_words, cases)}
+
+    report = {"fb15k237_test": measure(CriticExamples.read(data, "test").sample(count))}
+    if opendialkg.has_opendialkg(data):
         turns, index = opendialkg.read_opendialkg(data)
         corruptor, corruption = Corruptor(index), CorruptionRecipe.INTRIN_EXTRIN.corruption
-        sets["opendialkg_test"] = [corruptor.draw(t, random.Random(i), corruption) for i, t in enumerate(turns[:count])]
+        cases = [corruptor.draw(t, random.Random(i), corruption) for i, t in enumerate(turns[:count])]
+        with Engine.load(bundle) as engine:
+            report["opendialkg_test"] = measure(cases) | {
+                "critique": measure_critique(Critic(engine), cases, KnowledgeGraph.from_triples(index.triples)),
+                "critique_of_triples": measure_critique(Critic(engine), cases),
+            }
+    return report
+
+
+def measure_critique(
+    critic: Critic, cases: Sequence[CorruptedDialogue], graph: KnowledgeGraph | None = None
+) -> dict[str, Any]:
+    """Precision, recall and F1, 0–1, of the names that a critique returns; one counts when its range is right.
+
+    ``graph`` is what the critic looks into; None passes it each dialogue's triples.
+    """
+    entities: Counter[tuple[bool, bool]] = Counter()
+    flagged_clean = []
+    for case in cases:
+        dialogue = case.dialogue
+        knowledge = dialogue.triples if graph is None else graph
+        critique = critic.critique(dialogue.response, knowledge, history=dialogue.history)
+        flagged, truth = {(mention.start, mention.end) for mention in critique.mentions}, set(case.flagged)
+        entities[True, True] += len(truth & flagged)
+        entities[True, False] += len(truth - flagged)
+        entities[False, True] += len(flagged - truth)
+        if case.kind == "clean":
+            flagged_clean.append(bool(flagged))
     return {
-        name: {"critic": measure_critic(critic, cases), "words": measure_critic(flag_unknown_words, cases)}
-        for name, cases in sets.items()
+        "responses": len(cases),
+        "entity": _score_counts(entities),
+        "clean_flagged": _mean_share(flagged_clean),
     }
 
 

@@ -7,7 +7,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import msgspec
 import pytest
 
 pytest.importorskip("groundwire.recipes", reason="needs the train extra", exc_type=ImportError)
@@ -17,7 +20,7 @@ from transformers import AutoTokenizer, BertForTokenClassification
 from typer.testing import CliRunner
 
 from groundwire.engine.metrics.critic import critic_call
-from groundwire.engine.schema.explanations import FlaggedToken
+from groundwire.engine.schema.explanations import FlaggedMention, FlaggedToken
 from groundwire.export import Gate, RoleOptions, export_role
 from groundwire.recipes.cli import app
 from groundwire.recipes.common import backbone
@@ -35,9 +38,11 @@ from groundwire.recipes.nph.critic import (
     encode_case,
     make_premise,
     measure_critic,
+    measure_critique,
     score_outcomes,
 )
 from groundwire.recipes.nph.templates import GraphDialogue
+from groundwire.repair import Critic
 from groundwire.runtime.bundles.manifest import TokenClassifierRole
 from groundwire.runtime.triples import Triple
 from tests.support import graph_sets
@@ -218,6 +223,8 @@ def test_a_bundle_says_what_the_model_says(data: Path, trained: Path, tmp_path: 
         doubts = [token.probability for token in actual]
         assert [token.probability for token in expected] == pytest.approx(doubts, abs=1e-3)
     assert checked > 3
+    other_script = msgspec.structs.replace(cases[0].dialogue, response="Анна Каренина. Анна Каренина")
+    assert critic.load_critic(tmp_path / "b")([keep_clean(other_script)]) == [()]
 
 
 @pytest.mark.slow
@@ -298,6 +305,31 @@ def test_measure_holds_a_critic_against_the_marks(
     assert report["token"]["f1"] == token
     assert report["entity"]["f1"] == (1.0 if token == 1.0 else 0.0)
     assert report["mention_recall"] == mention
+    assert report["clean_flagged"] == flagged_clean
+
+
+@pytest.mark.parametrize(
+    ("ranges", "precision", "recall", "flagged_clean"),
+    [
+        (((0, 8),), 0.5, 1.0, 1.0),
+        (((0, 3),), 0.0, 0.0, 1.0),
+        ((), 0.0, 0.0, 0.0),
+    ],
+)
+def test_a_name_of_a_critique_counts_when_its_range_is_right(
+    ranges: tuple[tuple[int, int], ...], precision: float, recall: float, flagged_clean: float
+) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    class StoredCritic:
+        def critique(self, response: str, knowledge: object, *, history: Sequence[str]) -> SimpleNamespace:
+            asked.append((response, knowledge, history))
+            mentions = [FlaggedMention(response[start:end], start, end, 0.9) for start, end in ranges]
+            return SimpleNamespace(mentions=mentions)
+
+    report = measure_critique(cast("Critic", StoredCritic()), [CASE, keep_clean(DIALOGUE)])
+    assert asked == [(DIALOGUE.response, FACTS, DIALOGUE.history)] * 2
+    assert (report["entity"]["precision"], report["entity"]["recall"]) == (precision, recall)
     assert report["clean_flagged"] == flagged_clean
 
 
