@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from groundwire.runtime.texts.characters import is_lower_case
 from groundwire.runtime.triples import Triple
 
 from ..kg import KnowledgeGraph, Linked
@@ -69,6 +70,8 @@ def find_support(
     supported: dict[str, tuple[str, Path]] | None = None
     is_contradicted = False
     for reading in readings:
+        if not reader.may_be_meant(reading):
+            continue
         entities, has_anchor = reader.find(reading)
         if reading.is_loose and (supported is None or not supported.keys() & entities.keys()):
             continue  # alone it would be a guess: "So is NAME. Mario Puzo wrote it."
@@ -120,6 +123,13 @@ class _Reader:
                 if all(entity in other for other in options[1:]):
                     entities.setdefault(entity, (anchor, path))
         return entities, has_anchor
+
+    def may_be_meant(self, reading: NameStatement) -> bool:
+        """Whether a reading may be about the name: nobody acts in the common noun of "the drama Crash"."""
+        entity = self._text.names[self._number].entity
+        if entity is None or not (is_lower_case(entity[1:]) and is_lower_case(self._text.name_text(self._number))):
+            return True
+        return any(_is_of_kind(self._graph, entity, claim.relation, claim.end) for claim in reading.claims)
 
     def explain_names(self, supported: Mapping[str, tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
         """Keep the entities that fit every other name of the sentence.

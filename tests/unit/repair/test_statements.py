@@ -25,6 +25,7 @@ GRAPH = KnowledgeGraph.from_triples(
         ("Meet the Parents", "starring", "Robert De Niro"),
         ("Meet the Fockers", "starring", "Ben Stiller"),
         ("Meet the Parents", "has_genre", "Comedy"),
+        ("The Witches", "has_genre", "Dark fantasy"),
         ("France", "capital", "Paris"),
         ("Vienna", "capital_of", "Austria"),
         ("Paris", "lies_on", "Seine"),
@@ -95,6 +96,26 @@ def test_the_end_of_the_relation_says_what_may_stand_there(
     response: str, history: tuple[str, ...], entities: set[str]
 ) -> None:
     assert look_up(response, history) == (entities, True)
+
+
+@pytest.mark.parametrize(
+    ("response", "name", "contradicted"),
+    [
+        ("Roald Dahl wrote the dark fantasy The Witches.", "dark fantasy", False),
+        ("The Witches is a dark fantasy written by Roald Dahl.", "dark fantasy", False),
+        ("Ben Stiller stars in the comedy Meet the Parents.", "comedy", False),
+        ("The comedy stars Ben Stiller.", "comedy", False),
+        ("Meet the Parents is a dark fantasy.", "dark fantasy", True),
+        ("The Witches is a comedy by Roald Dahl.", "comedy", True),
+        ("the witches was written by jay roach.", "jay roach", True),
+        ("Matilda stars in Meet the Parents.", "Matilda", True),
+    ],
+)
+def test_a_common_noun_is_contradicted_as_a_kind_alone(response: str, name: str, contradicted: bool) -> None:
+    links = GRAPH.link(response)
+    text = Text(response, [NameRange(link.start, link.end, link.entity) for link in links], list_families(GRAPH))
+    number = next(number for number in range(len(links)) if text.name_text(number) == name)
+    assert find_support(GRAPH, text, number, ()).contradicted is contradicted
 
 
 @pytest.mark.parametrize(
