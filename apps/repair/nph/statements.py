@@ -371,9 +371,9 @@ class Text(NamedTokens):
                     if family in _DATED:
                         ends.append(ClaimedEnd(WordRelation(YEAR, NOUN), "first"))
             elif rest[:1] and rest[0] in PREPOSITIONS and not (relative and rest[0] == "with"):
-                if family == ACTING:
-                    ends.append(ClaimedEnd(WordRelation(family, AGENT), "second"))
-                ends.append(ClaimedEnd(adjunct(family, rest[0]), "first"))
+                # Who acts "in" something is a person, also after "stars", which has the work before it otherwise.
+                acts = ClaimedEnd(WordRelation(family, AGENT), "second")
+                ends.append(acts if family == ACTING else ClaimedEnd(adjunct(family, rest[0]), "first"))
                 if family in (YEAR, ACTING):
                     ends.append(ClaimedEnd(WordRelation(YEAR, NOUN), "first"))
             else:

@@ -68,6 +68,8 @@ class CritiqueResult(NamedTuple):
     """Highest probability that a word is hallucinated."""
     triples: tuple[Triple, ...]
     """The triples that the critic read."""
+    confirmed: tuple[tuple[int, int], ...] = ()
+    """The ranges of the names that the graph confirms."""
 
 
 class RepairResult(NamedTuple):
@@ -189,21 +191,21 @@ def _make_result(
 ) -> CritiqueResult:
     links = context.links if response == context.response else context.graph.link(response)
     mentions = find_mentions(response, tokens, options.critic.threshold, links)
-    supported: tuple[tuple[int, int], ...] = ()
+    confirmed: tuple[tuple[int, int], ...] = ()
     if look_up:
-        mentions, supported = look_up_names(context, response, links, mentions)
+        mentions, confirmed = look_up_names(context, response, links, mentions)
     highest = max(
         (
             *(mention.probability for mention in mentions),
             *(
                 token.probability
                 for token in tokens
-                if token.start < token.end and not any(start <= token.start < end for start, end in supported)
+                if token.start < token.end and not any(start <= token.start < end for start, end in confirmed)
             ),
         ),
         default=0.0,
     )
-    return CritiqueResult(mentions, highest, triples)
+    return CritiqueResult(mentions, highest, triples, confirmed)
 
 
 def _run_critic(
@@ -212,17 +214,18 @@ def _run_critic(
     (answer,) = yield [critic_call(context.triples, context.history, context.response)]
     tokens = flag_tokens(answer, info)
     result = _make_result(context, context.response, context.triples, tokens, options, look_up=look_up)
+    confirmed_starts = {start for start, _ in result.confirmed}
     swaps = yield from find_swaps(context, tokens, options.critic.threshold, info)
+    swaps = tuple(swap for swap in swaps if confirmed_starts.isdisjoint((swap.first.start, swap.second.start)))
     swapped = {mention.start: mention for swap in swaps if swap.confirmed for mention in (swap.first, swap.second)}
     flagged = {mention.start: mention for mention in result.mentions}
     for start, mention in swapped.items():
         if start not in flagged or flagged[start].probability < mention.probability:
             flagged[start] = mention
     return (
-        CritiqueResult(
-            tuple(flagged[start] for start in sorted(flagged)),
-            max((result.probability, *(mention.probability for mention in swapped.values()))),
-            result.triples,
+        result._replace(
+            mentions=tuple(flagged[start] for start in sorted(flagged)),
+            probability=max((result.probability, *(mention.probability for mention in swapped.values()))),
         ),
         swaps,
         tokens,

@@ -167,6 +167,22 @@ def test_what_a_triple_states_is_not_flagged() -> None:
     assert [critique.hallucinated for critique in (*said, doubted)] == [False, True, True]
 
 
+def test_the_other_order_of_names_that_a_triple_states_is_not_preferred() -> None:
+    def mistaken(call: ClassifyTokens) -> Any:
+        """Takes the exchanged names for right."""
+        return doubter(call) if call.text.startswith("Alien") else critic(ClassifyTokens(call.role, call.premises, "x"))
+
+    def run_critic(response: str, *, look_up: bool) -> list[str]:
+        with Engine(world(critic=mistaken)) as engine:
+            options = CritiqueOptions(look_up=look_up)
+            critique = Critic(engine).critique(response, GRAPH, history=("Hi!",), options=options)
+        return [mention.text for mention in critique.mentions]
+
+    right = "Alien was directed by Ridley Scott."
+    assert run_critic(right, look_up=True) == []
+    assert run_critic(right, look_up=False) == ["Alien", "Ridley Scott"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

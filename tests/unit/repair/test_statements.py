@@ -7,7 +7,7 @@ import pytest
 from groundwire.repair import KnowledgeGraph
 from groundwire.repair.nph.relations import FAMILIES, read_predicate
 from groundwire.repair.nph.statements import Text
-from groundwire.repair.nph.support import find_support, list_families, list_mentioned
+from groundwire.repair.nph.support import Support, find_support, list_families, list_mentioned
 from groundwire.repair.nph.tokens import MAX_NAMES, MAX_TOKENS, NameRange
 
 GRAPH = KnowledgeGraph.from_triples(
@@ -24,6 +24,7 @@ GRAPH = KnowledgeGraph.from_triples(
         ("Meet the Parents", "starring", "Ben Stiller"),
         ("Meet the Parents", "starring", "Robert De Niro"),
         ("Meet the Fockers", "starring", "Ben Stiller"),
+        ("Meet the Fockers", "actor", "Dustin Hoffman"),
         ("Meet the Parents", "has_genre", "Comedy"),
         ("The Witches", "has_genre", "Dark fantasy"),
         ("France", "capital", "Paris"),
@@ -46,6 +47,14 @@ def look_up(response: str, history: tuple[str, ...]) -> tuple[set[str], bool]:
     number = next(number for number, name in enumerate(text.names) if name.entity is None)
     support = find_support(GRAPH, text, number, turns)
     return set(support.entities), support.is_read
+
+
+def find_name(response: str, name: str) -> Support:
+    """What the graph has for a name of its own in a response without a history."""
+    links = GRAPH.link(response)
+    text = Text(response, [NameRange(link.start, link.end, link.entity) for link in links], list_families(GRAPH))
+    number = next(number for number in range(len(links)) if text.name_text(number) == name)
+    return find_support(GRAPH, text, number, ())
 
 
 @pytest.mark.parametrize(
@@ -112,10 +121,21 @@ def test_the_end_of_the_relation_says_what_may_stand_there(
     ],
 )
 def test_a_common_noun_is_contradicted_as_a_kind_alone(response: str, name: str, contradicted: bool) -> None:
-    links = GRAPH.link(response)
-    text = Text(response, [NameRange(link.start, link.end, link.entity) for link in links], list_families(GRAPH))
-    number = next(number for number in range(len(links)) if text.name_text(number) == name)
-    assert find_support(GRAPH, text, number, ()).contradicted is contradicted
+    assert find_name(response, name).contradicted is contradicted
+
+
+@pytest.mark.parametrize(
+    ("response", "confirmed"),
+    [
+        ("Dustin Hoffman starred in Meet the Fockers.", True),
+        ("Meet the Fockers stars Dustin Hoffman.", True),
+        ("Meet the Fockers starred in Dustin Hoffman.", False),
+        ("Dustin Hoffman stars Meet the Fockers.", False),
+    ],
+)
+def test_who_acts_in_something_is_a_person(response: str, confirmed: bool) -> None:
+    for name in ("Meet the Fockers", "Dustin Hoffman"):
+        assert bool(find_name(response, name).own_path) is confirmed
 
 
 @pytest.mark.parametrize(
