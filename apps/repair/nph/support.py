@@ -125,7 +125,8 @@ class _Reader:
         return entities, has_anchor
 
     def may_be_meant(self, reading: NameStatement) -> bool:
-        """Whether a reading may be about the name: nobody acts in the common noun of "the drama Crash"."""
+        """Whether a reading may be about the name. A common noun is only what it says as a kind: in "Anna Cole starred
+        in the drama Crash" the drama is not what she acts in."""
         entity = self._text.names[self._number].entity
         if entity is None or not (is_lower_case(entity[1:]) and is_lower_case(self._text.name_text(self._number))):
             return True
