@@ -5,8 +5,9 @@
     python bench/quality/corrections.py --limit 20         the first rows alone
     python bench/quality/corrections.py --written 100      100 right answers of the written documents held out of
                                                            training, and their wrong versions
-    python bench/quality/corrections.py --values           60 right answers of a sentence with a value, and the same
-                                                           with another (value_pairs.jsonl)
+    python bench/quality/corrections.py --values           120 right answers with a value, and the same with another: 60
+                                                           of one sentence (value_pairs.jsonl), and 60 of knowledge with
+                                                           several values of a kind (value_twins.jsonl)
 
 The answers were written by hand, with arithmetic, times of day, code, dates, units and lists. An edit of a right answer
 is harmful unless its meaning stays, which a reader decides: the script prints every edit, and counts as harmful each
@@ -25,7 +26,7 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "bench" / "quality" / "repairs" / "right_answers.jsonl"
-VALUE_PAIRS = ROWS.with_name("value_pairs.jsonl")
+VALUE_FILES = tuple(map(ROWS.with_name, ("value_pairs.jsonl", "value_twins.jsonl")))
 SEED = 13
 """Chooses the slots of the written answers that become wrong."""
 sys.path.insert(0, str(ROOT))
@@ -86,10 +87,11 @@ def read_written(count: int) -> Iterator[tuple[Pair, str]]:
 
 def read_value_pairs() -> Iterator[tuple[Pair, str]]:
     """Right answers whose value is in the knowledge, each followed by the same with another value, and the right."""
-    for line in VALUE_PAIRS.read_bytes().splitlines():
-        row = msgspec.json.decode(line)
-        yield _make_pair(row | {"response": row["right"]}, "right"), ""
-        yield _make_pair(row | {"response": row["wrong"]}, "wrong"), row["right"]
+    for path in VALUE_FILES:
+        for line in path.read_bytes().splitlines():
+            row = msgspec.json.decode(line)
+            yield _make_pair(row | {"response": row["right"]}, f"{path.stem}: right"), ""
+            yield _make_pair(row | {"response": row["wrong"]}, f"{path.stem}: wrong"), row["right"]
 
 
 def _make_pair(row: dict[str, Any], kind: str) -> Pair:

@@ -8,17 +8,20 @@ from __future__ import annotations
 from .comparing import compare
 from .dates import MONTHS, NAMED_DAYS
 from .knowledge import read_values
-from .numbers import stem
+from .numbers import ONES, TENS, stem
 from .support import check_values, find_computed
-from .tokens import NEGATIONS, Clock, Date, Days, ExactCode, Measure, Name, Value
+from .tokens import NEGATIONS, Clock, Content, Date, Days, ExactCode, Measure, Name, Value
 from .units import UNITS
 
 __all__ = [
     "MONTHS",
     "NAMED_DAYS",
     "NEGATIONS",
+    "ONES",
+    "TENS",
     "UNITS",
     "Clock",
+    "Content",
     "Date",
     "Days",
     "ExactCode",

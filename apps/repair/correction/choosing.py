@@ -21,6 +21,8 @@ MIN_LEARNED, MIN_GUESS_LEARNED = 0.1, 0.4
 """By how much models must then add to the logit of the sentence. Shared words do not count: every edit adds some."""
 CONSISTENT = 0.3
 """What it counts, as a probability, that the changed sentence is consistent."""
+SAID = 0.1
+"""What it counts that it still says as much: "was hosted by Bob Ross", and not "was hosted"."""
 TRUST = 0.5
 """What it counts, as a probability, that a draft was trusted before the check."""
 
@@ -45,7 +47,7 @@ def choose_drafts(before: Score, checked: Iterable[ScoredDraft]) -> list[ScoredD
 
 def is_better(before: Score, after: Score) -> bool:
     """Whether a response with several edits is better than the original: fewer or less doubtful sentences."""
-    if not _has_verdict(after) or _count_wrong_values(after) > _count_wrong_values(before):
+    if not has_verdict(after) or count_wrong_values(after) > count_wrong_values(before):
         return False
     return _sum_doubt(after) <= _sum_doubt(before) - MIN_GAIN
 
@@ -55,7 +57,7 @@ def _rate(before: Score, item: ScoredDraft) -> float | None:
     draft, after = item
     if draft.removes_sentence:
         return 0.0 if is_better(before, after) else None
-    if not _has_verdict(after) or _count_wrong_values(after) > _count_wrong_values(before):
+    if not has_verdict(after) or count_wrong_values(after) > count_wrong_values(before):
         return None
     old = find_sentence(before.sentences, draft.sentence.start)
     new = find_sentence(after.sentences, min(edit.new_start for edit in draft.edits), draft.sentence.start)
@@ -69,7 +71,8 @@ def _rate(before: Score, item: ScoredDraft) -> float | None:
         return None
     if draft.trust < LOW_TRUST and (learned < MIN_GUESS_LEARNED or new.verdict.label != "consistent"):
         return None
-    return gain + TRUST * draft.trust + CONSISTENT * (new.verdict.label == "consistent")
+    is_consistent = new.verdict.label == "consistent"
+    return gain + TRUST * draft.trust + is_consistent * (CONSISTENT + SAID * (not draft.removes_words))
 
 
 def sum_model_shares(verdict: Verdict) -> float:
@@ -84,7 +87,8 @@ def find_sentence(sentences: Sequence[SentenceVerdict], *offsets: int) -> Senten
     return next(matching, None)
 
 
-def _has_verdict(score: Score) -> bool:
+def has_verdict(score: Score) -> bool:
+    """Whether a score has a verdict and no metric was stopped."""
     return score.verdict.label != "unknown" and all(result.status not in STOPPED for result in score.metrics.values())
 
 
@@ -97,7 +101,8 @@ def _sum_doubt(score: Score) -> float:
     )
 
 
-def _count_wrong_values(score: Score) -> int:
+def count_wrong_values(score: Score) -> int:
+    """How many values of a response the knowledge does not have."""
     return sum(
         value.outcome != "supported"
         for result in score.metrics.values()

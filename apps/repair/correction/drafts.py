@@ -32,7 +32,7 @@ REMOVAL = 0.35
 """How far leaving unsupported words out is trusted."""
 DOUBTED = 0.5
 """Share of the content words of a part that must be unsupported, at least, for the part to be left out."""
-_AS_WRITTEN = "AA"
+AS_WRITTEN = "AA"
 """As the old name: the new one keeps its capitals, but for the first letter of a sentence (``replace_names``)."""
 _ARTICLES = frozenset({"a", "an"})
 _DOUBLED = re.compile(r"\b(\w+)\s+\1\b", re.IGNORECASE)
@@ -61,6 +61,11 @@ class Draft(NamedTuple):
     """That of the original."""
     trust: float
     """How far it is trusted before it is checked, 0–1."""
+
+    @property
+    def removes_words(self) -> bool:
+        """Whether words are left out, and none put in their place."""
+        return any(edit.source == "removal" for edit in self.edits)
 
     @property
     def removes_sentence(self) -> bool:
@@ -123,12 +128,12 @@ def _choose_disjoint(proposals: Iterable[Proposal]) -> list[Proposal]:
 def _replace(response: str, sentence: Sentence, proposals: Sequence[Proposal]) -> Draft | None:
     """The response with the words of all proposals; None if it would say what the knowledge does not."""
     text, placed = replace_names(
-        response, [Replacement(item.start, item.end, item.text, _AS_WRITTEN) for item in proposals]
+        response, [Replacement(item.start, item.end, item.text, AS_WRITTEN) for item in proposals]
     )
     edits = []
     for proposal, where in zip(proposals, placed, strict=True):
         old, new = response[where.start : where.end], text[where.new_start : where.new_end]
-        if old == new or not _has_only_words_of(new, (old, proposal.sentence.text)):
+        if old == new or not (proposal.is_rendered or _has_only_words_of(new, (old, proposal.sentence.text))):
             return None
         action: Literal["replace", "insert"] = "insert" if _BLANK.sub(" ", new).startswith(f"{old} ") else "replace"
         edits.append(DraftEdit(*where, action, proposal.source, proposal.evidence))

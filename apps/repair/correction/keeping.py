@@ -107,13 +107,17 @@ class Kept:
             for other in read_values(turn)
         )
 
+    def is_fixed(self, start: int, end: int) -> bool:
+        """Whether characters ``start`` to ``end`` touch code, or are a day that depends on when it is said: "today"."""
+        return self.touches_code(start, end) or self._response[start:end].lower() in NAMED_DAYS
+
     def keeps(self, start: int, end: int, *, contradicted: bool = False) -> bool:
         """Whether characters ``start`` to ``end`` touch code, or a value that follows from others.
 
         A value that the rules of values take for ``contradicted`` is of no arithmetic; words may still say that it was
         worked out.
         """
-        if self.touches_code(start, end) or self._response[start:end].lower() in NAMED_DAYS:
+        if self.is_fixed(start, end):
             return True
         parts = (part for part in self.values if part.start < end and start < part.end)
         return any(self._says_worked_out(part) if contradicted else self._follows(part) for part in parts)

@@ -6,7 +6,7 @@ verdict needs: Q², which asks new questions about every new text, is asked abou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
@@ -22,6 +22,7 @@ from groundwire.runtime.bundles.calibration import Fusion
 from groundwire.runtime.texts.characters import is_alphanumeric
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
+from .alternatives import Alternative, ScoredAlternative, choose_alternatives, list_alternatives
 from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .keeping import Kept
@@ -31,6 +32,8 @@ from .sources import Sources
 
 MAX_SENTENCES = 8
 """Inconsistent sentences of a response that are corrected, at most."""
+VALUES = 3
+"""Other values that are tried, at most, for each draft that is allowed."""
 CLEAN = "The verdict is consistent, so nothing is corrected."
 ABSENT = " The knowledge does not have {values}."
 UNVERIFIABLE = "The verdict is that the response states nothing that could be checked."
@@ -50,7 +53,8 @@ class CorrectOptions(Record, frozen=True):
     """How a response is corrected."""
 
     max_drafts: Count = 4
-    """Drafts that are scored, at most, 1 or more; at least one for each inconsistent sentence."""
+    """Drafts that are scored, at most, 1 or more; at least one for each inconsistent sentence. Where none is better, up
+    to three times as many follow, with other values of the knowledge."""
     remove_sentences: bool = False
     """Whether an inconsistent sentence may be left out where it cannot be corrected and others remain."""
 
@@ -137,19 +141,26 @@ class Corrector:
         compared = fold_outcomes(read, [by_name[name] for name in quick.names], before.timings, quick)
         if compared.verdict.label == "unknown":
             return work.leave("unknown", NOT_COMPARED.format(compared.verdict.message))
-        drafts, objections = draft_response(request, before, settings)
-        if not drafts:
-            return work.leave("refused", explain_refusal(before, objections))
+        drafter = Drafter(request, before)
+        drafts, objections = drafter.draft(settings)
         checked, work = yield from self._check(drafts, work, quick)
         chosen = choose_drafts(compared, checked)
+        alternatives = drafter.list_alternatives(settings, {item.draft.sentence.start for item in chosen})
+        tried, work = yield from self._check([item.draft for item in alternatives], work, quick)
+        scored = [ScoredAlternative(item, draft.score) for item, draft in zip(alternatives, tried, strict=True)]
+        chosen = sorted([*chosen, *choose_alternatives(compared, scored)], key=lambda item: item.draft.sentence.start)
         if len(chosen) > 1:
             joined = join_drafts(request.response, [item.draft for item in chosen])
             (whole,), work = yield from self._check([joined], work, quick)
             chosen = [whole] if is_better(compared, whole.score) else chosen[:1]
-        return work.change(*chosen[0], compared) if chosen else work.refuse(checked)
+        if chosen:
+            return work.change(*chosen[0], compared)
+        return work.refuse(checked) if checked else work.leave("refused", explain_refusal(before, objections))
 
     def _check(self, drafts: Sequence[Draft], work: Work, plan: Plan) -> Procedure[tuple[list[ScoredDraft], Work]]:
         """The drafts with their scores, and the work with the time that these took."""
+        if not drafts:
+            return [], work
         requests = [work.read.ask(draft.response) for draft in drafts]
         deadline_ms = plan.options.deadline_ms
         left_ms = None if deadline_ms is None else max(0.0, deadline_ms - work.timings.total_ms)
@@ -243,27 +254,51 @@ class Work(NamedTuple):
         )
 
 
-def draft_response(request: Request, score: Score, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:
-    """Drafts for the inconsistent sentences of a response, sentence by sentence, the most trusted first.
+class Drafter:
+    """Drafts corrections of the inconsistent sentences of a response."""
 
-    With them, the objections to what is not drafted.
-    """
-    response, sources = request.response, Sources(request.knowledge)
-    untouched = Kept(response, request.knowledge, request.history)
-    question = UserQuestion(response, request.history)
-    doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
-    drafts: list[Draft] = []
-    objections: list[str] = []
-    for part in doubted:
-        sentence = Sentence(part.text, part.start, part.end)
-        proposals = propose(response, sentence, score, sources, untouched, question)
-        objections += [proposal.objection for proposal in proposals if proposal.objection]
-        supported = [value for value in list_values(score, sentence) if value.outcome == "supported"]
-        made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched, question)
-        drafts += islice(made, max(1, settings.max_drafts // len(doubted)))
-        if settings.remove_sentences and not find_opener(response[: part.start], ""):
-            drafts += filter(None, [remove_sentence(response, sentence)])
-    return drafts, objections
+    def __init__(self, request: Request, score: Score) -> None:
+        """Read the knowledge when it is first needed."""
+        self._score = score
+        self._response = request.response
+        self._sources = Sources(request.knowledge)
+        self._untouched = Kept(request.response, request.knowledge, request.history)
+        self._question = UserQuestion(request.response, request.history)
+        self._doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
+
+    def draft(self, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:
+        """Drafts sentence by sentence, the most trusted first; and the objections to what is not drafted."""
+        response, untouched, question = self._response, self._untouched, self._question
+        drafts: list[Draft] = []
+        objections: list[str] = []
+        for part in self._doubted:
+            sentence = Sentence(part.text, part.start, part.end)
+            proposals = propose(response, sentence, self._score, self._sources, untouched, question)
+            objections += [proposal.objection for proposal in proposals if proposal.objection]
+            supported = [value for value in list_values(self._score, sentence) if value.outcome == "supported"]
+            made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched, question)
+            drafts += islice(made, max(1, settings.max_drafts // len(self._doubted)))
+            if settings.remove_sentences and not find_opener(response[: part.start], ""):
+                drafts += filter(None, [remove_sentence(response, sentence)])
+        return drafts, objections
+
+    def list_alternatives(self, settings: CorrectOptions, corrected: Set[int]) -> list[Alternative]:
+        """Other values for the sentences that do not begin at one of the places ``corrected``."""
+        left = [part for part in self._doubted if part.start not in corrected]
+        values = [
+            found
+            for part in left
+            for found in list_alternatives(
+                self._response,
+                Sentence(part.text, part.start, part.end),
+                self._score,
+                self._sources,
+                self._untouched,
+                self._question,
+            )
+        ]
+        share = max(1, VALUES * settings.max_drafts // max(1, len(values)))
+        return list(islice((item for found in values for item in found[:share]), VALUES * settings.max_drafts))
 
 
 def explain_refusal(score: Score, objections: Sequence[str] = ()) -> str:

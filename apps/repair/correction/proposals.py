@@ -29,6 +29,7 @@ from ..records import EditSource
 from .alignment import align_words
 from .keeping import CONTACTS, Kept, find_clause, list_heads
 from .question import UserQuestion
+from .rendering import render
 from .sources import Sources, SourceSentence, find_free_parts
 from .subject import exchanges_subject, find_subject_change
 
@@ -105,6 +106,8 @@ class Proposal(NamedTuple):
     """The sentence that the words are from."""
     objection: str = ""
     """Why it is not drafted; empty if it is."""
+    is_rendered: bool = False
+    """Whether it is a value in the form of the response, and not in the words of the knowledge."""
 
 
 def propose(
@@ -139,17 +142,17 @@ def propose(
     ]
     best: dict[tuple[int, int, str], Proposal] = {}
     for proposal in proposals:
-        old = response[proposal.start : proposal.end]
-        if is_similar(old, proposal.text):
+        if is_similar(response[proposal.start : proposal.end], proposal.text):
             continue
+        old, new = _name_both(doubted, proposal)
         contradicted = _is_contradicted(proposal, values)
         plain = _is_plain(doubted, proposal, untouched, contradicted=contradicted)
         if _overlaps(proposal, supported) and not _fits_better(doubted, proposal, sources):
-            objection = HAS_BOTH.format(old=old, new=proposal.text)
+            objection = HAS_BOTH.format(old=old, new=new)
         elif (change := find_subject_change(response, *proposal[:3])) and exchanges_subject(change, untouched):
-            objection = OTHER_SUBJECT.format(old=old, new=proposal.text)
+            objection = OTHER_SUBJECT.format(old=old, new=new)
         elif _is_about_other(doubted, proposal, untouched):
-            objection = OTHER_CLAUSE.format(old=old, new=proposal.text)
+            objection = OTHER_CLAUSE.format(old=old, new=new)
         else:
             objection = question.find_objection(
                 sentence, proposal.start, proposal.end, proposal.text, proposal.sentence
@@ -182,7 +185,7 @@ def _find_objection(
     doubted: _Doubted, proposal: Proposal, sources: Sources, untouched: Kept, *, plain: bool, contradicted: bool
 ) -> str:
     """Why the words of a proposal may not stand in the response, whatever was asked; empty if they may."""
-    words_of = {"old": doubted.response[proposal.start : proposal.end], "new": proposal.text}
+    words_of = dict(zip(("old", "new"), _name_both(doubted, proposal), strict=True))
     if untouched.touches_code(proposal.start, proposal.end):
         return KEEPS_CODE.format(**words_of)
     if untouched.is_in_dialogue(proposal.start, proposal.end):
@@ -194,6 +197,16 @@ def _find_objection(
     if not plain and untouched.keeps(proposal.start, proposal.end, contradicted=contradicted):
         return KEEPS_DERIVED.format(**words_of)
     return _compare_values(doubted, proposal, sources).format(**words_of)
+
+
+def _name_both(doubted: _Doubted, proposal: Proposal) -> tuple[str, str]:
+    """The words that are replaced and the words of the knowledge, as a reader finds them: with their unit."""
+    source, start = proposal.sentence, proposal.evidence.start - proposal.sentence.start
+    ours = _choose_part(doubted.parts, proposal.start, proposal.end)
+    theirs = _choose_part(source.parts, start, proposal.evidence.end - source.start)
+    if not proposal.is_rendered or ours is None or theirs is None:
+        return doubted.response[proposal.start : proposal.end], proposal.text
+    return doubted.response[ours.start : ours.end], source.text[theirs.start : theirs.end]
 
 
 def _is_framed(sentence: Sentence, proposal: Proposal, untouched: Kept) -> bool:
@@ -257,7 +270,7 @@ def _compare_values(doubted: _Doubted, proposal: Proposal, sources: Sources) -> 
         return OTHER_KIND
     if _has_value(doubted.response, theirs, ours):
         return HAS_IT
-    if isinstance(mine, Date) and _says_otherwise(doubted, ours, source, theirs):
+    if isinstance(mine, Date) and says_otherwise(doubted.response[doubted.sentence.start : ours.start], source, theirs):
         return OTHER_CLAUSE
     if ours.kind in CONTACTS:
         return _compare_contacts(doubted, ours, sources, source, theirs)
@@ -366,17 +379,17 @@ def _count_shared(heads: set[str], ours: Value, source: SourceSentence, theirs: 
     return len(inside) + ELSEWHERE * len(outside) + SAME_UNIT * is_same_unit
 
 
-def _says_otherwise(doubted: _Doubted, ours: Value, source: SourceSentence, theirs: Value) -> bool:
-    """Whether the word before a date is in another clause of the source than the date there.
+def says_otherwise(before: str, source: SourceSentence, theirs: Value) -> bool:
+    """Whether the last content word before a value is in another clause of the source than the value there.
 
     "Born in 1968" says nothing of "Born in Michigan, she moved in 1978".
     """
-    word = _find_content(doubted.response[doubted.sentence.start : ours.start], -1)
+    word = _find_content(before, -1)
     clause = find_clause(source.text, theirs.start, theirs.end)
     around = f"{source.text[clause.start : theirs.start]} {source.text[theirs.end : clause.end]}"
-    inside = {stem(item.lower) for item in words(around) if item.content}
-    everywhere = {stem(item.lower) for item in words(source.text)}
-    return word is not None and bool(inside) and word in everywhere - inside
+    inside, everywhere = ({stem(item.lower) for item in words(text)} for text in (around, source.text))
+    is_said = any(item.content for item in words(around))
+    return word is not None and is_said and word in everywhere - inside
 
 
 def _has_value(response: str, theirs: Value, ours: Value) -> bool:
@@ -438,7 +451,8 @@ def _propose_values(doubted: _Doubted, values: Iterable[StatedValue], sources: S
             value.kind not in ("number", "date", "ordinal") or _share_neighbour(doubted.response, ours, source, theirs)
         )
         weight = VALUE if is_sure else LIKELY_VALUE
-        yield _fit(doubted.response, (value.start, value.end), source, bounds, "value", weight)
+        ours, theirs = ours._replace(start=value.start, end=value.end), theirs._replace(start=bounds[0], end=bounds[1])
+        yield fit(doubted.response, ours, source, theirs, "value", weight)
 
 
 def _propose_answers(doubted: _Doubted, score: Score, sources: Sources) -> Iterator[Proposal]:
@@ -451,8 +465,7 @@ def _propose_answers(doubted: _Doubted, score: Score, sources: Sources) -> Itera
         bounds = (evidence.start - source.start, evidence.end - source.start)
         ours, theirs = _choose_part(doubted.parts, span.start, span.end), _choose_part(source.parts, *bounds)
         if ours is not None and theirs is not None and are_alike(ours, theirs):
-            ranges = (ours.start, ours.end), source, (theirs.start, theirs.end)
-            yield _fit(doubted.response, *ranges, "answer", ANSWER)
+            yield fit(doubted.response, ours, source, theirs, "answer", ANSWER)
 
 
 def _list_failed(score: Score, doubted: _Doubted) -> Iterator[Comparison]:
@@ -488,8 +501,7 @@ def _propose_wordings(doubted: _Doubted, nearest: Iterable[SourceSentence]) -> I
                 continue
             elif mine is not None and other is not None:
                 if are_alike(mine, other):
-                    ranges = (mine.start, mine.end), source, (other.start, other.end)
-                    yield _fit(doubted.response, *ranges, "wording", weight)
+                    yield fit(doubted.response, mine, source, other, "wording", weight)
             elif mine is other and difference.is_plain:
                 yield Proposal(*ours, text, "wording", weight, evidence, source)
 
@@ -511,14 +523,14 @@ def _propose_candidates(doubted: _Doubted, nearest: Iterable[SourceSentence], un
                 and source.text[theirs.start : theirs.end].casefold() not in stated
                 and not _is_common(source.text, theirs)
                 and not _is_mentioned(ours, source)
+                and not _has_other_role(ours, theirs, source)
                 and (ours.kind != "nationality" or _share_neighbour(doubted.response, ours, source, theirs))
             ]
             others = [theirs for theirs in others if theirs.kind == ours.kind] or others
             if len(others) > 1 and not isinstance(ours.content, Name):
                 others = [theirs for theirs in others if untouched.is_plain(ours, source, theirs, contradicted=False)]
             if len(others) == 1:
-                ranges = (ours.start, ours.end), source, (others[0].start, others[0].end)
-                yield _fit(doubted.response, *ranges, "candidate", CANDIDATE - rank * NEXT_SENTENCE)
+                yield fit(doubted.response, ours, source, others[0], "candidate", CANDIDATE - rank * NEXT_SENTENCE)
 
 
 def _is_mentioned(ours: Value, source: SourceSentence) -> bool:
@@ -526,6 +538,18 @@ def _is_mentioned(ours: Value, source: SourceSentence) -> bool:
     if not isinstance(ours.content, Name):
         return False
     return any(stem(word.lower) in map(stem, ours.content.words) for word in words(source.text))
+
+
+def _has_other_role(ours: Value, theirs: Value, source: SourceSentence) -> bool:
+    """Whether a sentence says of a name something else than the response, and what the response says of another.
+
+    "Opened by the Mayor" is not corrected by "designed by Ove Arup and opened by the Queen".
+    """
+    if not (isinstance(ours.content, Name) and isinstance(theirs.content, Name)):
+        return False
+    (preposition, word), (known_preposition, known_word) = ours.content.role, theirs.content.role
+    is_other = preposition == known_preposition != "" and word != known_word != ""
+    return is_other and any(stem(item.lower) == word for item in words(source.text))
 
 
 def _is_common(text: str, part: Value) -> bool:
@@ -553,16 +577,19 @@ def _find_content(text: str, index: int) -> str | None:
     return content[index] if content else None
 
 
-def _fit(
-    response: str,
-    ours: tuple[int, int],
-    source: SourceSentence,
-    theirs: tuple[int, int],
-    kind: EditSource,
-    weight: float,
-) -> Proposal:
-    """The words ``theirs`` of a source for ``ours``, both with or without their article and the noun after a number."""
-    (start, end), (known_start, known_end) = ours, theirs
+def fit(response: str, ours: Value, source: SourceSentence, theirs: Value, kind: EditSource, weight: float) -> Proposal:
+    """A value of the knowledge for one of the response: in its form, else in the words of the source.
+
+    Words are taken with or without their article, and with the noun after a number, as the response needs them.
+    """
+    known_text = source.text[theirs.start : theirs.end]
+    rendered = render(response[ours.start : ours.end], ours.content, known_text, theirs.content)
+    if rendered is not None:
+        unit = _find_equal_end(response[ours.start : ours.end], rendered)
+        known = theirs.end - unit * source.text.endswith(rendered[len(rendered) - unit :], 0, theirs.end)
+        text, evidence = rendered[: len(rendered) - unit], source.cite(theirs.start, known)
+        return Proposal(ours.start, ours.end - unit, text, kind, weight, evidence, source, is_rendered=True)
+    (start, end), (known_start, known_end) = (ours.start, ours.end), (theirs.start, theirs.end)
     start += len(_leading_determiner(response[start:end]))
     known_start += len(_leading_determiner(source.text[known_start:known_end]))
     before, known_before = _BEFORE.search(response, 0, start), _BEFORE.search(source.text, 0, known_start)
@@ -585,7 +612,7 @@ def _fit(
 def _fit_parts(
     response: str, ours: tuple[int, int], source: SourceSentence, theirs: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int], str | None]:
-    """Both ranges, and a date of the knowledge as coarse as the response's; without a unit that both have.
+    """Both ranges, and a date of the knowledge as coarse as the response's.
 
     The third is None where the words of the source are to be taken as they are.
     """
@@ -600,10 +627,17 @@ def _fit_parts(
         return ours, theirs, known_range
     if month and known_month and not _YEAR.search(old) and known_year:
         return ours, theirs, _TRAILING_YEAR.sub("", new) if new.endswith(known_year[0]) else None
-    unit, known_unit = _UNIT.search(old), _UNIT.search(new)
-    if unit and known_unit and UNITS.get(unit[1].lower()) == UNITS.get(known_unit[1].lower()) is not None:
-        return (ours[0], ours[0] + unit.start()), (theirs[0], theirs[0] + known_unit.start()), new[: known_unit.start()]
     return ours, theirs, None
+
+
+def _find_equal_end(old: str, new: str) -> int:
+    """How many characters of a unit two amounts end with alike, with the space before it.
+
+    >>> _find_equal_end("12 days", "2 days"), _find_equal_end("€12", "€2")
+    (5, 0)
+    """
+    unit = _UNIT.search(old)
+    return len(unit[0]) if unit is not None and unit[1].lower() in UNITS and new.endswith(unit[0]) else 0
 
 
 def _leading_determiner(text: str) -> str:

@@ -41,15 +41,15 @@ class UserQuestion:
     def __init__(self, response: str, history: Sequence[str] = ()) -> None:
         """Without ``history``, what follows a "Yes" or "No" may be what was asked about."""
         self._response = response
-        self._question = history[-1] if history else ""
+        self.text = history[-1] if history else ""
 
     @cached_property
     def _words(self) -> set[str]:
-        return _list_content(self._question)
+        return _list_content(self.text)
 
     @cached_property
     def _values(self) -> list[Value]:
-        return read_values(self._question)
+        return read_values(self.text)
 
     def find_objection(self, sentence: Sentence, start: int, end: int, new: str, source: SourceSentence | None) -> str:
         """Why characters ``start`` to ``end`` of the response may not become ``new``.
@@ -74,7 +74,7 @@ class UserQuestion:
         parts = [part for part in read_values(old) if not any(_are_equal(part, other) for other in read_values(new))]
         if lost & self._words or any(_are_equal(part, asked) for part in parts for asked in self._values):
             return ASKED_ABOUT.format(new=new, old=old)
-        if opener and not self._question and lost and not (parts and all(part.is_amount for part in parts)):
+        if opener and not self.text and lost and not (parts and all(part.is_amount for part in parts)):
             return AFFIRMED.format(new=new, old=old, opener=opener)
         return ""
 

@@ -26,6 +26,10 @@ _NEEDS_MORE = re.compile(
     re.IGNORECASE,
 )
 
+_AGENT = re.compile(r"\s+by\s", re.IGNORECASE)
+_BARE_PASSIVE = re.compile(r"\b(?:is|was|are|were|be|been|being)\s+(?:\w+ly\s+)?\w+$", re.IGNORECASE)
+"""A clause that says of something that it was done, and without an agent nothing more: "was hosted"."""
+
 
 class Removal(NamedTuple):
     """Characters ``start`` to ``end`` of a sentence that may be left out."""
@@ -42,6 +46,8 @@ def find_removals(sentence: str, start: int, end: int) -> Iterator[Removal]:
     [' from Oslo', ', a singer from Oslo,']
     >>> [text[part.start : part.end] for part in find_removals(text, 42, 47)]
     [' (Italy)']
+    >>> list(find_removals("The old song was sung by Bob.", 25, 28))
+    []
     """
     if len(sentence) > MAX_CHARS:
         return
@@ -54,5 +60,6 @@ def find_removals(sentence: str, start: int, end: int) -> Iterator[Removal]:
             search_start = match.start() + 1
     for part in sorted(parts, key=lambda part: (part[1] - part[0], part)):
         before, after = sentence[: part[0]], sentence[part[1] :]
-        if len(WORD.findall(before + after)) >= LEFT and not _NEEDS_MORE.search(before):
+        needs_agent = _AGENT.match(sentence, part[0]) and _BARE_PASSIVE.search(before) and not WORD.search(after)
+        if len(WORD.findall(before + after)) >= LEFT and not (_NEEDS_MORE.search(before) or needs_agent):
             yield Removal(*part)
