@@ -45,6 +45,10 @@ class Alternative(NamedTuple):
     """Another value in the place of a doubted one."""
 
     draft: Draft
+    old: str
+    """The words of the doubted value."""
+    new: str
+    """The words of this one in the knowledge."""
     content: Content
     agreement: float
     """How many words around the doubted value are around this one in the knowledge."""
@@ -105,7 +109,8 @@ def list_alternatives(
                 continue
             agreement = around.count(source, theirs)
             if draft.response not in found or agreement > found[draft.response].agreement:
-                found[draft.response] = Alternative(draft, theirs.content, agreement, rivalry)
+                old, new = response[ours.start : ours.end], source.text[theirs.start : theirs.end]
+                found[draft.response] = Alternative(draft, old, new, theirs.content, agreement, rivalry)
         if found:
             yield sorted(found.values(), key=lambda item: -item.agreement)
 
@@ -161,8 +166,11 @@ def _draft(response: str, sentence: Sentence, ours: Value, source: SourceSentenc
 
 
 def _is_measured_alike(ours: Value, theirs: Value) -> bool:
+    """Whether both are amounts of one measure, and count the same where both say what."""
     left, right = ours.content, theirs.content
-    return isinstance(left, Measure) and isinstance(right, Measure) and left.measure == right.measure
+    if not (isinstance(left, Measure) and isinstance(right, Measure)) or left.measure != right.measure:
+        return False
+    return not (left.nouns and right.nouns) or not left.nouns.isdisjoint(right.nouns)
 
 
 def _is_value_of(known: Content, stated: Content) -> bool:
@@ -183,6 +191,12 @@ def choose_alternatives(before: Score, checked: Sequence[ScoredAlternative]) -> 
         by_sentence.setdefault(item.alternative.draft.sentence.start, []).append(item)
     best = (_choose(before, items) for _, items in sorted(by_sentence.items()))
     return [ScoredDraft(item.alternative.draft, item.score) for item in best if item is not None]
+
+
+def find_most_probable(before: Score, checked: Sequence[ScoredAlternative]) -> Alternative | None:
+    """The alternative with which its sentence is most probable; None without one."""
+    best = max(checked, key=lambda item: _find_probability(before, item), default=None)
+    return None if best is None else best.alternative
 
 
 def _choose(before: Score, items: Sequence[ScoredAlternative]) -> ScoredAlternative | None:

@@ -22,11 +22,17 @@ from groundwire.runtime.bundles.calibration import Fusion
 from groundwire.runtime.texts.characters import is_alphanumeric
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
-from .alternatives import Alternative, ScoredAlternative, choose_alternatives, list_alternatives
+from .alternatives import (
+    Alternative,
+    ScoredAlternative,
+    choose_alternatives,
+    find_most_probable,
+    list_alternatives,
+)
 from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .keeping import Kept
-from .proposals import OF_NOTHING, list_values, propose
+from .proposals import OF_NOTHING, Proposal, list_values, propose
 from .question import UserQuestion, find_opener
 from .sources import Sources
 
@@ -43,6 +49,9 @@ NO_DRAFT = (
     "out."
 )
 NOT_BETTER = "The metrics doubt every correction as much as the response itself; the first one writes {new!r}."
+NOT_PLAIN = (
+    "The knowledge says {new!r} where the response says {old!r}, but the sentence is not plainly more probable with it."
+)
 NOT_BETTER_WITHOUT = "The metrics doubt the response without {old!r} as much as the response itself."
 STILL_INCONSISTENT = "The response is better, and a sentence of it is still inconsistent."
 UNCHECKED = "The corrections could not be checked: a metric was stopped."
@@ -155,7 +164,9 @@ class Corrector:
             chosen = [whole] if is_better(compared, whole.score) else chosen[:1]
         if chosen:
             return work.change(*chosen[0], compared)
-        return work.refuse(checked) if checked else work.leave("refused", explain_refusal(before, objections))
+        if checked:
+            return work.refuse(checked)
+        return work.leave("refused", explain_refusal(before, objections, find_most_probable(compared, scored)))
 
     def _check(self, drafts: Sequence[Draft], work: Work, plan: Plan) -> Procedure[tuple[list[ScoredDraft], Work]]:
         """The drafts with their scores, and the work with the time that these took."""
@@ -266,15 +277,15 @@ class Drafter:
         self._question = UserQuestion(request.response, request.history)
         self._doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"][:MAX_SENTENCES]
 
-    def draft(self, settings: CorrectOptions) -> tuple[list[Draft], list[str]]:
-        """Drafts sentence by sentence, the most trusted first; and the objections to what is not drafted."""
+    def draft(self, settings: CorrectOptions) -> tuple[list[Draft], list[Proposal]]:
+        """Drafts sentence by sentence, the most trusted first; and the proposals that are not drafted."""
         response, untouched, question = self._response, self._untouched, self._question
         drafts: list[Draft] = []
-        objections: list[str] = []
+        objections: list[Proposal] = []
         for part in self._doubted:
             sentence = Sentence(part.text, part.start, part.end)
             proposals = propose(response, sentence, self._score, self._sources, untouched, question)
-            objections += [proposal.objection for proposal in proposals if proposal.objection]
+            objections += [proposal for proposal in proposals if proposal.objection]
             supported = [value for value in list_values(self._score, sentence) if value.outcome == "supported"]
             made = make_drafts(response, sentence, proposals, part.unsupported, supported, untouched, question)
             drafts += islice(made, max(1, settings.max_drafts // len(self._doubted)))
@@ -301,10 +312,15 @@ class Drafter:
         return list(islice((item for found in values for item in found[:share]), VALUES * settings.max_drafts))
 
 
-def explain_refusal(score: Score, objections: Sequence[str] = ()) -> str:
-    """Why a response has no draft: an objection, a candidate that is not trusted, or nothing of the kind."""
-    if objections:
-        return objections[0]
+def explain_refusal(score: Score, objections: Sequence[Proposal] = (), tried: Alternative | None = None) -> str:
+    """Why a response has no draft: an objection, a value that was tried, a candidate, or nothing of the kind.
+
+    An objection to what the knowledge supports says less than that a value was tried in the place of a doubted one.
+    """
+    firm = (item.objection for item in objections if not item.objects_to_supported)
+    every = (*firm, *(NOT_PLAIN.format(old=item.old, new=item.new) for item in (tried,) if item is not None))
+    if every or objections:
+        return every[0] if every else objections[0].objection
     doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"]
     values = [value for part in doubted for value in list_values(score, Sentence(part.text, part.start, part.end))]
     spans = [span for part in doubted for span in part.unsupported if span.knowledge == "contradicts"]

@@ -106,6 +106,8 @@ class Proposal(NamedTuple):
     """The sentence that the words are from."""
     objection: str = ""
     """Why it is not drafted; empty if it is."""
+    objects_to_supported: bool = False
+    """Whether the objection is that the knowledge supports the words that would be replaced."""
     is_rendered: bool = False
     """Whether it is a value in the form of the response, and not in the words of the knowledge."""
 
@@ -147,7 +149,8 @@ def propose(
         old, new = _name_both(doubted, proposal)
         contradicted = _is_contradicted(proposal, values)
         plain = _is_plain(doubted, proposal, untouched, contradicted=contradicted)
-        if _overlaps(proposal, supported) and not _fits_better(doubted, proposal, sources):
+        keeps_supported = _overlaps(proposal, supported) and not _fits_better(doubted, proposal, sources)
+        if keeps_supported:
             objection = HAS_BOTH.format(old=old, new=new)
         elif (change := find_subject_change(response, *proposal[:3])) and exchanges_subject(change, untouched):
             objection = OTHER_SUBJECT.format(old=old, new=new)
@@ -158,7 +161,7 @@ def propose(
                 sentence, proposal.start, proposal.end, proposal.text, proposal.sentence
             ) or _find_objection(doubted, proposal, sources, untouched, plain=plain, contradicted=contradicted)
         weight = max(proposal.weight, VALUE) if plain else proposal.weight
-        proposal = proposal._replace(weight=weight, objection=objection)
+        proposal = proposal._replace(weight=weight, objection=objection, objects_to_supported=keeps_supported)
         key = (proposal.start, proposal.end, proposal.text.casefold())
         earlier = best.get(key, proposal)
         weight = max(earlier.weight, proposal.weight)
