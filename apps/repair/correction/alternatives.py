@@ -86,17 +86,13 @@ def list_alternatives(
         untouched: What is left as it is.
         question: What the response answers.
     """
-    stated = list(list_values(score, sentence))
-    wrong = [value for value in stated if value.outcome in ("contradicted", "absent")]
+    wrong = [value for value in list_values(score, sentence) if value.outcome in ("contradicted", "absent")]
     doubted = [*wrong, *within(score.unsupported, sentence.start, sentence.end)]
-    derived = [value for value in stated if value.outcome == "derived"]
     places = [(source, theirs) for source in sources.list_sentences() for theirs in source.parts]
     for ours in find_free_parts(response):
         if not sentence.start <= ours.start < sentence.end or not _overlaps(ours, doubted):
             continue
-        if not _is_exchangeable(ours) or untouched.is_fixed(ours.start, ours.end) or _overlaps(ours, derived):
-            continue
-        if untouched.is_asked_with_amounts and untouched.keeps(ours.start, ours.end):
+        if not _is_exchangeable(ours) or untouched.is_fixed(ours.start, ours.end) or untouched.is_computed(ours):
             continue
         around = _Around.read(response, sentence, ours, question)
         found: dict[str, Alternative] = {}

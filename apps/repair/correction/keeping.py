@@ -206,6 +206,10 @@ class Kept:
         clause = find_clause(self._response, part.start, part.end)
         if part.type != "entity" and _is_worked_out(clause.text):
             return True
+        return self.is_computed(part)
+
+    def is_computed(self, part: Value) -> bool:
+        """Whether a value of the response follows from others, or may."""
         return any(value.start < part.end and part.start < value.end for value in self._computed)
 
     @cached_property
