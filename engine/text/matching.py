@@ -92,9 +92,20 @@ def read_quotation(text: str, start: int, end: int) -> list[QuotedWord]:
         if match["gap"] or match["brackets"]:
             gap = max(gap, ELLIPSIS if match["gap"] else BRACKETS)
         elif not match["note"]:
-            quoted.append(QuotedWord(_fold(match), *match.span(), gap if quoted else 0))
-            gap = 0
+            for word in _list_words(match):
+                quoted.append(QuotedWord(word, *match.span(), gap if quoted else 0))
+                gap = 0
     return quoted
+
+
+def _list_words(match: re.Match[str]) -> tuple[str, ...]:
+    """The words of a token: "won't" is "will" and "not"."""
+    word = _fold(match)
+    short = _SHORT_FORM.fullmatch(word) if "'" in word or word == "cannot" else None
+    if short is None:
+        return (word,)
+    first = short["denied"] or short["pronoun"] or short["first"] or short["can"]
+    return _FULL_FORMS.get(first, first), "is" if short["pronoun"] else _FULL_FORMS.get(short["rest"] or "", "not")
 
 
 def _fold(match: re.Match[str]) -> str:
@@ -103,6 +114,13 @@ def _fold(match: re.Match[str]) -> str:
     if is_digits(word[0]):
         word = word.replace(",", "")
     return word.lower() if word.isascii() else fold_word(word) or word
+
+
+_SHORT_FORM = re.compile(
+    r"(?P<denied>[a-z]+)n't|(?P<pronoun>it|he|she|that|there|what|who|here)'s|(?P<first>[a-z]+)'(?P<rest>re|ve|ll|m)"
+    r"|(?P<can>can)not"
+)
+_FULL_FORMS = {"wo": "will", "ca": "can", "sha": "shall", "re": "are", "ve": "have", "ll": "will", "m": "am"}
 
 
 def squeeze(text: str) -> str:
@@ -146,16 +164,17 @@ class SourceWords:
                 else:
                     inner = [match]
                 for token in inner:
-                    run = self._add(token, run)
+                    for word in _list_words(token):
+                        run = self._add(word, token, run)
                 if len(self._words) % WORDS_AT_ONCE < len(inner):
                     yield
             self._words.append(-1)
             self._starts.append(len(text))
             self._ends.append(len(text))
 
-    def _add(self, match: re.Match[str], run: int) -> int:
+    def _add(self, word: str, match: re.Match[str], run: int) -> int:
         """Append a word; returns how many words up to it quotations have."""
-        number = self._numbers.get(_fold(match), 0)
+        number = self._numbers.get(word, 0)
         self._words.append(number)
         self._starts.append(match.start())
         self._ends.append(match.end())

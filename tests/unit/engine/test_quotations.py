@@ -464,3 +464,32 @@ def test_a_wrong_quotation_is_marked_whatever_the_verdict_says(
     (quotation,) = find_quotations(response)
     assert (span.start, span.end, span.reason, span.knowledge_says) == (quotation.start, quotation.end, reason, says)
     assert (span.severity, span.metrics) == ("high", ("quotations",))
+
+
+CONTRACTED = (
+    "Tom Wexley said: “We will not raise the fee. I do not think it's fair, and we cannot pay more. They are not going "
+    "to stop.” Rosa Lind said: “I won't sell the farm. We don't owe anyone, it isn't ours. I've never lied.”"
+)
+
+
+@pytest.mark.parametrize(
+    ("quoted", "outcome"),
+    [
+        ("Tom said: “We won’t raise the fee.”", "normalized"),
+        ("Tom said: “I don’t think it is fair.”", "normalized"),
+        ("Tom said: “They aren’t going to stop.”", "normalized"),
+        ("Tom said: “They’re not going to stop.”", "normalized"),
+        ("Tom said: “We can’t pay more.”", "normalized"),
+        ("Rosa said: “I will not sell the farm.”", "normalized"),
+        ("Rosa said: “We do not owe anyone, it is not ours.”", "normalized"),
+        ("Rosa said: “I have never lied.”", "normalized"),
+        ("Tom said: “We will raise the fee.”", "altered"),
+        ("Tom said: “We don’t raise the fee.”", "altered"),
+        ("Rosa said: “I will sell the farm.”", "altered"),
+        ("Rosa said: “I wouldn’t sell the farm.”", "altered"),
+        ("Rosa said: “We owe anyone, it is not ours.”", "altered"),
+    ],
+)
+def test_a_short_form_is_its_words(quoted: str, outcome: str) -> None:
+    (quotation,) = score(quoted, CONTRACTED).quotations
+    assert quotation.outcome == outcome
