@@ -71,7 +71,8 @@ _SENTENCE = re.compile(r"(?:^\W*|(?<=[.!?])[\"”’)]*\s+|(?<=;)\s+|\n)(?=[“\
 _THE = rf"[Tt]he {_LOWER}(?: {_LOWER}){{0,2}}"
 _SUBJECT = re.compile(
     r"(?:(?:On|In|About|At|For|After|Before|Asked) [^,.:;\n]{1,60}?,? )?"
-    rf"(?P<speaker>(?:{_THE}(?: (?:of|at|from|for) {PROPER})?, )?{_TITLED}|{_THE})(?:['’]s?)?[ ,]"
+    rf"(?P<speaker>(?:(?:{_THE}(?: (?:of|at|from|for) {PROPER})?|(?:[Hh]er|[Hh]is|[Tt]heir|[Oo]ur|[Mm]y) {_LOWER}), )?"
+    rf"{_TITLED}|{_THE})(?:['’]s?)?[ ,]"
 )
 _OPENINGS = re.compile(
     r"\w+(?:ed|ing|ly)|asked|on|in|at|after|before|here|there|yet|still|meanwhile|then|so|instead|today|yesterday|"

@@ -33,19 +33,24 @@ _PERSON = re.compile(
     rf"(?P<name>{PROPER})(?: \((?P<role>[a-z][^()\n]{{1,40}})\)|, the (?P<other>[a-z][\w ]{{2,40}})|: ?(?=[“\"«]))"
 )
 """A name with a role, or before what its owner says."""
+_RELATIVE = re.compile(rf"(?:\b(?:[Hh]er|[Hh]is|[Tt]heir|[Mm]y|[Oo]ur)|['’]s?) (?P<role>[a-z]+),? (?P<name>{PROPER})")
+"""Somebody else's brother, coach or partner by name."""
 _BREAK = re.compile(r"\n[ \t]*\n|[.!?:][\"”’)]*[ \t]*\n[ \t]*(?=[^\sa-z])")
 """Where a paragraph ends: an empty line, or a line after a sentence."""
 
 
+_WRITING_WORDS = (
+    "report article piece paper newspaper letter email e-mail message reply review court transcript minutes thread "
+    "post website site manual guide speech statement judgment judgement"  # terms: literal
+)
 _ANYBODY_WORDS = (
     "author writer speaker reporter journalist reviewer critic critics expert experts guest host caller moderator "
     "interviewer buyer customer client brother sister mother father son daughter husband wife friend neighbour "
     "user reader visitor member colleague side opponent rival person people man woman interviewee spokesman "
-    "spokeswoman spokesperson official officials report article piece paper newspaper letter email e-mail message "
-    "reply review court transcript minutes thread post website site manual guide speech statement "
-    "judgment judgement"  # terms: literal
+    "spokeswoman spokesperson official officials"
 )
-_ANYBODY = frozenset(_ANYBODY_WORDS.split())
+_WRITINGS = frozenset(_WRITING_WORDS.split())
+_ANYBODY = _WRITINGS | frozenset(_ANYBODY_WORDS.split())
 """Words for somebody or something that the knowledge may not call so."""
 
 
@@ -101,7 +106,8 @@ class Speeches:
         """The words of the name, and of the role, of each who speaks or has a role."""
         names = list(self._list_label_names())
         names += [name for item in self._quotations if (name := item.speaker or self._find_subject(item))]
-        names += [" ".join(filter(None, match.groups())) for match in _PERSON.finditer(self._text)]
+        named = (match for pattern in (_PERSON, _RELATIVE) for match in pattern.finditer(self._text))
+        names += [" ".join(filter(None, match.groups())) for match in named]
         return frozenset(frozenset(words) for name in names[: self._limit] if (words := name_words(name)))
 
     @cached_property
@@ -188,7 +194,7 @@ def _read_name(speaker: str) -> tuple[list[str], bool]:
     coach" a coach."""
     possessive = _POSSESSIVE.fullmatch(speaker)
     if possessive and (things := name_words(possessive["thing"])):
-        speaker = possessive["owner"] if things[-1] in _ANYBODY else possessive["thing"]
+        speaker = possessive["owner"] if things[-1] in _WRITINGS else possessive["thing"]
     return name_words(speaker), _NAME.fullmatch(speaker) is not None and _GROUPS.fullmatch(speaker) is None
 
 
@@ -242,7 +248,7 @@ class SpeakerIndex:
         text = self.texts[source]
         names, is_name = _read_name(speaker)
         asked = frozenset(names)
-        theirs = self._describe(frozenset(name_words(speech.name)))
+        theirs = self._describe(frozenset(name_words(speech.name.partition(", who ")[0])))
         fallback = text.title or f"passage {source + 1}"
         rest = asked - theirs - (frozenset() if speech.is_label else text.title_words)
         if rest < asked:

@@ -493,3 +493,32 @@ CONTRACTED = (
 def test_a_short_form_is_its_words(quoted: str, outcome: str) -> None:
     (quotation,) = score(quoted, CONTRACTED).quotations
     assert quotation.outcome == outcome
+
+
+SHOP = (
+    "Owner Edda Lorne told the paper: “I never wanted a chain.” Her brother, Magnus Lorne, who keeps the books, "
+    "disagrees: “A second shop would pay for itself within eighteen months.”"
+)
+FERRY = (
+    "Anna Roth runs the ferry. “I cross the bay nine times a day,” she said. Her husband, Milo Roth, repairs the "
+    "engine: “The pump is older than I am.”"
+)
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "quoted", "is_other"),
+    [
+        (SHOP, "Her brother says “I never wanted a chain”.", True),
+        (SHOP, "Edda’s brother says “I never wanted a chain”.", True),
+        (SHOP, "Her brother says “a second shop would pay for itself”.", False),
+        (SHOP, "The owner’s brother believes “a second shop would pay for itself”.", False),
+        (SHOP, "Her sister says “I never wanted a chain”.", False),
+        (FERRY, "Her husband said “I cross the bay nine times a day”.", True),
+        (FERRY, "Her husband said “The pump is older than I am.”", False),
+        (FERRY, "Her partner said “The pump is older than I am.”", False),
+        (FERRY, "Anna Roth says “The pump is older than I am.”", True),
+    ],
+)
+def test_a_relative_is_known_by_name(knowledge: str, quoted: str, is_other: bool) -> None:
+    (quotation,) = score(quoted, knowledge).quotations
+    assert (quotation.outcome == "misattributed") == is_other
