@@ -198,10 +198,11 @@ def check_moments(context: TurnContext) -> Iterator[Finding]:
         for value in read_values(sentence.text):
             context.check_time()
             content = value.content
-            is_date = isinstance(content, Date) and content.month is not None and content.day is not None
-            if not (is_date or isinstance(content, Clock)) or _is_known(value, "", context):
-                continue
-            if (details.has_date(content) if isinstance(content, Date) else details.has_clock(content)) is False:
+            if isinstance(content, Date) and content.month is not None and content.day is not None:
+                is_there = details.has_date(content)
+            else:
+                is_there = details.has_clock(content) if isinstance(content, Clock) else None
+            if is_there is False and not _is_known(value, "", context):
                 start, end = sentence.start + value.start, sentence.start + value.end
                 where = context.text[start:end]
                 message = f"{where} is not in the dialogue or the log, and does not follow from them."

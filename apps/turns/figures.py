@@ -316,9 +316,9 @@ def _is_said_directly(text: str, value: Value, named: Mention) -> bool:
     return _GIVEN_ON.search(between) is not None and not _OPEN.search(between) and not _OFFSET.search(text)
 
 
-def _is_counted(content: Measure, key: str) -> bool:
+def _is_counted(content: Measure | Clock | Date, key: str) -> bool:
     """Whether a key names what a number counts: three places, of ``places_left``."""
-    return not content.nouns.isdisjoint(stem_words(key))
+    return isinstance(content, Measure) and not content.nouns.isdisjoint(stem_words(key))
 
 
 def _list_outside(value: Any, ids: Collection[int]) -> Iterator[Any]:
@@ -394,10 +394,14 @@ def _check_states(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[F
 
 def _cut_at_next(clause: str, mention: Mention, inside: Sequence[Mention], offset: int) -> str:
     """A clause from a record's name to the next record's, if more than a list of names is between them."""
-    own = stem_words(" ".join(map(str, mention.record.values())))
+    record_words = stem_words(" ".join(map(str, mention.record.values())))
     for other in sorted(inside, key=lambda item: item.start):
         between = clause[mention.start - offset : other.start - offset]
-        if other.start > mention.start and other.record is not mention.record and not stem_words(between) <= own:
+        if (
+            other.start > mention.start
+            and other.record is not mention.record
+            and not stem_words(between) <= record_words
+        ):
             return between
     return clause[mention.start - offset :]
 

@@ -496,7 +496,7 @@ def test_a_short_form_is_its_words(quoted: str, outcome: str) -> None:
 
 
 SHOP = (
-    "Owner Edda Lorne told the paper: “I never wanted a chain.” Her brother, Magnus Lorne, who keeps the books, "
+    "Owner Edda Lorne said: “I never wanted a chain.” Her brother, Magnus Lorne, who keeps the books, "
     "disagrees: “A second shop would pay for itself within eighteen months.”"
 )
 FERRY = (

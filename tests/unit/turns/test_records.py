@@ -26,7 +26,7 @@ FLIGHTS = make_log(
 LOANS = make_log(
     "get_loan",
     {"loan_id": "LN-881", "title": "Silent Spring", "due": "2026-12-14", "renewals_left": 2},
-    {"loan_id": "LN-902", "title": "The Waves", "due": "2026-12-21", "renewals_left": 5},
+    {"loan_id": "LN-902", "title": "The Grove", "due": "2026-12-21", "renewals_left": 5},
 )
 PARCELS = make_log(
     "track_parcel",
@@ -73,7 +73,7 @@ JOBS = make_log(
                 "LN-881 is due on 14 December and LN-902 a week later, on the 21st.",
                 "You can renew LN-902 five more times.",
                 "Your two loans are due on 14 and 21 December.",
-                "The Waves is due on 21 December; Silent Spring, a week before, on 14 December.",
+                "The Grove is due on 21 December; Silent Spring, a week before, on 14 December.",
             ),
             (
                 "LN-881 is due on 21 December and LN-902 on 14 December.",
