@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal, TypeAlias
 
 from groundwire.engine import Score
-from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.base import METHODS, Record
 from groundwire.engine.schema.results import Status
 
 FindingKind: TypeAlias = Literal["argument", "action", "value"]
@@ -55,6 +55,8 @@ def label_turn(findings: Sequence[Finding], status: Status) -> TurnLabel:
 
 class TurnCheck(Record, frozen=True, kw_only=True):
     """What came of checking a turn."""
+
+    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "verdict": "label"}
 
     label: TurnLabel
     """``inconsistent`` with a problem; else ``unknown`` with something that could not be checked, or with nothing but

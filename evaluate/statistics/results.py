@@ -6,12 +6,14 @@ A metric is compared with human labels only on the examples where it has a value
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
 from groundwire.engine import UnsupportedSpan
-from groundwire.engine.schema.base import Record
+from groundwire.engine.schema.base import METHODS, Record
 from groundwire.engine.schema.results import Citation, Label
 from groundwire.monitor.records import Estimate, Shift
 from groundwire.runtime.bundles.decode import decode_json
@@ -148,6 +150,8 @@ class TradeOff(Record, frozen=True):
 
 class VerdictFigures(Record, frozen=True):
     """The verdicts under one profile; the false positive rate is of consistent responses called inconsistent."""
+
+    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "name": "profile"}
 
     profile: str
     """Its name, or ``at most N %`` for a bound on the false positive rate."""

@@ -259,7 +259,8 @@ def _convert(values: dict[str, Any], hints: Mapping[str, Any], source: str, *, s
 @cache
 def list_hints(record: type[Settings]) -> Mapping[str, Any]:
     """The type of each setting, with its bounds."""
-    return get_type_hints(record, include_extras=True)
+    hints = get_type_hints(record, include_extras=True)
+    return {name: hints[name] for name in record.__struct_fields__}
 
 
 def plain_type(hint: Any) -> type:

@@ -478,3 +478,9 @@ def test_dates_and_times_of_a_text_are_from_somewhere(checker: TurnChecker, text
         {"role": "user", "content": "The risotto, please, two days after 16 November." if "two" in text else "Hi"}
     ]
     assert checker.check(text, log=[READY], history=history, sentences=False).label == label
+
+
+def test_a_check_has_a_label_and_its_score_a_verdict(checker: TurnChecker) -> None:
+    checked = checker.check("It's sunny.", log=[], history=[])
+    with pytest.raises(AttributeError, match=r"did you mean label or score\.verdict\?"):
+        _ = checked.verdict  # type: ignore[attr-defined]
