@@ -60,7 +60,7 @@ def test_weights_of_tenants_come_from_the_file_or_the_environment(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "environment", "message"),
     [
-        ("ELSEWHERE = 1", {}, "'ELSEWHERE', which is no setting. Settings are host, port, "),
+        ("ELSEWHERE = 1", {}, r"no setting\. Settings are bundle, extra, device, threads, "),
         ("prot = 1", {}, r"'prot', which is no setting \(did you mean port\?\)"),
         ('port = "8000"', {}, "port of .*groundwire.toml is '8000': Expected `int`"),
         ("port = 70000", {}, "Expected `int` <= 65535"),
