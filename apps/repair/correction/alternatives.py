@@ -97,13 +97,14 @@ def list_alternatives(
         around = _Around.read(response, sentence, ours, question)
         found: dict[str, Alternative] = {}
         rivalry = max(
-            (around.count(*place) for place in places if _is_value_of(place[1].content, ours.content)), default=-1.0
+            (around.count_shared(*place) for place in places if _is_value_of(place[1].content, ours.content)),
+            default=-1.0,
         )
         for source, theirs in places:
             draft = _draft(response, sentence, ours, source, theirs)
             if draft is None or _is_objected(question, sentence, draft, source):
                 continue
-            agreement = around.count(source, theirs)
+            agreement = around.count_shared(source, theirs)
             if draft.response not in found or agreement > found[draft.response].agreement:
                 old, new = response[ours.start : ours.end], source.text[theirs.start : theirs.end]
                 found[draft.response] = Alternative(draft, old, new, theirs.content, agreement, rivalry)
@@ -126,7 +127,7 @@ class _Around(NamedTuple):
         rest = list_heads(response[sentence.start : value.start], response[value.end : sentence.end]) - clause
         return cls(clause, rest, list_heads(question.text) - clause - rest)
 
-    def count(self, source: SourceSentence, value: Value) -> float:
+    def count_shared(self, source: SourceSentence, value: Value) -> float:
         """How many of them are around a value of the knowledge, those of other clauses with less weight."""
         part = find_clause(source.text, value.start, value.end)
         near = list_heads(source.text[part.start : value.start], source.text[value.end : part.end])
