@@ -22,7 +22,6 @@ from .drafts import AS_WRITTEN, Draft, DraftEdit
 from .keeping import CONTACTS, Kept, find_clause, list_heads
 from .proposals import are_alike, fit, list_values, says_otherwise
 from .question import UserQuestion
-from .rendering import take_unit
 from .sources import Sources, SourceSentence, find_free_parts
 
 IN_SENTENCE = 0.5
@@ -56,7 +55,7 @@ class Alternative(NamedTuple):
     """The same of the doubted value itself, at its best place in the knowledge; below 0 where it has none."""
 
     @property
-    def place(self) -> int:
+    def start(self) -> int:
         """Where the doubted value starts."""
         return self.draft.edits[0].start
 
@@ -88,28 +87,28 @@ def list_alternatives(
     """
     wrong = [value for value in list_values(score, sentence) if value.outcome in ("contradicted", "absent")]
     doubted = [*wrong, *within(score.unsupported, sentence.start, sentence.end)]
-    places = [(source, theirs) for source in sources.list_sentences() for theirs in source.parts]
+    pairs = [(source, theirs) for source in sources.list_sentences() for theirs in source.parts]
     for ours in find_free_parts(response):
         if not sentence.start <= ours.start < sentence.end or not _overlaps(ours, doubted):
             continue
         if not _is_exchangeable(ours) or untouched.is_fixed(ours.start, ours.end) or untouched.is_computed(ours):
             continue
         around = _Around.read(response, sentence, ours, question)
-        found: dict[str, Alternative] = {}
+        by_response: dict[str, Alternative] = {}
         rivalry = max(
             (around.count_shared(*place) for place in places if _is_value_of(place[1].content, ours.content)),
             default=-1.0,
         )
-        for source, theirs in places:
+        for source, theirs in pairs:
             draft = _draft(response, sentence, ours, source, theirs)
             if draft is None or _is_objected(question, sentence, draft, source):
                 continue
             agreement = around.count_shared(source, theirs)
-            if draft.response not in found or agreement > found[draft.response].agreement:
+            if draft.response not in by_response or agreement > by_response[draft.response].agreement:
                 old, new = response[ours.start : ours.end], source.text[theirs.start : theirs.end]
-                found[draft.response] = Alternative(draft, old, new, theirs.content, agreement, rivalry)
-        if found:
-            yield sorted(found.values(), key=lambda item: -item.agreement)
+                by_response[draft.response] = Alternative(draft, old, new, theirs.content, agreement, rivalry)
+        if by_response:
+            yield sorted(by_response.values(), key=lambda item: -item.agreement)
 
 
 class _Around(NamedTuple):
@@ -142,14 +141,12 @@ def _is_exchangeable(value: Value) -> bool:
 
 def _draft(response: str, sentence: Sentence, ours: Value, source: SourceSentence, theirs: Value) -> Draft | None:
     """The response with a value of the knowledge, in the form of its own; None if it is not read as that value."""
-    content = take_unit(ours.content, theirs.content)
+    content = theirs.content
     if says_otherwise(response[sentence.start : ours.start], source, theirs):
         return None
-    if content is not theirs.content and any(_is_measured_alike(ours, part) for part in source.parts):
-        return None  # the sentence writes the unit where it is meant: "at least 17, and weigh 50 kg"
     if not are_alike(ours, theirs) or type(content) is not type(ours.content) or _is_value_of(content, ours.content):
         return None
-    if isinstance(content, Measure) and not _is_measured_alike(ours, theirs._replace(content=content)):
+    if isinstance(content, Measure) and not _is_measured_alike(ours, theirs):
         return None
     proposal = fit(response, ours, source, theirs, "value", MIN_PROBABILITY)
     text, (where,) = replace_names(response, [Replacement(proposal.start, proposal.end, proposal.text, AS_WRITTEN)])
@@ -170,9 +167,10 @@ def _is_measured_alike(ours: Value, theirs: Value) -> bool:
     return not (left.nouns and right.nouns) or not left.nouns.isdisjoint(right.nouns)
 
 
-def _is_value_of(known: Content, stated: Content) -> bool:
+def _is_value_of(source_content: Content, stated: Content) -> bool:
     """Whether a value of the knowledge is the one that is stated."""
-    return not isinstance(known, Name) and type(known) is type(stated) and compare(stated, known) == "supports"
+    is_alike = not isinstance(source_content, Name) and type(source_content) is type(stated)
+    return is_alike and compare(stated, source_content) == "supports"
 
 
 def _is_objected(question: UserQuestion, sentence: Sentence, draft: Draft, source: SourceSentence) -> bool:
@@ -211,7 +209,7 @@ def _choose(before: Score, items: Sequence[ScoredAlternative]) -> ScoredAlternat
     rivals = (
         rate(item)
         for item in others
-        if item.alternative.place != best.alternative.place or not _is_value_of(content, item.alternative.content)
+        if item.alternative.start != best.alternative.start or not _is_value_of(content, item.alternative.content)
     )
     lead = min(rate(best) - max(rivals, default=0.0), MOST_LEAD)
     alternative = best.alternative

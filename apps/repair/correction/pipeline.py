@@ -297,9 +297,9 @@ class Drafter:
         """Other values for the sentences that do not begin at one of the places ``corrected``."""
         left = [part for part in self._doubted if part.start not in corrected]
         values = [
-            found
+            alternatives
             for part in left
-            for found in list_alternatives(
+            for alternatives in list_alternatives(
                 self._response,
                 Sentence(part.text, part.start, part.end),
                 self._score,
@@ -309,7 +309,9 @@ class Drafter:
             )
         ]
         share = max(1, VALUES * settings.max_drafts // max(1, len(values)))
-        return list(islice((item for found in values for item in found[:share]), VALUES * settings.max_drafts))
+        return list(
+            islice((item for alternatives in values for item in alternatives[:share]), VALUES * settings.max_drafts)
+        )
 
 
 def explain_refusal(score: Score, objections: Sequence[Proposal] = (), tried: Alternative | None = None) -> str:
