@@ -40,7 +40,7 @@ MIN_RATE = 0.77
 """All three together, at least. The numbers were chosen on the development twins: ``recipes/research/measured.md``."""
 
 
-class Alternative(NamedTuple):
+class OtherValue(NamedTuple):
     """Another value in the place of a doubted one."""
 
     draft: Draft
@@ -63,7 +63,7 @@ class Alternative(NamedTuple):
 class ScoredAlternative(NamedTuple):
     """An alternative and its score by the metrics that drafts are compared by."""
 
-    alternative: Alternative
+    alternative: OtherValue
     score: Score
 
 
@@ -74,7 +74,7 @@ def list_alternatives(
     sources: Sources,
     untouched: Kept,
     question: UserQuestion,
-) -> Iterator[list[Alternative]]:
+) -> Iterator[list[OtherValue]]:
     """Yield the alternatives for each doubted value of a sentence, those that agree most first.
 
     Args:
@@ -94,9 +94,9 @@ def list_alternatives(
         if not _is_exchangeable(ours) or untouched.is_fixed(ours.start, ours.end) or untouched.is_computed(ours):
             continue
         around = _Around.read(response, sentence, ours, question)
-        by_response: dict[str, Alternative] = {}
+        by_response: dict[str, OtherValue] = {}
         rivalry = max(
-            (around.count_shared(*place) for place in places if _is_value_of(place[1].content, ours.content)),
+            (around.count_shared(*pair) for pair in pairs if _is_value_of(pair[1].content, ours.content)),
             default=-1.0,
         )
         for source, theirs in pairs:
@@ -106,7 +106,7 @@ def list_alternatives(
             agreement = around.count_shared(source, theirs)
             if draft.response not in by_response or agreement > by_response[draft.response].agreement:
                 old, new = response[ours.start : ours.end], source.text[theirs.start : theirs.end]
-                by_response[draft.response] = Alternative(draft, old, new, theirs.content, agreement, rivalry)
+                by_response[draft.response] = OtherValue(draft, old, new, theirs.content, agreement, rivalry)
         if by_response:
             yield sorted(by_response.values(), key=lambda item: -item.agreement)
 
@@ -188,7 +188,7 @@ def choose_alternatives(before: Score, checked: Sequence[ScoredAlternative]) -> 
     return [ScoredDraft(item.alternative.draft, item.score) for item in best if item is not None]
 
 
-def find_most_probable(before: Score, checked: Sequence[ScoredAlternative]) -> Alternative | None:
+def find_most_probable(before: Score, checked: Sequence[ScoredAlternative]) -> OtherValue | None:
     """The alternative with which its sentence is most probable; None without one."""
     best = max(checked, key=lambda item: _find_probability(before, item), default=None)
     return None if best is None else best.alternative

@@ -23,7 +23,7 @@ from groundwire.runtime.texts.characters import is_alphanumeric
 
 from ..records import Correction, CorrectionEdit, CorrectionStatus, StoppedStatus
 from .alternatives import (
-    Alternative,
+    OtherValue,
     ScoredAlternative,
     choose_alternatives,
     find_most_probable,
@@ -293,7 +293,7 @@ class Drafter:
                 drafts += filter(None, [remove_sentence(response, sentence)])
         return drafts, objections
 
-    def list_alternatives(self, settings: CorrectOptions, corrected: Set[int]) -> list[Alternative]:
+    def list_alternatives(self, settings: CorrectOptions, corrected: Set[int]) -> list[OtherValue]:
         """Other values for the sentences that do not begin at one of the places ``corrected``."""
         left = [part for part in self._doubted if part.start not in corrected]
         values = [
@@ -314,7 +314,7 @@ class Drafter:
         )
 
 
-def explain_refusal(score: Score, objections: Sequence[Proposal] = (), tried: Alternative | None = None) -> str:
+def explain_refusal(score: Score, objections: Sequence[Proposal] = (), tried: OtherValue | None = None) -> str:
     """Why a response has no draft: an objection, a value that was tried, a candidate, or nothing of the kind.
 
     An objection to what the knowledge supports says less than that a value was tried in the place of a doubted one.

@@ -589,8 +589,8 @@ def fit(response: str, ours: Value, source: SourceSentence, theirs: Value, kind:
     rendered = render(response[ours.start : ours.end], ours.content, known_text, theirs.content)
     if rendered is not None:
         unit = _find_equal_end(response[ours.start : ours.end], rendered)
-        known = theirs.end - unit * source.text.endswith(rendered[len(rendered) - unit :], 0, theirs.end)
-        text, evidence = rendered[: len(rendered) - unit], source.cite(theirs.start, known)
+        known_end = theirs.end - unit * source.text.endswith(rendered[len(rendered) - unit :], 0, theirs.end)
+        text, evidence = rendered[: len(rendered) - unit], source.cite(theirs.start, known_end)
         return Proposal(ours.start, ours.end - unit, text, kind, weight, evidence, source, is_rendered=True)
     (start, end), (known_start, known_end) = (ours.start, ours.end), (theirs.start, theirs.end)
     start += len(_leading_determiner(response[start:end]))

@@ -129,13 +129,15 @@ def _write_words(old: str, amount: float) -> str | None:
         return None if match is None else spoken + _fit_unit(match["rest"], amount)
     if not unit or (part and part not in _PARTS) or not (spoken or not whole):
         return None
-    one = _make_singular(unit)
-    article = "an" if one[0] in "aeio" or one == "hour" else "a"
+    singular = _make_singular(unit)
+    article = "an" if singular[0] in "aeio" or singular == "hour" else "a"
     if not part:
-        return f"{article} {one}" if whole == 1 else f"{spoken} {one}s"
+        return f"{article} {singular}" if whole == 1 else f"{spoken} {singular}s"
     if not whole:
-        return f"{_PARTS[part]} {'' if part == 0.5 else 'of '}{article} {one}"
-    return f"{article} {one} and {_name_part(part)}" if whole == 1 else f"{spoken} and {_name_part(part)} {one}s"
+        return f"{_PARTS[part]} {'' if part == 0.5 else 'of '}{article} {singular}"
+    return (
+        f"{article} {singular} and {_name_part(part)}" if whole == 1 else f"{spoken} and {_name_part(part)} {singular}s"
+    )
 
 
 def _name_part(part: float) -> str:
@@ -159,9 +161,9 @@ def _fit_unit(rest: str, amount: float) -> str:
     unit = re.fullmatch(r"(\s*-?)([^\W\d_]{3,})(.*)", rest)
     if unit is None or unit[2].lower() not in UNITS:
         return rest
-    one = _make_singular(unit[2])
-    many = f"{one}s"
-    return unit[1] + (many if amount != 1 and many.lower() in UNITS else one) + unit[3]
+    singular = _make_singular(unit[2])
+    plural = f"{singular}s"
+    return unit[1] + (plural if amount != 1 and plural.lower() in UNITS else singular) + unit[3]
 
 
 def _make_singular(unit: str) -> str:

@@ -9,7 +9,7 @@ from groundwire.engine.schema.results import SentenceVerdict, Timings
 from groundwire.engine.values import Measure
 from groundwire.metrics import Sentence
 from groundwire.repair.correction.alternatives import (
-    Alternative,
+    OtherValue,
     ScoredAlternative,
     choose_alternatives,
     list_alternatives,
@@ -94,7 +94,7 @@ def make_alternative(
     edit = DraftEdit(0, 2, 0, len(new), "replace", "value", None)
     draft = Draft(new + "x" * 30, (edit,), Sentence("x" * 40, 0, 40), 0.5)
     content = Measure("count", amount or float(new), 1.0)
-    return ScoredAlternative(Alternative(draft, "xx", new, content, agreement, rivalry), make_score(probability))
+    return ScoredAlternative(OtherValue(draft, "xx", new, content, agreement, rivalry), make_score(probability))
 
 
 @pytest.mark.parametrize(
