@@ -104,8 +104,8 @@ def choose_calibration(
     first, balanced = held_out[0], usable[0].profiles["balanced"]
     called: dict[Candidate, Bools] = {
         "unchanged": first.stating & (first.probabilities < balanced.threshold),
-        "thresholds": call_left_out(first, options.cost_of_missed),
-        "weights": call_left_out(fitted[0].held_out, options.cost_of_missed)[fresh],
+        "thresholds": call_left_out(first, options.cost_of_missed, options.balanced),
+        "weights": call_left_out(fitted[0].held_out, options.cost_of_missed, options.balanced)[fresh],
     }
     decided = _find_decided(first) & _find_decided(fitted[0].held_out)[fresh]
     wrong = {candidate: (of != (labels_of(rows) == 0))[decided] for candidate, of in called.items()}

@@ -94,6 +94,9 @@ class FusionOptions:
     cost_of_missed: float = 1.0
     """How many false positives a missed error costs, above 0, where consistent and inconsistent responses are equally
     frequent: what the threshold of ``balanced`` weighs. 1 gives the best balanced accuracy."""
+    balanced: float | None = None
+    """The threshold of ``balanced``, from 0 to 1, in place of the one that the examples give: labels stay near those of
+    another calibration, and the rates say how often it errs."""
     max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE
     """What ``lenient`` promises: the share, above 0 and below 1, of consistent responses like the fitted ones that are
     called inconsistent at most."""

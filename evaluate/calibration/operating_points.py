@@ -183,13 +183,19 @@ def draw_points(
     options: FusionOptions,
     keep: Mapping[ProfileName, Profile] = MappingProxyType({}),
 ) -> Fusion:
-    """The fusion with the operating points that left-out verdicts on the examples give; ``keep`` as ``make_points``."""
+    """The fusion with the operating points that left-out verdicts on the examples give.
+
+    The profiles ``balanced`` and ``strict`` of ``keep`` stay where they are.
+    """
     quantities = [
         {**example.quantities, "probability": float(probability)}
         for example, probability in zip(examples, held_out.probabilities, strict=True)
         if example.label and not np.isnan(probability)
     ]
-    points = make_points(held_out, options.cost_of_missed, options.max_false_positive_rate, keep)
+    thresholds: dict[ProfileName, float] = {name: profile.threshold for name, profile in keep.items()}
+    if options.balanced is not None:
+        thresholds["balanced"] = options.balanced
+    points = make_points(held_out, options.cost_of_missed, options.max_false_positive_rate, thresholds)
     return msgspec.structs.replace(fusion, **points._asdict(), distributions=describe_distributions(quantities))
 
 

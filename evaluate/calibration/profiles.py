@@ -114,17 +114,18 @@ def make_points(
     verdicts: HeldOutVerdicts,
     cost_of_missed: float = 1.0,
     max_false_positive_rate: float = MAX_FALSE_POSITIVE_RATE,
-    keep: Mapping[ProfileName, Profile] = MappingProxyType({}),
+    keep: Mapping[ProfileName, float] = MappingProxyType({}),
 ) -> OperatingPoints:
     """The operating points, with their rates on each part by what is chosen on the others.
 
-    The profiles ``balanced`` and ``strict`` of ``keep`` stay where they are.
+    The thresholds of ``keep`` are not drawn; that of ``lenient`` is.
     """
 
     def choose(of: HeldOutVerdicts) -> dict[ProfileName, float]:
-        fixed: dict[ProfileName, float] = {name: point.threshold for name, point in keep.items() if name != "lenient"}
+        fixed: dict[ProfileName, float] = {name: threshold for name, threshold in keep.items() if name != "lenient"}
         chosen = choose_thresholds(of, cost_of_missed, max_false_positive_rate) | fixed
-        return chosen | {"lenient": min(chosen["balanced"], chosen["lenient"])}
+        balanced = chosen["balanced"]
+        return chosen | {"strict": max(balanced, chosen["strict"]), "lenient": min(balanced, chosen["lenient"])}
 
     thresholds = choose(verdicts)
     # What is left of a part may be too few for a promise that the whole can make.
@@ -182,13 +183,13 @@ def measure_one_by_one(
     return (float(called.sum()) / count if count else math.nan), missed, unverifiable
 
 
-def call_left_out(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0) -> Bools:
-    """Which responses [N] are called inconsistent by the threshold of ``balanced`` that the other parts give."""
+def call_left_out(verdicts: HeldOutVerdicts, cost_of_missed: float = 1.0, balanced: float | None = None) -> Bools:
+    """Which responses [N] are called inconsistent by the threshold ``balanced``, or by what the other parts give."""
     called = np.zeros(len(verdicts.consistent), dtype=bool)
     for part in np.unique(verdicts.parts):
         rows = verdicts.parts == part
-        threshold = choose_thresholds(verdicts.select(~rows), cost_of_missed)["balanced"]
-        called |= rows & verdicts.stating & (verdicts.probabilities < threshold)
+        drawn = choose_thresholds(verdicts.select(~rows), cost_of_missed)["balanced"] if balanced is None else balanced
+        called |= rows & verdicts.stating & (verdicts.probabilities < drawn)
     return called
 
 

@@ -97,6 +97,15 @@ class FitOptions:
             max=options.HIGHEST_RATE,
         ),
     ] = 0.05
+    balanced: Annotated[
+        float | None,
+        Setting(
+            help="Threshold of balanced, in place of the one that the rows give: labels stay near those of another "
+            "calibration.",
+            min=0,
+            max=1,
+        ),
+    ] = None
     verifiable: Annotated[
         float,
         Setting(
@@ -114,6 +123,7 @@ class FitOptions:
         return FusionOptions(
             verifiable=self.verifiable,
             cost_of_missed=self.cost_of_missed,
+            balanced=self.balanced,
             max_false_positive_rate=self.max_false_positive_rate,
             seed=seed,
             **fields,

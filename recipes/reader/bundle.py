@@ -20,7 +20,7 @@ from .rows import HISTORY_MARK
 
 Precision: TypeAlias = Literal["int8", "fp32", "fp16"]
 ROLE = "reader"
-VERSION = "3"
+VERSION = "4"
 WINDOW = 512
 """Tokens that the reader reads at once, as many as its backbone has positions."""
 LICENSE = "Apache-2.0 AND CC-BY-SA-4.0 AND CC-BY-4.0 AND MIT AND CDLA-Sharing-1.0"

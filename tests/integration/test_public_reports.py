@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ MISSED = {
     "dismech-9832-2": READER + "“range was >43 micromol/L [>2.5 mg/dL]” in other words is 0.03 below the threshold",
     "home-llm-186-3": READER + "two rooms have each other's temperature",
 }
+UNMARKED = {"home-llm-186-4": READER + "of two wrong values the first is marked alone"}
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +30,13 @@ def engine() -> Iterator[Engine]:
         yield loaded
 
 
-def list_rows(rows: list[dict[str, Any]]) -> list[Any]:
-    """The rows, of which those in ``MISSED`` are known to fail."""
+def list_rows(rows: list[dict[str, Any]], missed: Mapping[str, str] = MISSED) -> list[Any]:
+    """The rows, of which those in ``missed`` are known to fail."""
     return [
         pytest.param(
             row,
             id=row["id"],
-            marks=[pytest.mark.xfail(reason=MISSED[row["id"]], strict=True)] if row["id"] in MISSED else [],
+            marks=[pytest.mark.xfail(reason=missed[row["id"]], strict=True)] if row["id"] in missed else [],
         )
         for row in rows
     ]
@@ -47,7 +48,7 @@ def test_the_label_is_right(engine: Engine, row: dict[str, Any]) -> None:
     assert score.verdict.label == row["label"]
 
 
-@pytest.mark.parametrize("row", list_rows([row for row in ROWS if row["unsupported"]]))
+@pytest.mark.parametrize("row", list_rows([row for row in ROWS if row["unsupported"]], MISSED | UNMARKED))
 def test_the_wrong_words_are_marked(engine: Engine, row: dict[str, Any]) -> None:
     marks = engine.score(row["response"], row["knowledge"], history=row["history"]).unsupported
     assert all(

@@ -7,7 +7,13 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from groundwire.evaluate.calibration.profiles import HeldOutVerdicts, choose_band, choose_thresholds, make_points
+from groundwire.evaluate.calibration.profiles import (
+    HeldOutVerdicts,
+    call_left_out,
+    choose_band,
+    choose_thresholds,
+    make_points,
+)
 
 
 def verdicts(
@@ -88,6 +94,17 @@ def test_a_band_leaves_labels_that_are_right_in_nine_of_ten() -> None:
     assert not band.is_sure(0.9, consistent=False)
     never = choose_band(verdicts([0.5] * 10, [0.5] * 10), 0.5)
     assert (never.low, never.high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.95])
+def test_a_threshold_that_is_given_is_kept_and_its_rates_are_measured(threshold: float) -> None:
+    held_out = verdicts([0.9] * 60 + [0.3] * 40, [0.1] * 100)
+    profiles = make_points(held_out, keep={"balanced": threshold}).profiles
+    assert profiles["balanced"].threshold == threshold
+    assert profiles["balanced"].false_positive_rate == (0.0 if threshold == 0.2 else 1.0)
+    assert profiles["lenient"].threshold <= threshold <= profiles["strict"].threshold
+    missed = call_left_out(held_out, balanced=threshold)[100:]
+    assert missed.all()
 
 
 def test_rates_are_of_sets_that_were_left_out_and_of_delivered_labels() -> None:
