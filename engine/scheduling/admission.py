@@ -231,7 +231,8 @@ class FinishRate:
 class Backlog:
     """The unfinished requests. Not thread-safe: the scheduler holds its lock around every call.
 
-    A request of more tokens than the bound is accepted while no other is unfinished.
+    A single request of more tokens than the bound is accepted beside others that are within it, one such request at a
+    time; bulk work of that size while no other is unfinished.
     """
 
     def __init__(self, max_requests: int, max_tokens: int | None = None) -> None:
@@ -259,6 +260,8 @@ class Backlog:
                 self._request_rate.seconds_for(1),
             )
         if self._max_tokens is None or not is_bounded or not self.tokens:
+            return
+        if not is_bulk and tokens > self._max_tokens >= self.tokens:
             return
         if self.tokens + tokens > self._max_tokens * (BULK_SHARE if is_bulk and self._bulk else 1.0):
             seconds = self._token_rate.seconds_for(min(self.tokens + tokens - self._max_tokens, self.tokens))

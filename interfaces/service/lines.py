@@ -21,6 +21,7 @@ from .problems import Refusal, refuse_large_answer
 from .records import ScoredLine, ScoreLine
 from .request import (
     CLIENT_LEFT,
+    Deadline,
     ServiceRequest,
     check_media_type,
     check_texts,
@@ -42,6 +43,8 @@ LINE = msgspec.json.Decoder(ScoreLine)
 OPTIONS = msgspec.json.Decoder(Options)
 Answers: TypeAlias = "asyncio.Queue[asyncio.Future[ScoredLine] | None]"
 """One future per line, in order; None after the last."""
+Texts: TypeAlias = "asyncio.Queue[bytes | Refusal | None]"
+"""Lines, or what is wrong with them, in order; None after the last."""
 
 
 async def score_many(request: ServiceRequest) -> Response:
@@ -71,7 +74,7 @@ async def score_many(request: ServiceRequest) -> Response:
     names = tuple(name.strip() for name in query.get("metrics", "").split(",") if name.strip())
     if options.priority <= settings.max_priority:  # a higher one is refused with the others
         options = replace(options, priority=min(options.priority, PRIORITY))
-    return ScoredLines(request, request.plan(names or None, options), request.deadline.left_ms())
+    return ScoredLines(request, request.plan(names or None, options), request.deadline.ms)
 
 
 RETRY_SECONDS = 0.02
@@ -82,7 +85,7 @@ class ScoredLines(Response):
     """The answers to the lines of a body that is read while they are sent."""
 
     def __init__(self, request: ServiceRequest, plan: Plan, deadline_ms: float) -> None:
-        """``deadline_ms`` is for each line, from its start."""
+        """``deadline_ms`` is for each line, from its turn: the time in which it waits for room counts."""
         super().__init__(media_type=MEDIA_TYPE)
         del self.headers["content-length"]
         self._request = request
@@ -91,14 +94,16 @@ class ScoredLines(Response):
         self._answers: Answers = asyncio.Queue(
             min(IN_FLIGHT, IN_FLIGHT_PER_PLACE * request.service.engine.core.runtime.concurrent_requests)
         )
+        self._texts: Texts = asyncio.Queue(1)
         self._lines = 0
+        self._is_answered = False
         self._unfinished: set[asyncio.Future[ScoredLine]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read and send until the lines end, or the client leaves."""
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         try:
-            await run_both(self._read(), self._send(send))
+            await run_both(self._read(), run_both(self._begin_all(), self._send(send)))
         finally:
             unfinished = tuple(self._unfinished)
             for future in unfinished:
@@ -107,28 +112,36 @@ class ScoredLines(Response):
             self._request.context.log_fields["lines"] = self._lines
 
     async def _read(self) -> None:
-        """Begin with every line; then wait for the client to leave, which is a Refusal."""
+        """Read ahead of the line that waits for room, so that a client that leaves is noticed, which is a Refusal."""
         settings = self._request.service.settings
+        limit = settings.max_body_bytes
+        too_long = Refusal("too_large", f"The line has more than {limit} bytes; send less at a time.")
         try:
-            async for text in split_lines(self._request.http, settings.max_body_bytes, settings.max_idle_ms):
-                self._lines += 1
-                if text is None or text.strip():
-                    await self._begin(text)
+            async for text in split_lines(self._request.http, limit, settings.max_idle_ms):
+                await self._texts.put(too_long if text is None else text)
         except Refusal as refusal:
             if refusal.code == "client_closed":
                 raise
-            await self._refuse(self._lines + 1, None, refusal)
-        await self._answers.put(None)
+            await self._texts.put(refusal)
+        await self._texts.put(None)
         await wait_until_gone(self._request.http)
-        raise Refusal("client_closed", CLIENT_LEFT)
+        if not self._is_answered:  # a server says that the client is gone after the last answer, too
+            raise Refusal("client_closed", CLIENT_LEFT)
 
-    async def _begin(self, text: bytes | None) -> None:
-        """Begin with a line when there is room for it; None is a line that is too long."""
+    async def _begin_all(self) -> None:
+        """Begin with every line."""
+        while (text := await self._texts.get()) is not None:
+            self._lines += 1
+            if isinstance(text, Refusal):
+                await self._refuse(self._lines, None, text)
+            elif text.strip():
+                await self._begin(text)
+        await self._answers.put(None)
+
+    async def _begin(self, text: bytes) -> None:
+        """Begin with a line when there is room for it."""
         settings, body, number = self._request.service.settings, None, self._lines
         try:
-            if text is None:
-                limit = settings.max_body_bytes
-                raise Refusal("too_large", f"The line has more than {limit} bytes; send less at a time.")
             body = decode(text, LINE)
             check_texts(settings, (body.response,), body.knowledge, body.history, body.triples)
             pending = await self._start(body)
@@ -138,14 +151,18 @@ class ScoredLines(Response):
             await self._put(asyncio.ensure_future(self._score(number, body, pending)))
 
     async def _start(self, body: ScoreLine) -> Pending[Score]:
-        """Start a line; while the engine has no room for it, wait. Raises InvalidRequest and EngineClosed."""
+        """Start a line; while the engine has no room for it, wait.
+
+        Raises InvalidRequest, EngineClosed, and Refusal ``deadline`` for a line that finds no room in its time.
+        """
         check_fields(body.fields)
         texts = make_request(body.response, body.knowledge, body.history, self._plan.options, body.triples)
-        core = self._request.service.engine.core
+        core, now = self._request.service.engine.core, self._request.service.now
+        deadline = Deadline(now(), self._deadline_ms, now, self._deadline_ms)
         while True:
             try:
                 entries = limit_entries(body.explanations)
-                return core.score(texts, self._plan, self._deadline_ms, is_bulk=True, max_entries=entries)
+                return core.score(texts, self._plan, deadline.left_ms(), is_bulk=True, max_entries=entries)
             except Overloaded:
                 await asyncio.sleep(RETRY_SECONDS)
 
@@ -180,6 +197,7 @@ class ScoredLines(Response):
             if len(line) > limit:
                 line = msgspec.json.encode(self._describe(scored.line, scored, refuse_large_answer(len(line), limit)))
             await send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
+        self._is_answered = True
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

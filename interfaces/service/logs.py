@@ -94,11 +94,6 @@ class RepeatFilter(logging.Filter):
         return True
 
 
-def hide_clients(record: logging.LogRecord) -> bool:
-    """Whether to log a record of uvicorn: none of a WebSocket that is opened or closed, with its client and query."""
-    return record.levelno >= logging.WARNING or not str(record.msg).startswith(('%s - "WebSocket', "connection "))
-
-
 def configure(level: str) -> None:
     """Write the logs of this process to standard error as JSON. For programs; a library leaves logging as it is."""
     handler = logging.StreamHandler(sys.stderr)
@@ -106,10 +101,12 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    for name in ("groundwire", "uvicorn"):
-        logging.getLogger(name).setLevel(level.upper())
+    least = logging.getLevelNamesMapping()[level.upper()]
+    logging.getLogger("groundwire").setLevel(least)
+    # what it informs of is in the service's own lines, and would have the clients and queries of WebSockets
+    logging.getLogger("uvicorn").setLevel(max(least, logging.WARNING))
     for logger in (connections, logging.getLogger("asyncio"), logging.getLogger("uvicorn.error")):
-        logger.filters[:] = [RepeatFilter(), hide_clients]
+        logger.filters[:] = [RepeatFilter()]
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = True

@@ -134,6 +134,20 @@ def refuse_large_answer(size: int, limit: int) -> Refusal:
     )
 
 
+HTTP_WORDS = (
+    ("Options.deadline_ms", "options.deadline_ms or the header Groundwire-Deadline-Ms"),
+    (", or load the engine with a larger max_waiting.", "."),
+    ("load the engine with", "start the server with"),
+)
+"""What messages of the engine advise in Python, and what a client of the service can do in its place."""
+
+
+def _advise(message: str) -> str:
+    for python, http in HTTP_WORDS:
+        message = message.replace(python, http)
+    return message
+
+
 STOPPED: tuple[tuple[str, Code], ...] = (("failed", "failed"), ("cancelled", "closed"), ("deadline", "deadline"))
 """Statuses of what was stopped before it had a result, and their codes, the worst first."""
 
@@ -147,7 +161,7 @@ def refuse_stopped(main: str, others: Iterable[str], message: str, result: Any =
     statuses = {main, *others}
     for status, code in STOPPED:
         if status in statuses:
-            raise Refusal(code, message or f"The status is {status}.", result=result)
+            raise Refusal(code, _advise(message) or f"The status is {status}.", result=result)
     if main in ("truncated", "invalid"):
         raise Refusal("unreadable" if main == "truncated" else "invalid", message, result=result)
 
@@ -159,7 +173,7 @@ def refuse_error(error: GroundwireError) -> Refusal:
     if isinstance(error, TooLong):
         return Refusal("unreadable", str(error))
     if isinstance(error, Overloaded):
-        return Refusal("overloaded", str(error), headers={"Retry-After": str(error.retry_after_s)})
+        return Refusal("overloaded", _advise(str(error)), headers={"Retry-After": str(error.retry_after_s)})
     if isinstance(error, EngineClosed):
         return Refusal("closed", str(error))
     kind = "A model failed" if isinstance(error, ModelError) else type(error).__name__

@@ -132,7 +132,7 @@ async def _await(work: Awaitable[T]) -> T:
 async def run_both(
     reading: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T], check: Callable[[], None] = lambda: None
 ) -> T:
-    """The result of ``work``, when it has one; before, the error that ends ``reading``, which does not end otherwise.
+    """The result of ``work``, when it has one; before, the error that ends ``reading``.
 
     The error that ``check`` raises ends both; it is called every ``LOOK_SECONDS``. Whatever is not finished then is
     cancelled, and has ended when this returns.

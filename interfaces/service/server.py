@@ -82,13 +82,13 @@ class DrainingServer(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop, on SIGTERM and SIGINT."""
         readiness = self._front.service.readiness
-        if readiness.is_draining or not self._delay_seconds:
-            readiness.is_draining = True
+        is_first, readiness.is_draining = not readiness.is_draining, True
+        if is_first:
+            logs.write(logging.INFO, "draining", delay_ms=self._delay_seconds * 1000)
+        if not (is_first and self._delay_seconds):
             self.force_exit = self.should_exit
             super().handle_exit(sig, frame)
             return
-        readiness.is_draining = True
-        logs.write(logging.INFO, "draining", delay_ms=self._delay_seconds * 1000)
         self._captured_signals.append(sig)
         loop = asyncio.get_running_loop()
         loop.call_soon_threadsafe(loop.call_later, self._delay_seconds, setattr, self, "should_exit", True)

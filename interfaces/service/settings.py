@@ -159,6 +159,8 @@ FORMS = {
     "upstream_key": 'upstream_key = "KEY" in the file, or GROUNDWIRE_UPSTREAM_KEY=KEY',
 }
 """How to write tokens and tables, in the file and in the environment."""
+ACCESS = ("tokens", "token_file", "tenant_tokens")
+"""Fields that close the server: a variable of one that is empty is a secret that is missing, and no open server."""
 SECRET = ("tokens", "tenant_tokens", "upstream_key")
 """Fields whose values no message shows."""
 S = TypeVar("S", bound=Settings)
@@ -211,12 +213,17 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 
 def _read_environment(environment: Mapping[str, str], hints: Mapping[str, Any]) -> dict[str, Any]:
-    """Those variables that are set, and not empty."""
+    """Those variables that are set, and not empty; InvalidRequest for an empty one that should have tokens."""
     values: dict[str, Any] = {}
     names = {f"{PREFIX}{field.upper()}": field for field in hints}
     for name, value in environment.items():
         if value and name in names:
             values[names[name]] = _split(hints[names[name]], value)
+        elif names.get(name) in ACCESS:
+            raise InvalidRequest(
+                f"The environment has {name}, and it is empty; write what has the tokens in it, or unset it for a "
+                "server without."
+            )
         elif value and name.startswith(f"{PREFIX}MAX_"):  # a limit that is misspelt must not be a limit that is absent
             raise InvalidRequest(f"The environment has {name}, which is no setting{suggest(name, names)}.")
     return values

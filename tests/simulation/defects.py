@@ -86,6 +86,12 @@ DEFECTS = (
         "1.0",
     ),
     Defect(
+        "several jobs beyond the bound are accepted at the same time",
+        admission.Backlog,
+        "tokens > self._max_tokens >= self.tokens",
+        "tokens > self._max_tokens",
+    ),
+    Defect(
         "the tokens of a job are not bounded",
         admission.Backlog,
         "self._max_tokens is None or not is_bounded",

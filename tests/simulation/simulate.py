@@ -158,6 +158,8 @@ class Simulation:
         tokens = sum(other.size for other in before)
         if self.max_tokens is None or not client.is_bounded or not tokens:
             return True
+        if not client.is_bulk and client.size > self.max_tokens:
+            return tokens <= self.max_tokens
         share = BULK_SHARE if client.is_bulk and any(other.is_bulk for other in before) else 1.0
         return tokens + client.size <= share * self.max_tokens
 

@@ -78,6 +78,8 @@ class Connection:
 
     async def _send(self, message: dict[str, Any]) -> None:
         await self.sent.put(message)
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            self.leave()  # servers say that the client is gone after the end of the answer
 
     def write(self, piece: bytes) -> None:
         """Send a piece of the body."""

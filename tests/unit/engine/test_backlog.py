@@ -30,12 +30,17 @@ def test_tokens_count_and_not_the_number() -> None:
     assert (backlog.requests, backlog.tokens) == (100, 100)
 
 
-def test_a_request_of_more_tokens_than_the_bound_is_accepted_alone() -> None:
+def test_one_request_of_more_tokens_than_the_bound_is_accepted_beside_others() -> None:
     backlog = Backlog(1000, 100)
-    backlog.check(1000)
-    backlog.add(1, 0.0)
+    backlog.check(1000, is_bulk=True)
+    backlog.add(100, 0.0)
     with pytest.raises(Overloaded):
-        backlog.check(1000)
+        backlog.check(1000, is_bulk=True)
+    backlog.check(1000)
+    backlog.add(1000, 0.0)
+    for tokens in (1000, 1):
+        with pytest.raises(Overloaded):
+            backlog.check(tokens)
 
 
 def test_bulk_work_leaves_half_of_the_tokens() -> None:
@@ -89,12 +94,12 @@ def test_an_engine_refuses_a_request_beyond_its_tokens() -> None:
         plan = engine.plan(METRICS)
         request = Request("a" * 40, ("b" * 80,), ("c" * 40,), (Triple("d" * 20, "e" * 10, "f" * 10),))
         assert count_tokens([request], plan) == 50 * len(METRICS)
-        engine.core.scheduler._backlog.add(60, 0.0)
+        engine.core.scheduler._backlog.add(101, 0.0)
         with pytest.raises(Overloaded):
             engine.submit(request, plan)
-        assert engine.statistics().unfinished_tokens == 60
+        assert engine.statistics().unfinished_tokens == 101
         assert engine.core.score(request, plan, is_bounded=False).result().status == "scored"
-        engine.core.scheduler._backlog.remove(60, time.monotonic())
+        engine.core.scheduler._backlog.remove(101, time.monotonic())
         assert engine.score("a" * 400, "b", metrics=METRICS).status == "scored", "alone"
         assert engine.statistics().unfinished == 0
 

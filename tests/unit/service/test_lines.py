@@ -144,7 +144,7 @@ async def test_no_more_is_read_than_can_be_worked_on() -> None:
         for _ in range(20):
             await asyncio.sleep(0)
         assert count_requests(front) <= IN_FLIGHT + 2
-        assert connection.taken <= IN_FLIGHT + 3
+        assert connection.taken <= IN_FLIGHT + 4, "two are read ahead"
         held.released.set()
         await connection.task
         await connection.read_status()
@@ -171,6 +171,37 @@ async def test_bulk_work_leaves_room_for_single_requests() -> None:
         held.released.set()
         assert (await single).status_code == 200
         await connection.task
+
+
+@pytest.mark.anyio
+async def test_a_line_without_room_ends_at_its_deadline_and_when_its_client_leaves() -> None:
+    held = Held()
+
+    async with serve(world(nli=held), max_waiting_tokens=25) as (client, front):
+        held.holds = True
+        single = asyncio.create_task(client.post("/score", json=HONEY))
+        await wait_until(lambda: held.entered > 0)
+        connection = Connection(front, "/score_many", NDJSON | {"Groundwire-Deadline-Ms": "50"})
+        for _ in range(2):
+            connection.write_line(HONEY)
+        connection.end()
+        assert await connection.read_status() == 200
+        for number in (1, 2):
+            answer = await connection.read_line()
+            assert (answer["line"], answer["error"]["code"]) == (number, "deadline")
+        assert await connection.read_line() is None
+        await connection.task
+        leaving = Connection(front, "/score_many")
+        leaving.write_line(HONEY)
+        leaving.end()
+        leaving.leave()
+        await asyncio.wait_for(leaving.task, 30)
+        assert not single.done()
+        assert count_requests(front) == 1, "no line was begun"
+        refusals = front.service.monitoring.render().decode()
+        assert 'groundwire_refusals_total{code="client_closed",route="/score_many"} 1.0' in refusals
+        held.released.set()
+        assert (await single).status_code == 200
 
 
 def test_lines_wait_for_single_requests() -> None:

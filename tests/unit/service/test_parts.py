@@ -82,15 +82,28 @@ def test_a_deadline_counts_from_the_arrival() -> None:
     )
 
 
-def test_opened_web_sockets_are_not_logged() -> None:
-    def record(level: int, text: str, *arguments: object) -> logging.LogRecord:
-        return logging.LogRecord("uvicorn.error", level, "", 0, text, arguments, None)
-
-    opened = record(logging.INFO, '%s - "WebSocket %s" [accepted]', "127.0.0.1:1", "/stream?token=secret")
-    assert not logs.hide_clients(opened)
-    assert not logs.hide_clients(record(logging.INFO, "connection open"))
-    assert logs.hide_clients(record(logging.INFO, "Shutting down"))
-    assert logs.hide_clients(record(logging.ERROR, "ASGI callable returned without completing handshake."))
+@pytest.mark.parametrize(
+    ("level", "own", "others"),
+    [
+        ("debug", logging.DEBUG, logging.WARNING),
+        ("info", logging.INFO, logging.WARNING),
+        ("error", logging.ERROR, logging.ERROR),
+    ],
+)
+def test_the_log_has_warnings_alone_of_uvicorn(level: str, own: int, others: int) -> None:
+    names = ("", "groundwire", "uvicorn", "uvicorn.error", "asyncio", logs.connections.name)
+    loggers = [logging.getLogger(name) for name in names]
+    before = [(logger, logger.level, logger.handlers[:], logger.filters[:]) for logger in loggers]
+    try:
+        logs.configure(level)
+        assert [logger.getEffectiveLevel() for logger in (logs.log, logging.getLogger("uvicorn.error"))] == [
+            own,
+            others,
+        ]
+    finally:
+        for logger, level_before, handlers, filters in before:
+            logger.setLevel(level_before)
+            logger.handlers[:], logger.filters[:] = handlers, filters
 
 
 def test_one_of_the_tokens_is_needed() -> None:
@@ -310,11 +323,13 @@ def test_a_line_about_connections_is_logged_seldom() -> None:
     assert getattr(record, logs.FIELDS) == {"reason": "refused", "left_out": 4}
 
 
-def test_a_further_signal_ends_the_requests() -> None:
+def test_a_further_signal_ends_the_requests(caplog: pytest.LogCaptureFixture) -> None:
     readiness = SimpleNamespace(is_draining=False)
     front: Any = SimpleNamespace(service=SimpleNamespace(readiness=readiness))
     server = DrainingServer(uvicorn.Config(lambda: None), front, 0.0)
-    server.handle_exit(signal.SIGTERM, None)
-    assert (server.should_exit, server.force_exit, readiness.is_draining) == (True, False, True)
-    server.handle_exit(signal.SIGTERM, None)
+    with caplog.at_level(logging.INFO, "groundwire.service"):
+        server.handle_exit(signal.SIGTERM, None)
+        assert (server.should_exit, server.force_exit, readiness.is_draining) == (True, False, True)
+        server.handle_exit(signal.SIGTERM, None)
     assert server.force_exit
+    assert [record.getMessage() for record in caplog.records] == ["draining"]

@@ -221,6 +221,7 @@ def test_a_deadline_ends_a_request(headers: dict[str, str], options: dict[str, f
     assert (answer.status_code, answer.json()["code"]) == (504, "deadline")
     assert answer.json()["detail"].count("was not finished") == 1, "a sentence for all metrics"
     assert answer.json()["result"]["status"] == "deadline"
+    assert "the header Groundwire-Deadline-Ms" in answer.json()["detail"]
 
 
 def test_the_servers_deadlines_hold_without_the_clients() -> None:
@@ -266,6 +267,7 @@ async def test_a_full_server_says_when_to_come_again() -> None:
         refused = await client.post("/score", json=HONEY)
         assert (refused.status_code, refused.json()["code"]) == (429, "overloaded")
         assert 1 <= int(refused.headers["retry-after"]) <= 60
+        assert refused.json()["detail"].endswith("or start the server with a larger max_waiting_tokens.")
         held.released.set()
         assert (await first).status_code == 200
         assert (await client.post("/score", json=HONEY)).status_code == 200

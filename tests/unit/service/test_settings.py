@@ -111,6 +111,12 @@ def test_tokens_of_tenants_that_are_not_usable_are_said_without_them(value: str)
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", ["TOKENS", "TOKEN_FILE", "TENANT_TOKENS"])
+def test_an_empty_variable_of_tokens_is_a_secret_that_is_missing(name: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"GROUNDWIRE_{name}, and it is empty"):
+        load_settings(environment={f"GROUNDWIRE_{name}": "", "GROUNDWIRE_HOST": ""})
+
+
 def test_a_weight_of_a_tenant_without_a_token_is_refused() -> None:
     weights, tokens = {"shopp": 2.0, "": 0.5}, {"shop": "secret"}
     with pytest.raises(InvalidRequest, match=r"tenant_weights names 'shopp', .* \(did you mean shop\?\)") as error:
