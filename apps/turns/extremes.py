@@ -11,7 +11,7 @@ from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.engine.schema.knowledge import CURRENCIES, list_records, split_key
 from groundwire.engine.values import Clock, Date, Measure, Value, read_values
 from groundwire.metrics import Sentence, sentences
-from groundwire.runtime.texts.characters import starts_upper
+from groundwire.runtime.texts.characters import is_digits, starts_upper
 
 from .context import TurnContext
 from .mentions import list_leaves, split_words, stem_words
@@ -53,12 +53,12 @@ def check_extremes(context: TurnContext) -> Iterator[Finding]:
     queries = [_list_query_words(group, context) for group in context.groups]
     for sentence in sentences(context.text):
         context.check_time()
-        found = False
+        has_finding = False
         for group, query in zip(context.groups, queries, strict=True):
             for finding in _check_values(sentence, previous, group, query):
-                found = True
+                has_finding = True
                 yield finding
-            if not found and not _OTHER_ROWS.search(sentence.text):
+            if not has_finding and not _OTHER_ROWS.search(sentence.text):
                 yield from _check_names(sentence, previous, group, query, context)
         previous = sentence.text
 
@@ -176,7 +176,7 @@ def _drop_names(text: str, named: Mention) -> str:
     """A text without the capitalised words and the texts in digits of a row, so that they do not describe it."""
     names = _stem_texts(named.record)
     for leaf in named.record.values():
-        if isinstance(leaf, str) and leaf[:1].isdigit():
+        if isinstance(leaf, str) and is_digits(leaf[:1]):
             text = text.replace(leaf, " ")
     return re.sub(
         r"[^\W\d_]+", lambda word: " " if starts_upper(word[0]) and stem_words(word[0]) <= names else word[0], text

@@ -1,4 +1,4 @@
-"""Streets that a call names otherwise than they were said: Mill Road for Mill Lane."""
+"""Streets that a call names otherwise than they were said: Mill Road for Mill Rise."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .words import PLACE_KEY, PROPER_KEY, STREET_KINDS
 _LINE_KEY = re.compile(r"(?:^|_)(?:address|street|line_?\d|site|pick_?up)", re.IGNORECASE)
 """Keys of a line of an address, beside those of names and places."""
 _TOKEN = re.compile(r"[\w'’]+|[^\w ]")
+_WORD = re.compile(r"[^\W\d_]+")
 _NAME_WORDS = 3
 """Words between a house number and the kind of its street, at most."""
 
@@ -34,7 +35,7 @@ def find_other_street(key: str, text: str, context: TurnContext) -> str:
     kinds = {STREET_KINDS.get(token) for token in _TOKEN.findall(context.user.lower)}
     for name, kind in streets:
         others = sorted(other for of_name, other in said if of_name == name)
-        if others and kind not in others and kind not in kinds:  # "Sorry, road, not lane" names a kind alone
+        if others and kind not in others and kind not in kinds:  # "Sorry, road, not rise" names a kind alone
             return f"The dialogue or the log has {others[0]}, not {kind}."
     return ""
 
@@ -44,6 +45,6 @@ def _list_streets(text: str) -> Iterator[tuple[str, str, bool]]:
     tokens = [token.replace("'", "").replace("’", "") for token in _TOKEN.findall(text.lower())]
     for index, token in enumerate(tokens[1:], 1):
         name = tokens[index - 1]
-        if token in STREET_KINDS and name.isalpha() and name not in FUNCTION_WORDS:
+        if token in STREET_KINDS and _WORD.fullmatch(name) and name not in FUNCTION_WORDS:
             before = tokens[max(0, index - 1 - _NAME_WORDS) : index - 1]
             yield STREET_KINDS.get(name, name), STREET_KINDS[token], any(is_numeric(word[:1]) for word in before)
