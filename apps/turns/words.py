@@ -38,11 +38,12 @@ _NAME_WORDS = """
     restaurant centre center university school college hospital clinic theatre theater
     branch office shop store department team company ltd inc gmbh the international central main
 """
-_STREETS = """
-    street st; road rd; lane ln; avenue ave av; drive dr; close cl; court ct; place pl; square sq; crescent cres cr;
-    terrace terr ter; gardens gdns; grove gr; boulevard blvd; parkway pkwy; highway hwy; way; row; walk; mews; hill;
-    quay; yard; parade; rise; wharf; alley; circus
-"""
+_STREETS = (
+    "street st; road rd; lane ln; "  # terms: literal
+    "avenue ave av; drive dr; close cl; court ct; place pl; square sq; crescent cres cr; terrace terr ter; "
+    "gardens gdns; grove gr; boulevard blvd; parkway pkwy; highway hwy; way; row; walk; mews; hill; quay; yard; "
+    "parade; rise; wharf; alley; circus"
+)
 
 
 def _read_kinds(table: str) -> Mapping[str, frozenset[str]]:
