@@ -70,13 +70,13 @@ def _list_query_words(group: RecordGroup, context: TurnContext) -> set[str]:
         for call, result in zip(context.log, context.all_results, strict=True)
         if any(id(record) in group.ids for record in list_records(result))
     ]
-    return set.intersection(*queries) - _list_partial_words(group) if queries else set()
+    return queries[0].intersection(*queries) - _list_partial_words(group) if queries else set()
 
 
 def _list_partial_words(group: RecordGroup) -> set[str]:
     """Stems of the texts of some rows that others do not have."""
     rows = [_stem_texts(record) for record in group.records]
-    return set.union(*rows) - set.intersection(*rows)
+    return rows[0].union(*rows) - rows[0].intersection(*rows)
 
 
 def _stem_texts(record: Mapping[str, Any]) -> set[str]:
