@@ -10,16 +10,15 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 
-from groundwire.engine.extend import FUNCTION_WORDS
 from groundwire.engine.schema.knowledge import list_records
 from groundwire.engine.values import ExactCode, Measure, Value, read_values
 from groundwire.metrics import sentences
 from groundwire.runtime.texts.characters import is_digits
 
 from .context import TurnContext
-from .mentions import Mentions, has_near, has_other, list_leaves, list_lengths, split_words, squeeze, stem_words
+from .mentions import Mentions, has_near, has_other, list_leaves, list_lengths, squeeze, stem_words
 from .records import Finding, FindingStatus
-from .rows import GREATEST, LEAST, RecordGroup, has_sum, list_extremes, read_leaf
+from .rows import has_sum, read_leaf
 from .words import COUNT_KEY
 
 _CODES = frozenset({"phone", "email", "url", "identifier"})
@@ -40,13 +39,6 @@ _MAX_KEYED = 3
 """Numbers of a key that are added up, at most."""
 _WHOLE = 0.5
 """What a whole amount may differ from the one that it rounds."""
-_SUPERLATIVE = re.compile(rf"\b(?:(?P<least>{LEAST})|{GREATEST})\b", re.IGNORECASE)
-_PLAIN = stem_words(
-    "one ones option options choice price prices bill cost costs rate rates fare fares total month months night nights"
-    " only just yours here there overall all three two four five six of at was were is are being comes starts",
-    content=False,
-)
-"""Stems of words beside a superlative that restrict nothing."""
 _NAMED = re.compile(
     r"(?P<before>(?:[^\W\d_]+\s+){0,2})(?P<head>[^\W\d_]+)\s+(?:(?:at|for|in|on|with)\s+(?:[^\W\d_]+\s+){1,4})?"
     r"(?:is|are|of)\s+[€£$]?$",
@@ -54,7 +46,6 @@ _NAMED = re.compile(
 )
 """What a number directly after it is given to."""
 _TOGETHER = re.compile(r"\b(?:and|both|total|all|together|altogether)\b", re.IGNORECASE)
-_END = re.compile(r"[.;:!?]|,|\b(?:but|while|whereas)\b|—|–")
 
 
 def check_references(context: TurnContext) -> Iterator[Finding]:
@@ -228,57 +219,6 @@ def find_sentence(text: str, index: int) -> tuple[str, int]:
     """Return the sentence with a character of a text, and where it begins; the text where none has it."""
     around = (item for item in sentences(text) if item.start <= index < item.end)
     return next(((item.text, item.start) for item in around), (text, 0))
-
-
-def check_extremes(context: TurnContext) -> Iterator[Finding]:
-    """Yield values that are said to be the least or greatest of a list and are not.
-
-    Args:
-        context: The turn.
-    """
-    previous = ""
-    for sentence in sentences(context.text):
-        context.check_time()
-        values = [value for value in read_values(sentence.text) if isinstance(value.content, Measure)]
-        for match in _SUPERLATIVE.finditer(sentence.text):
-            after = [value for value in values if value.start >= match.end()]
-            if not after or _END.search(sentence.text[match.end() : after[0].start]):
-                continue
-            (value, *_) = after
-            begin = max((other.end for other in values if other.end <= match.start()), default=0)
-            clause = sentence.text[begin : match.start()] + sentence.text[match.end() : value.start]
-            text = f"{previous} {sentence.text}"
-            for group in context.groups:
-                if _is_plain(clause, group) and (extreme := _find_extreme(value, text, group, bool(match["least"]))):
-                    yield Finding(
-                        kind="value",
-                        status="miscounted",
-                        where=sentence.text[value.start : value.end],
-                        start=sentence.start + value.start,
-                        end=sentence.start + value.end,
-                        message=f"Of the rows, the {match[0].lower()} has {extreme}.",
-                    )
-                    break
-        previous = sentence.text
-
-
-def _is_plain(clause: str, group: RecordGroup) -> bool:
-    """Whether no word of a clause may restrict the rows that it is about."""
-    names = stem_words(
-        " ".join(str(leaf) for record in group.records for leaf in record.values() if isinstance(leaf, str))
-    )
-    keys = stem_words(" ".join(key for record in group.records for key in record))
-    words = [word for word in split_words(clause) if word.lower() not in FUNCTION_WORDS]
-    return all(stem_words(word, content=False) <= names | keys | _PLAIN for word in words)
-
-
-def _find_extreme(value: Value, text: str, group: RecordGroup, is_least: bool) -> str:
-    """The extreme that a value should be, where it is the value of another row; empty if it is right, or of no row."""
-    stated = list_extremes(value, group.select(text), is_least=is_least)
-    whole = list_extremes(value, [group.records], is_least=is_least)
-    if any(is_value for _, _, is_value, _ in stated):
-        return ""
-    return next((f"{key} {extreme:g}" for key, extreme, _, is_held in whole if is_held), "")
 
 
 def _find(status: FindingStatus, text: str, value: Value, message: str) -> Finding:

@@ -25,6 +25,7 @@ from .moments import read_moment
 from .owners import find_other_amount, find_owner
 from .records import Finding, FindingStatus
 from .rows import has_sum, read_unit
+from .streets import find_other_street
 from .times import WEEKDAYS, find_day_word, find_moment
 from .words import (
     CHOICE_KEY,
@@ -95,6 +96,9 @@ def check_argument(argument: Argument, context: TurnContext) -> Finding:
             _find_other_code(argument, context) or find_other_amount(argument, context) or find_owner(argument, context)
         )
         status, message = ("other_record", other) if other else (status, message)
+    if status in ("composed", "result", "user") and isinstance(argument.value, str):
+        other = find_other_street(argument.key, argument.value, context)
+        status, message = ("absent", other) if other else (status, message)
     return Finding(kind="argument", status=status, where=argument.path, message=message)
 
 

@@ -16,9 +16,10 @@ from groundwire.engine.schema.knowledge import list_records
 from groundwire.engine.values import Clock, Date, Measure, Value, read_values
 from groundwire.metrics import Sentence, sentences
 
-from .amounts import check_amounts, check_extremes, check_keys, check_references, find_sentence, is_sum
+from .amounts import check_amounts, check_keys, check_references, find_sentence, is_sum
 from .context import TurnContext
 from .details import check_moments
+from .extremes import check_extremes
 from .mentions import (
     Mentions,
     has_other,

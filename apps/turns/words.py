@@ -35,9 +35,15 @@ _THINGS = (
 )
 _NAME_WORDS = """
     mr mrs ms miss mx dr doctor prof professor sir madam herr frau saint st airport station city town county hotel
-    restaurant street road avenue square centre center university school college hospital clinic theatre theater
+    restaurant centre center university school college hospital clinic theatre theater
     branch office shop store department team company ltd inc gmbh the international central main
 """
+_STREETS = (
+    "street st; road rd; lane ln; "  # terms: literal
+    "avenue ave av; drive dr; close cl; court ct; place pl; square sq; crescent cres cr; terrace terr ter; "
+    "gardens gdns; grove gr; boulevard blvd; parkway pkwy; highway hwy; way; row; walk; mews; hill; quay; yard; "
+    "parade; rise; wharf; alley; circus"
+)
 
 
 def _read_kinds(table: str) -> Mapping[str, frozenset[str]]:
@@ -80,7 +86,11 @@ NUMBERS: Mapping[str, float] = MappingProxyType(
 MONTHS = tuple(_MONTH_NAMES.split())
 PLAIN = frozenset(_PLAIN_WORDS.split())
 """Words that the assistant may use although they were not mentioned."""
-NAME_WORDS = frozenset(_NAME_WORDS.split())
+STREET_KINDS: Mapping[str, str] = MappingProxyType(
+    {form: forms.split()[0] for forms in _STREETS.split(";") for form in forms.split()}
+)
+"""The kind of a street that a word or its abbreviation says."""
+NAME_WORDS = frozenset((*_NAME_WORDS.split(), *STREET_KINDS))
 """Words that may be added to a name."""
 FREE_KEY = re.compile(
     r"(?:^|_)(?:query|q|search|keywords?|subject|label|tags?|has_words\w*|words\w*|sort\w*|order_by|folder|format|fields?"
