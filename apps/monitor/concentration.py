@@ -9,7 +9,7 @@ other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from scipy.stats import false_discovery_control, fisher_exact
@@ -44,8 +44,11 @@ class _Count(NamedTuple):
     total_inconsistent: int
 
 
-def find_groups(rows: Sequence[Observation]) -> tuple[Group, ...]:
-    """The groups of responses with a verdict; groups that differ come first, the largest difference first."""
+def find_groups(rows: Sequence[Observation], compared: Collection[str] = ()) -> tuple[Group, ...]:
+    """The groups of responses with a verdict; groups that differ come first, the largest difference first.
+
+    Systems that are ``compared`` in pairs are not groups: by two tests, one difference would be chance and no chance.
+    """
     counts = [
         *_count_groups(rows, "term", [row.terms for row in rows], MAX_TERMS),
         *_count_groups(rows, "response length", _name_lengths([row.words for row in rows])),
@@ -56,7 +59,11 @@ def find_groups(rows: Sequence[Observation]) -> tuple[Group, ...]:
         *_count_groups(rows, "source", [(row.source,) for row in rows]),
         *_count_groups(rows, "time", _name_times(rows)),
     ]
-    tested = [count for count in counts if MIN_RESPONSES <= count.responses < count.total]
+    tested = [
+        count
+        for count in counts
+        if MIN_RESPONSES <= count.responses < count.total and (count.factor != "system" or count.name not in compared)
+    ]
     if not tested:
         return ()
     p_values = [_test(count) for count in tested]

@@ -260,7 +260,7 @@ class TrafficReport(Record, frozen=True):
     last_time: str = ""
     notes: tuple[str, ...] = ()
     range: ShareRange | None = None
-    """None without a verdict."""
+    """None without a verdict, and where both ends are the same: nothing is unverifiable."""
     stopped: dict[ProfileName, float] | None = None
     """Share, 0–1, of the scored lines that each profile would call inconsistent; None where the verdicts are not by a
     fusion of the calibration."""

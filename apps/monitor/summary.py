@@ -76,6 +76,7 @@ def build_report(
         )
     verdicts = observations.verdicts
     inconsistent = sum(row.is_inconsistent for row in verdicts)
+    systems = compare_systems(verdicts)
     notes: list[str] = []
     fusion = _find_fusion(observations, calibration, notes)
     corrected = None
@@ -101,7 +102,7 @@ def build_report(
         Estimate(*share(inconsistent, len(verdicts))) if verdicts else None,
         corrected,
         thresholds.pop() if len(thresholds) == 1 else None,
-        find_groups(verdicts),
+        find_groups(verdicts, {name for pair in systems for name in (pair.a, pair.b)}),
         like_calibration,
         drift,
         observations.worst,
@@ -111,12 +112,12 @@ def build_report(
         tuple(notes),
         _find_range(observations.rows, reference) if verdicts else None,
         None if fusion is None else _find_stopped(observations.rows, fusion),
-        compare_systems(verdicts),
+        systems,
         sum(row.sure for row in verdicts),
     )
 
 
-def _find_range(rows: Sequence[Observation], reference: Reference | None) -> ShareRange:
+def _find_range(rows: Sequence[Observation], reference: Reference | None) -> ShareRange | None:
     labels = [row.label for row in rows if row.label != "unknown"]
     inconsistent = labels.count("inconsistent")
     called = inconsistent / len(labels)
@@ -125,7 +126,8 @@ def _find_range(rows: Sequence[Observation], reference: Reference | None) -> Sha
         # If all of the reference are right, so often are right ones called inconsistent; if not, it is less often.
         usual = others.count("inconsistent") / len(others)
         low = max(0.0, (called - usual) / (1 - usual))
-    return ShareRange(low, (inconsistent + labels.count("unverifiable")) / len(labels), len(labels))
+    high = (inconsistent + labels.count("unverifiable")) / len(labels)
+    return ShareRange(low, high, len(labels)) if low < high else None
 
 
 def _find_stopped(rows: Sequence[Observation], fusion: Fusion) -> dict[ProfileName, float]:

@@ -398,7 +398,7 @@ def _tabulate_weights(fusion: Fusion) -> Table:
 def _tabulate_profiles(fusion: Fusion) -> Table:
     sets = next(iter(fusion.profiles.values())).sets
     left_out = f"means over {sets} sets, each left out" if sets > 1 else "on folds that were left out"
-    band = f"not sure from {fusion.band.low:.2f} to {fusion.band.high:.2f}"
+    band = f"sure: inconsistent below {fusion.band.low:.2f}, consistent from {fusion.band.high:.2f}"
     table = Table(title=f"profiles of {fusion.name}, {left_out}; {band}", title_justify="left")
     columns = (
         *("consistent from", "false positive rate", "power", "balanced accuracy"),

@@ -47,7 +47,8 @@ HELP = """Check dialogue responses against their knowledge: score them, mark uns
     groundwire score dialogues.jsonl
 
 A line of dialogues.jsonl is `{"response": "Honey is blue.", "knowledge": "Honey is golden."}`. Results are tables on a
-terminal and JSON Lines in a pipe. Every command explains its input, output and options: groundwire COMMAND -h.
+terminal and JSON Lines in a pipe; evaluate, calibrate, card, compare and report print tables to both. Every command
+explains its input, output and options: groundwire COMMAND -h.
 
 Exit codes: 0 every line has a result, 1 an error, 2 wrong usage, 3 a line has no result, 4 something is worse, not
 the same or as --fail-on names it, 130 interrupted, 141 the reader of the output closed it.

@@ -122,12 +122,12 @@ def report(
 
     Each line is a response with its knowledge, as for `groundwire score`, or a line that `groundwire score` or
     `/score_many` wrote, with the texts or without; `system`, `source`, `language` and `time` are optional. The report
-    shows the share that is called inconsistent, and the range in which the true share may be; where the responses are
-    like those of the calibration, the share that is corrected for the verdict's error rates, with an interval; what
-    each profile would stop; the terms, lengths, kinds of sentences, languages, systems and times where inconsistent
-    responses concentrate; the difference of each two systems in the share called inconsistent, with its interval; the
-    worst responses; and with a reference, what has changed, and an alert where more responses are inconsistent. The
-    page `traffic.html` has all of it.
+    shows the share that is called inconsistent, and where some are unverifiable, the range up to the share of both,
+    whatever the verdict's errors; where the responses are like those of the calibration, the share that is corrected
+    for the verdict's error rates, with an interval; what each profile would stop; the terms, lengths, kinds of
+    sentences, languages, systems and times where inconsistent responses concentrate; the difference of each two systems
+    in the share called inconsistent, with its interval; the worst responses; and with a reference, what has changed,
+    and an alert where more responses are inconsistent. The page `traffic.html` has all of it.
 
         groundwire report dialogues.jsonl --metrics fast
         groundwire report today.jsonl --reference good_week.jsonl --out reports/today --fail-on-alert

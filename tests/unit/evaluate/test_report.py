@@ -17,7 +17,14 @@ from groundwire.engine.schema.results import UnsupportedSpan
 from groundwire.evaluate.report import plots
 from groundwire.evaluate.report.page import write_report
 from groundwire.evaluate.report.text import break_name, escape_text, replace_unshowable, sort_spans, split_into_pieces
-from groundwire.evaluate.statistics.results import ErrorCase, ErrorThreshold, MetricFigures, Results, SetFigures
+from groundwire.evaluate.statistics.results import (
+    ErrorCase,
+    ErrorThreshold,
+    MetricFigures,
+    Results,
+    SetFigures,
+    VerdictFigures,
+)
 from groundwire.monitor.records import Estimate
 from groundwire.runtime.errors import InvalidRequest
 from tests.support.report_results import SHARPNESS, TEXT, build_errors, labelled, results
@@ -243,6 +250,23 @@ def test_a_better_metric_is_named_as_far_as_the_intervals_tell(tmp_path: Path, b
     metrics = {name: msgspec.structs.replace(made.metrics[name], roc_auc=area) for name, area in areas.items()}
     write_report(of_sets(msgspec.structs.replace(made, metrics=metrics)), tmp_path)
     assert said in " ".join(text_of(Tree((tmp_path / "report.html").read_text(encoding="utf-8")).root).split())
+
+
+@pytest.mark.parametrize(
+    ("called", "said", "unsaid"),
+    [
+        ({"unknown": 40}, "No verdict: it needs metrics that were not computed", "The labels under"),
+        ({"consistent": 30, "unknown": 10}, "consistent ones 0 are called inconsistent, 10 unknown.", "No verdict"),
+    ],
+)
+def test_unknown_labels_are_not_taken_for_right_ones(
+    tmp_path: Path, called: dict[str, int], said: str, unsaid: str
+) -> None:
+    figures = VerdictFigures("balanced", called, called={"consistent": called, "inconsistent": called})
+    write_report(of_sets(msgspec.structs.replace(labelled("one", 80, 3, {"nli": 1.4}), verdicts=(figures,))), tmp_path)
+    page = " ".join(text_of(Tree((tmp_path / "report.html").read_text(encoding="utf-8")).root).split())
+    assert said in page
+    assert unsaid not in page
 
 
 def test_every_dot_has_its_name(page: ET.Element, made: Results) -> None:

@@ -100,7 +100,7 @@ def test_a_share_whose_errors_are_not_known_is_not_corrected(
     assert note in " ".join(built.notes)
 
 
-def test_responses_that_are_not_known_to_be_like_the_calibrations_give_a_range() -> None:
+def test_responses_that_are_not_known_to_be_like_the_calibrations_are_not_corrected() -> None:
     """A third is wrong and unverifiable: a corrected share would be confident, and wrong."""
     scores = [make_score(0.9, calibration=DESCRIBED)] * 300
     texts = describe_alike(300)
@@ -117,7 +117,6 @@ def test_responses_that_are_not_known_to_be_like_the_calibrations_give_a_range()
     ):
         assert built.corrected is None
         assert note in built.notes[0]
-        assert built.range is not None
 
 
 def test_a_calibration_of_trusted_responses_corrects_nothing() -> None:
@@ -240,6 +239,26 @@ def test_the_report_compares_the_largest_systems() -> None:
     assert {name for pair in pairs for name in (pair.a, pair.b)} == set("bcdef")
 
 
+def test_systems_that_are_compared_in_pairs_are_no_groups() -> None:
+    """Fisher's corrected test may find chance what the interval of the difference finds none."""
+    names = [f"s{index % 6}" for index in range(75)]
+    scores = [make_score(0.1 if name == "s1" else 0.9) for name in names]
+    built = report(observe(scores, rows=[{"system": name} for name in names]))
+    assert {name for pair in built.systems for name in (pair.a, pair.b)} == {"s0", "s1", "s2", "s3", "s4"}
+    assert {group.name for group in built.groups if group.factor == "system"} == {"s5"}
+    two = report(observe(scores[:40], rows=[{"system": name} for name in ("a", "b") * 20]))
+    assert two.systems
+    assert not [group for group in two.groups if group.factor == "system"]
+
+
+def test_without_unverifiable_responses_there_is_no_range() -> None:
+    scores = [make_score(0.9)] * 60 + [make_score(0.1)] * 20
+    built = report(observe(scores))
+    assert built.share is not None
+    assert built.range is None
+    assert report(observe([*scores, make_score(0.1, "unverifiable")])).range == ShareRange(20 / 81, 21 / 81, 81)
+
+
 @pytest.mark.no_cover
 def test_without_a_change_alerts_keep_their_rate_over_all_looks() -> None:
     rng = np.random.default_rng(3)
@@ -351,5 +370,5 @@ def test_a_report_is_read_back() -> None:
     built = report(observe(scores, texts, rows), reference=Reference(observe(scores), "old.jsonl", 0.05, 20))
     assert TrafficReport.from_json(built.to_json()) == built
     assert (built.first_time, built.last_time) == ("2026-11-22T12:00:00Z", "2026-11-24T23:00:00Z")
-    assert {group.factor for group in built.groups} >= {"term", "system", "time"}
+    assert {group.factor for group in built.groups} >= {"term", "time"}
     assert sum(built.probabilities.now) == 60
