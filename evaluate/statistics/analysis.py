@@ -183,6 +183,11 @@ def analyse(
     elif leading:
         thresholds = _list_thresholds(leading, columns[leading], tuned)
         error_threshold, called = _call_examples(columns[leading], thresholds, human)
+    if leading and (area := metrics[leading].roc_auc) is not None and area.high < HALF:
+        notes.append(
+            f"{leading} gives inconsistent responses the higher values (ROC-AUC {area.value:.3f}): check that label 1 "
+            "is consistent."
+        )
     shifts = compare_with_calibration(examples, scores, calibration)
     if any(shift.band != "alike" for shift in shifts):
         notes.append(explain_shift(shifts))

@@ -86,13 +86,14 @@ def compare(
 def _print_comparison(comparison: RunComparison) -> None:
     console = output_console()
     table = Table()
-    for title in ("set", "metric", "figure"):
-        table.add_column(title, no_wrap=True)
+    several = len({difference.set for difference in comparison.differences}) > 1
+    for title in ("set", "metric", "figure") if several else ("metric", "figure"):
+        table.add_column(title, overflow="fold")  # words wrap, so that no number is cut
     for title in ("examples", "A", "B", "B - A", "p", "Holm's p"):
         table.add_column(title, justify="right", no_wrap=True)
     for difference in comparison.differences:
         table.add_row(
-            escape_markup(difference.set),
+            *([escape_markup(difference.set)] if several else []),
             escape_markup(difference.metric),
             difference.figure,
             str(difference.examples),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -99,12 +100,27 @@ def rename_fields(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[st
 
 
 def read_passages(cell: str) -> Any:
-    """The knowledge in a cell of a table: a text, or the JSON of an object or a list; MalformedText if it is not JSON.
+    """The knowledge in a cell of a table: a text, the JSON of an object or a list, or a list of texts as Python, and so
+    pandas, writes it; MalformedText if it is none of these.
 
     >>> read_passages('["It costs £5.", {"paid": true}]'), read_passages("[sic] It costs £5.")
     (['It costs £5.', {'paid': True}], '[sic] It costs £5.')
+    >>> read_passages("['It costs £5.', 'It is paid.']")
+    ['It costs £5.', 'It is paid.']
     """
-    return decode_json(cell) if cell.lstrip()[:2] in ('["', "[{", "[]", '{"') else cell
+    start = cell.lstrip()[:2]
+    if start in ("['", '["') and (passages := _read_python_list(cell.strip())) is not None:
+        return passages
+    return decode_json(cell) if start in ('["', "[{", "[]", '{"') else cell
+
+
+def _read_python_list(cell: str) -> list[str] | None:
+    """The texts of a list in the form of ``repr``; None for anything else, such as NumPy's form without commas."""
+    try:
+        value = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if repr(value) == cell and all(isinstance(text, str) for text in value) else None
 
 
 def _read_messages(messages: object) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from groundwire import evaluate
@@ -529,6 +530,15 @@ def changed(root: Path, to: Path, metric: str, by: float) -> Path:
             line["values"][metric] += by
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return to
+
+
+def test_no_number_of_a_comparison_is_cut(made: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groundwire.cli.compare.output_console", lambda: Console(width=100))
+    root, _ = made
+    result = run("compare", root / "run", root / "run", "--set", "repeats=20")
+    assert result.exit_code == 0
+    assert "+0.000 +0.000 to +0.000" in result.output
+    assert "…" not in result.output
 
 
 def test_a_regression_closes_the_gate(made: tuple[Path, Result], tmp_path: Path) -> None:

@@ -154,6 +154,14 @@ def test_one_class_has_no_figures(labels: list[int | None], values: list[float |
     assert (metric.decisions, figures.errors, figures.error_threshold, figures.leading) == ((), (), None, "")
 
 
+def test_labels_turned_round_are_named() -> None:
+    right = [index % 2 for index in range(40)]
+    values = [0.9 if label else 0.2 for label in right]
+    note = "nli gives inconsistent responses the higher values (ROC-AUC 0.000): check that label 1 is consistent."
+    assert note in measured([1 - label for label in right], values).notes
+    assert not [note for note in measured(list(right), values).notes if "label 1" in note]
+
+
 def test_a_constant_metric_is_worth_a_coin() -> None:
     metric = measured([1, 0, 1, 0], [0.4] * 4).metrics["nli"]
     assert metric.roc_auc == Estimate(0.5, 0.5, 0.5)

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundwire.files import json_text, reading, sources
-from groundwire.files.columns import parse_columns
+from groundwire.files.columns import parse_columns, read_passages
 from groundwire.files.json_text import ArrayReader, MalformedText, decode_json
 from groundwire.files.reading import Line, UntilError, read_lines
 from groundwire.files.rows import split_rows
@@ -39,6 +39,20 @@ def write(path: Path, text: str | bytes) -> Path:
 
 def good(text: str = json.dumps(GOOD)) -> str:
     return text + "\n"
+
+
+@pytest.mark.parametrize(
+    ("cell", "passages"),
+    [
+        ("['It opens at 9.', \"It's free.\"]", ["It opens at 9.", "It's free."]),
+        ("[\"It's free.\", 'It opens at 9.']", ["It's free.", "It opens at 9."]),
+        ("['It opens at 9.' 'It is free.']", "['It opens at 9.' 'It is free.']"),
+        ("['sic'] It is free.", "['sic'] It is free."),
+        ("['It is free.', 9]", "['It is free.', 9]"),
+    ],
+)
+def test_a_list_as_python_writes_it_is_passages(cell: str, passages: str | list[str]) -> None:
+    assert read_passages(cell) == passages
 
 
 @pytest.mark.parametrize(
