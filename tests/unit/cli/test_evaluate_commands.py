@@ -533,7 +533,7 @@ def changed(root: Path, to: Path, metric: str, by: float) -> Path:
 
 
 def test_no_number_of_a_comparison_is_cut(made: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundwire.cli.compare.output_console", lambda: Console(width=100))
+    monkeypatch.setattr("groundwire.cli.compare.output_console", lambda: Console(width=95))
     root, _ = made
     result = run("compare", root / "run", root / "run", "--set", "repeats=20")
     assert result.exit_code == 0

@@ -112,7 +112,7 @@ def test_results_of_score_give_the_same_report_without_a_model(tmp_path: Path, m
     bare = read(run(scores, *given))
     assert again == msgspec.structs.replace(direct, source="both.jsonl", when=again.when)
     assert (bare.labels, bare.share, bare.corrected) == (direct.labels, direct.share, direct.corrected)
-    assert {group.factor for group in direct.groups} == {"response length", "system"}
+    assert {group.factor for group in direct.groups} == {"response length"}
     assert bare.groups == ()
     as_text = [row | {"score": json.dumps(row["score"])} for row in with_texts]
     assert read(run(write(tmp_path / "text.jsonl", as_text), *given)).share == direct.share
