@@ -22,6 +22,7 @@ from .drafts import AS_WRITTEN, Draft, DraftEdit
 from .keeping import CONTACTS, Kept, find_clause, list_heads
 from .proposals import are_alike, fit, list_values, says_otherwise
 from .question import UserQuestion
+from .rendering import take_unit
 from .sources import Sources, SourceSentence, find_free_parts
 
 IN_SENTENCE = 0.5
@@ -141,14 +142,19 @@ def _is_exchangeable(value: Value) -> bool:
 
 def _draft(response: str, sentence: Sentence, ours: Value, source: SourceSentence, theirs: Value) -> Draft | None:
     """The response with a value of the knowledge, in the form of its own; None if it is not read as that value."""
-    content = theirs.content
+    content = take_unit(ours.content, theirs.content)
+    takes_unit = content != theirs.content
+    if takes_unit and any(_is_measured_alike(ours, part) for part in source.parts):
+        return None  # the sentence writes the unit where it is meant: "at least 17, and weigh 50 kg"
     if says_otherwise(response[sentence.start : ours.start], source, theirs):
         return None
     if not are_alike(ours, theirs) or type(content) is not type(ours.content) or _is_value_of(content, ours.content):
         return None
-    if isinstance(content, Measure) and not _is_measured_alike(ours, theirs):
+    if isinstance(content, Measure) and not _is_measured_alike(ours, theirs._replace(content=content)):
         return None
     proposal = fit(response, ours, source, theirs, "value", MIN_PROBABILITY)
+    if takes_unit and not proposal.is_rendered:
+        return None
     text, (where,) = replace_names(response, [Replacement(proposal.start, proposal.end, proposal.text, AS_WRITTEN)])
     written = next(
         (part for part in read_values(text) if part.start < where.new_end and where.new_start < part.end), None

@@ -47,6 +47,7 @@ def render(old: str, ours: Content, new: str, theirs: Content) -> str | None:
         return _write_clock(old, new, theirs)
     if isinstance(ours, Date) and isinstance(theirs, Date):
         return _write_date(old, theirs)
+    theirs = take_unit(ours, theirs)
     if isinstance(ours, Measure) and isinstance(theirs, Measure) and ours.measure == theirs.measure != "rank":
         amount = round(theirs.amount / ours.factor, 6)
         if ours.measure == "count" and (amount == 1) != (ours.amount == 1):
@@ -74,6 +75,13 @@ def _write_date(old: str, date: Date) -> str | None:
     month = month if match["month"].lower() in _MONTHS.values() else month[:3]
     day = f"{month} {date.day}" if match["late"] else f"{date.day} {month}"
     return day + (f"{match['comma']}{date.first}" if match["year"] else "")
+
+
+def take_unit(ours: Content, theirs: Content) -> Content:
+    """A number of the knowledge with the response's unit if it has none: "35" for "12 minutes", as in a table."""
+    if not (isinstance(ours, Measure) and isinstance(theirs, Measure)) or theirs.measure != "count" or theirs.nouns:
+        return theirs
+    return theirs._replace(measure=ours.measure, amount=theirs.amount * ours.factor, factor=ours.factor)
 
 
 def _write_clock(old: str, new: str, clock: Clock) -> str | None:

@@ -83,9 +83,11 @@ def test_a_value_that_follows_and_the_amount_that_was_asked_about_stay() -> None
     assert list_texts("Two day passes for seniors are €88.", PASSES, "€88") == []
 
 
-def test_a_number_without_a_unit_is_no_amount_of_one() -> None:
-    assert list_texts("It was there for four days.", "It was there, and 5.40 is the fare.", "four days") == []
+def test_a_number_takes_the_unit_of_the_response_where_its_sentence_has_none() -> None:
+    response = "Unsoaked beans take 12 minutes."
+    assert list_texts(response, "Times: soaked 12, unsoaked 35.", "12 minutes") == ["Unsoaked beans take 35 minutes."]
     assert list_texts("Donors weigh 55 kg.", "Donors are 17 and weigh 50 kg.", "55 kg") == ["Donors weigh 50 kg."]
+    assert list_texts("It was there for four days.", "It was there, and 5.40 is the fare.", "four days") == []
 
 
 def make_alternative(
