@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -157,7 +158,9 @@ def test_a_stop_finishes_what_has_begun() -> None:
             assert client.get("/readyz").status_code == 503
             assert client.post("/score", json=HONEY).status_code == 200, "a load balancer may not know yet"
         server.process.send_signal(signal.SIGTERM)  # the second ends the delay
-        server.wait_for("Shutting down")
+        with contextlib.suppress(ConnectionRefusedError):  # until it listens no longer
+            while server.process.poll() is None:
+                socket.create_connection(("127.0.0.1", httpx.URL(server.url).port), SECONDS).close()
         half.set()
         assert server.process.wait(SECONDS) == 0
         thread.join(SECONDS)
