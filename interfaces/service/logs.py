@@ -104,7 +104,8 @@ def configure(level: str) -> None:
     least = logging.getLevelNamesMapping()[level.upper()]
     logging.getLogger("groundwire").setLevel(least)
     # what it informs of is in the service's own lines, and would have the clients and queries of WebSockets
-    logging.getLogger("uvicorn").setLevel(max(least, logging.WARNING))
+    for name in ("uvicorn", "uvicorn.error"):  # whatever a configuration of uvicorn has set
+        logging.getLogger(name).setLevel(max(least, logging.WARNING))
     for logger in (connections, logging.getLogger("asyncio"), logging.getLogger("uvicorn.error")):
         logger.filters[:] = [RepeatFilter()]
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
