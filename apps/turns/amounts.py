@@ -17,7 +17,7 @@ from groundwire.runtime.texts.characters import is_digits
 
 from .context import TurnContext
 from .mentions import Mentions, has_near, has_other, list_leaves, list_lengths, squeeze, stem_words
-from .records import Finding, FindingStatus
+from .records import Finding, find_value
 from .rows import has_sum, read_leaf
 from .words import COUNT_KEY
 
@@ -65,7 +65,9 @@ def check_references(context: TurnContext) -> Iterator[Finding]:
         is_long = len(squeeze(content.key)) >= _CODE_LENGTH and sum(map(is_digits, words)) >= _CODE_DIGITS
         is_reference = value.kind != "identifier" or is_long
         if is_reference and not context.everything.has_squeezed(words.split()[-1]):
-            yield _find("absent", context.text, value, f"{words} is not in the dialogue or the log.")
+            yield find_value(
+                "absent", context.text, value.start, value.end, f"{words} is not in the dialogue or the log."
+            )
 
 
 def check_amounts(context: TurnContext) -> Iterator[Finding]:
@@ -95,12 +97,24 @@ def check_amounts(context: TurnContext) -> Iterator[Finding]:
             is_gap = any(has_near(numbers, number + amount, margin) for number in numbers)
             is_known = is_gap or has_near(numbers, amount, margin) or ("cost" in before and _adds_up(amount, context))
             if not is_known and not is_sum(context, value.start):
-                yield _find("absent", text, value, "No result has this amount, and no two amounts differ by it.")
+                yield find_value(
+                    "absent",
+                    text,
+                    value.start,
+                    value.end,
+                    "No result has this amount, and no two amounts differ by it.",
+                )
         elif _EACH.match(after) and (owners := [key for key, number in keyed if abs(number - amount) < 2 * _CENT]):
             if all("total" in key for key in owners):
-                yield _find("absent", text, value, f"The result has this as {owners[0]}.")
+                yield find_value("absent", text, value.start, value.end, f"The result has this as {owners[0]}.")
         elif value.content.hedge == "exact" and not _follows(value, amount, numbers, pool, context):
-            yield _find("absent", text, value, "No result has this amount, and it does not follow from the results.")
+            yield find_value(
+                "absent",
+                text,
+                value.start,
+                value.end,
+                "No result has this amount, and it does not follow from the results.",
+            )
 
 
 def check_keys(context: TurnContext) -> Iterator[Finding]:
@@ -137,10 +151,8 @@ def check_keys(context: TurnContext) -> Iterator[Finding]:
                     for amount in stated
                 )
             ):
-                start, end = sentence.start + value.start, sentence.start + value.end
                 message = f"The results have {', '.join(f'{number:g}' for number in numbers[:_MAX_TERMS])}."
-                where = context.text[start:end]
-                yield Finding(kind="value", status="absent", where=where, start=start, end=end, message=message)
+                yield find_value("absent", sentence.text, value.start, value.end, message, sentence.start)
 
 
 def _gives(numbers: Sequence[float], amount: float, counts: Collection[float], *, is_sum: bool) -> bool:
@@ -219,8 +231,3 @@ def find_sentence(text: str, index: int) -> tuple[str, int]:
     """Return the sentence with a character of a text, and where it begins; the text where none has it."""
     around = (item for item in sentences(text) if item.start <= index < item.end)
     return next(((item.text, item.start) for item in around), (text, 0))
-
-
-def _find(status: FindingStatus, text: str, value: Value, message: str) -> Finding:
-    where = text[value.start : value.end]
-    return Finding(kind="value", status=status, where=where, start=value.start, end=value.end, message=message)

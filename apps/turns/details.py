@@ -17,7 +17,7 @@ from groundwire.runtime.texts.characters import is_digits, is_upper_case, starts
 from .context import TurnContext
 from .mentions import Mentions, has_other, list_leaves, list_lengths, split_words, squeeze, stem_words
 from .moments import HALF_DAY, make_date, move, read_moment
-from .records import Finding, FindingStatus
+from .records import Finding, FindingStatus, find_value
 from .words import KIND_OF, NAME_WORDS, PEOPLE_KEY, QUANTITY_KEY
 
 _CODES = frozenset({"phone", "email", "url", "postcode", "identifier"})
@@ -203,10 +203,9 @@ def check_moments(context: TurnContext) -> Iterator[Finding]:
             else:
                 is_there = details.has_clock(content) if isinstance(content, Clock) else None
             if is_there is False and not _is_known(value, "", context):
-                start, end = sentence.start + value.start, sentence.start + value.end
-                where = context.text[start:end]
-                message = f"{where} is not in the dialogue or the log, and does not follow from them."
-                yield Finding(kind="value", status="absent", where=where, start=start, end=end, message=message)
+                words = sentence.text[value.start : value.end]
+                message = f"{words} is not in the dialogue or the log, and does not follow from them."
+                yield find_value("absent", sentence.text, value.start, value.end, message, sentence.start)
 
 
 _NAME_LENGTH = 5

@@ -16,7 +16,7 @@ from groundwire.runtime.texts.characters import is_digits, starts_upper
 from .context import TurnContext
 from .mentions import list_leaves, split_words, stem_words
 from .moments import read_clock, read_date
-from .records import Finding
+from .records import Finding, find_value
 from .rows import GREATEST, LEAST, Mention, RecordGroup, list_extremes, list_mentions, read_leaf, read_unit
 from .words import DURATION_KEY
 
@@ -95,7 +95,7 @@ def _check_values(sentence: Sentence, previous: str, group: RecordGroup, query: 
         text = f"{previous} {sentence.text}"
         if _is_plain(clause, group, query) and (extreme := _find_extreme(value, text, group, bool(match["least"]))):
             message = f"Of the rows, the {match[0].lower()} has {extreme}."
-            yield _find(sentence, value.start, value.end, message)
+            yield find_value("miscounted", sentence.text, value.start, value.end, message, sentence.start)
 
 
 def _is_plain(clause: str, group: RecordGroup, query: set[str]) -> bool:
@@ -146,7 +146,9 @@ def _check_names(
         start = offset + named.start
         name = re.match(r"[\w'’-]+", sentence.text[start:])
         message = f"Of the rows, the {match[0].lower()} has {key} {best}."
-        yield _find(sentence, start, start + (name.end() if name else 1), message)
+        yield find_value(
+            "miscounted", sentence.text, start, start + (len(name[0]) if name else 1), message, sentence.start
+        )
 
 
 def _is_of_all(clause: str, match: re.Match[str], group: RecordGroup, query: set[str], context: TurnContext) -> bool:
@@ -227,14 +229,3 @@ _READERS: Mapping[str, Callable[[str, Any], float | None]] = MappingProxyType(
     }
 )
 """The number of a row that a superlative ranks it by."""
-
-
-def _find(sentence: Sentence, start: int, end: int, message: str) -> Finding:
-    return Finding(
-        kind="value",
-        status="miscounted",
-        where=sentence.text[start:end],
-        start=sentence.start + start,
-        end=sentence.start + end,
-        message=message,
-    )

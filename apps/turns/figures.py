@@ -30,7 +30,7 @@ from .mentions import (
     stem_words,
 )
 from .moments import DAY_MINUTES, HALF_DAY, read_clock, read_date
-from .records import Finding, FindingStatus
+from .records import Finding, FindingStatus, find_value
 from .rows import Mention, RecordGroup, has_extreme, has_sum, is_day, list_mentions, list_values, read_leaf
 from .words import NUMBERS
 
@@ -129,10 +129,6 @@ def check_figures(context: TurnContext) -> list[Finding]:
     return sorted(unique.values(), key=lambda finding: finding.start or 0)
 
 
-def _find(status: FindingStatus, text: str, start: int, end: int, message: str) -> Finding:
-    return Finding(kind="value", status=status, where=text[start:end], start=start, end=end, message=message)
-
-
 def _check_shares(context: TurnContext) -> Iterator[Finding]:
     """ "Six of the nine": as many records must have a value in common."""
     by_length: defaultdict[float, list[RecordGroup]] = defaultdict(list)
@@ -150,9 +146,8 @@ def _check_shares(context: TurnContext) -> Iterator[Finding]:
             continue
         sentence, _ = find_sentence(context.text, match.start())
         if not any(len(rows) == part for group in of_length for rows in group.select(sentence)):
-            yield _find(
-                "miscounted", context.text, *match.span(), f"No value is shared by {part:g} of the {whole:g} records."
-            )
+            message = f"No value is shared by {part:g} of the {whole:g} records."
+            yield find_value("miscounted", context.text, *match.span(), message)
 
 
 def _count_values(records: Sequence[Mapping[str, Any]]) -> Iterator[int]:
@@ -180,9 +175,8 @@ def _check_durations(context: TurnContext) -> Iterator[Finding]:
         if not has_times or any(abs(minutes - length) <= margin for length in (*lengths, *others)):
             continue
         if not is_sum(context, start) and not _DISTANCE.match(context.text, end):
-            yield _find(
-                "absent", context.text, start, end, "No result, and no two times of the results, give this duration."
-            )
+            message = "No result, and no two times of the results, give this duration."
+            yield find_value("absent", context.text, start, end, message)
 
 
 def _list_lengths(context: TurnContext) -> tuple[set[float], set[float], bool]:
@@ -294,7 +288,7 @@ def _compare(
     start, end = sentence.start + value.start, sentence.start + value.end
     if isinstance(content, Date) and not (has_it or theirs) and _is_said_directly(sentence.text, value, named):
         if (content.month, content.day) not in context.everything.dates and not context.dialogue.spans:
-            yield _find("absent", context.text, start, end, "No result has this date.")
+            yield find_value("absent", context.text, start, end, "No result has this date.")
         return
     if has_it or not theirs or (named.key and theirs <= {named.key}):
         return
@@ -306,7 +300,7 @@ def _compare(
     elsewhere = (leaf for result in context.results for leaf in _list_outside(result, named.group.ids))
     if any(_equals(value, leaf) for leaf in elsewhere) or _is_derived(value, named.record, context.dialogue.numbers):
         return
-    yield _find("other_record", context.text, start, end, f"Another record has this as {min(theirs)}.")
+    yield find_value("other_record", context.text, start, end, f"Another record has this as {min(theirs)}.")
 
 
 def _is_said_directly(text: str, value: Value, named: Mention) -> bool:
@@ -383,14 +377,8 @@ def _check_states(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[F
                 names = "|".join(re.escape(state.replace("_", " ").lower()) for state in states)
                 said = re.search(rf"\b(?:is|are|been|was|were|still) (?:\w+ly )?({names})\b", said_of)
                 if said and said[1] != value.replace("_", " ").lower():
-                    yield Finding(
-                        kind="value",
-                        status="other_record",
-                        where=sentence.text[start:end],
-                        start=sentence.start + start,
-                        end=sentence.start + end,
-                        message=f"The record has {key} {value!r}.",
-                    )
+                    message = f"The record has {key} {value!r}."
+                    yield find_value("other_record", sentence.text, start, end, message, sentence.start)
 
 
 def _cut_at_next(clause: str, mention: Mention, inside: Sequence[Mention], offset: int) -> str:
@@ -417,9 +405,8 @@ def _check_codes(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Fi
             said = re.search(rf"\b{word} {re.escape(code)}(?![\w-])", sentence.text, re.IGNORECASE)
             before = [item for item in mentions if said and item.group is group and item.start < said.start()]
             if said and before and before[-1].record is not owner and key in before[-1].record:
-                start, end = sentence.start + said.start(), sentence.start + said.end()
                 message = f"Another record has this as {key}."
-                yield Finding(kind="value", status="other_record", where=said[0], start=start, end=end, message=message)
+                yield find_value("other_record", sentence.text, *said.span(), message, sentence.start)
 
 
 def _check_flags(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Finding]:
@@ -436,17 +423,10 @@ def _check_flags(sentence: Sentence, mentions: Sequence[Mention]) -> Iterator[Fi
         for key, is_denied in said.items():
             value = mention.record.get(key)
             if is_denied is value:
-                begin = sentence.start + start
-                yield Finding(
-                    kind="value",
-                    status="other_record"
-                    if any(record.get(key) is not value for record in mention.group.records)
-                    else "absent",
-                    where=clause,
-                    start=begin,
-                    end=begin + len(clause),
-                    message=f"The record has {key} {str(value).lower()}.",
-                )
+                has_other = any(record.get(key) is not value for record in mention.group.records)
+                status: FindingStatus = "other_record" if has_other else "absent"
+                message = f"The record has {key} {str(value).lower()}."
+                yield find_value(status, sentence.text, start, end, message, sentence.start)
 
 
 def _read_flags(clause: str, name: int, flags: Mapping[str, frozenset[str]]) -> dict[str, bool]:

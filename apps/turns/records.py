@@ -42,6 +42,12 @@ class Finding(Record, frozen=True, kw_only=True):
         return self.status in PROBLEMS
 
 
+def find_value(status: FindingStatus, text: str, start: int, end: int, message: str, offset: int = 0) -> Finding:
+    """Return what was found of the value that is ``text[start:end]``; ``text`` begins at ``offset`` in the turn's."""
+    where = text[start:end]
+    return Finding(kind="value", status=status, where=where, start=offset + start, end=offset + end, message=message)
+
+
 def label_turn(findings: Sequence[Finding], status: Status) -> TurnLabel:
     """Return the label of a turn with these findings, whose check ended with a status."""
     if any(finding.is_problem for finding in findings):
