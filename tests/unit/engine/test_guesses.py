@@ -58,6 +58,8 @@ def test_packages_are_attributes_and_evaluate_is_called_as_its_function() -> Non
         ("consistent", "verdict.label"),
         ("asdict", "to_dict()"),
         ("json", "to_json()"),
+        ("score", "verdict.probability"),
+        ("claims", "sentences"),
         ("unsuported", "unsupported"),
         ("detector.test", "metrics['detector.test']"),
     ],
@@ -83,6 +85,22 @@ def test_an_engine_has_metrics_of_its_own() -> None:
         assert list(engine.score("bees make honey", "bees make honey").metrics) == ["pmi"]
         assert engine.plan() is engine.plan("pmi")
         assert engine.plan(["overlap"]).names == ("overlap",)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("predict_proba", "groundwire.adapters.sklearn"),
+        ("stats", "statistics"),
+        ("check", "score"),
+        ("metrics", "plan"),
+    ],
+)
+def test_an_attribute_that_an_engine_lacks(name: str, meant: str) -> None:
+    with Engine(FakeRuntime({"lm": language_model})) as engine:
+        assert not hasattr(engine, name)
+        with pytest.raises(AttributeError, match=f"Engine has no attribute '{name}' .did you mean {meant}"):
+            getattr(engine, name)
 
 
 def test_wrong_metrics_are_refused_when_an_engine_is_loaded() -> None:
