@@ -213,7 +213,7 @@ class Engine(Suggesting):
 
         Args:
             items: Requests, pairs (response, knowledge), or mappings with ``response``, ``knowledge`` or ``triples``
-                (or both), and perhaps ``history``.
+                (or both), and perhaps ``history``; or a table of pandas, Polars or Arrow with these columns.
             metrics: As for ``score``.
             options: As for ``score``.
             progress: Called with the number of scores yielded so far.

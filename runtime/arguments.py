@@ -172,6 +172,25 @@ def check_path(name: str, value: Any) -> Path:
     return Path(value)
 
 
+def read_table(value: Any) -> Any:
+    """Return the rows of a table of pandas, Polars or Arrow as mappings, None for NaN; any other value as it is.
+
+    Iterated, such a table gives the names of its columns.
+    """
+    if not hasattr(value, "columns"):
+        return value
+    methods: Mapping[str, tuple[str, ...]] = {"to_dicts": (), "to_pylist": (), "to_dict": ("records",)}
+    for method, arguments in methods.items():
+        if hasattr(value, method):
+            rows = getattr(value, method)(*arguments)
+            return [{name: None if _is_nan(cell) else cell for name, cell in row.items()} for row in rows]
+    return value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
+
+
 def check_sequence(name: str, value: Iterable[T], allowed: str) -> tuple[T, ...]:
     """The items of ``value`` in their order; ``allowed`` says what to pass.
 

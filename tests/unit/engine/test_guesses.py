@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import groundwire
 from groundwire import explanations
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Ranked, Score
+from groundwire.engine.extend import make_request
 from groundwire.engine.schema.explanations import Explanation
 from groundwire.explanations import DetectorExplanation, Q2Explanation
 from groundwire.runtime.fake import FakeRuntime
@@ -42,6 +44,44 @@ def test_a_name_of_the_top_level_that_is_elsewhere(name: str, advice: str) -> No
     with pytest.raises(AttributeError) as error:
         getattr(groundwire, name)
     assert str(error.value) == f"module 'groundwire' has no attribute '{name}'{advice}"
+
+
+def test_a_name_that_is_imported_from_the_top_level_but_is_elsewhere() -> None:
+    with pytest.raises(ImportError, match=r"^cannot import name 'Verdict' from 'groundwire': from groundwire\.engine"):
+        from groundwire import Verdict  # type: ignore[attr-defined]  # noqa: F401
+    from groundwire import files
+
+    assert files.__name__ == "groundwire.files"
+
+
+class Frame:
+    """What is used of a data frame of pandas."""
+
+    columns = ("response", "knowledge", "history")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def to_dict(self, orient: str) -> list[dict[str, object]]:
+        assert orient == "records"
+        return [{"response": WRONG, "knowledge": "It opens at nine.", "history": float("nan")}]
+
+
+def test_the_rows_of_a_data_frame_and_lists_of_two_are_scored() -> None:
+    with make_engine(lambda response, knowledge: 0.1) as engine:
+        tables: list[Any] = [Frame(), [[WRONG, "It opens at nine."]]]
+        for table in tables:
+            assert [score.verdict.label for score in engine.score_many(table)] == ["inconsistent"]
+
+
+def test_messages_of_a_chat_are_a_history() -> None:
+    messages = [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": "When?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "At nine."}]},
+    ]
+    request = make_request("Why?", "It opens at nine.", [*messages, "Why?"])
+    assert request.history == ("When?", "At nine.", "Why?")
 
 
 def test_packages_are_attributes_and_evaluate_is_called_as_its_function() -> None:
