@@ -6,12 +6,12 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Never, Self, TypeAlias
+from typing import ClassVar, Never, Self, TypeAlias
 
-from groundwire.runtime.arguments import check_number
+from groundwire.runtime.arguments import Suggesting, check_number
 from groundwire.runtime.errors import InvalidRequest
 from groundwire.runtime.ort.device import DeviceChoice
 from groundwire.runtime.protocol import Runtime
@@ -41,13 +41,25 @@ Triples: TypeAlias = Sequence[Triple | tuple[str, str, str]]
 Metrics: TypeAlias = Sequence[str] | str | None
 
 
-class Engine:
+class Engine(Suggesting):
     """Scores responses with the models of one bundle. Safe to use from many threads at once.
 
     >>> with Engine.load() as engine:                                                          # doctest: +SKIP
     ...     score = engine.score("Bob Ross hosted the show.", "Bob Ross was its creator and host.")
     ...     score.verdict.label, score.unsupported
     """
+
+    other_words: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("predict", "predict_proba"), "groundwire.adapters.sklearn.VerdictClassifier"),
+        **dict.fromkeys(("check", "verify", "validate", "detect"), "score"),
+        **dict.fromkeys(("score_batch", "batch", "map"), "score_many"),
+        "metrics": "plan().names",
+        "evaluate": "groundwire.evaluate(rows, engine)",
+        "calibrate": "groundwire.calibrate(rows, engine)",
+        "correct": "groundwire.Corrector(engine).correct",
+        "stream": "groundwire.Guard(engine).open",
+        "guard": "groundwire.Guard(engine).open",
+    }
 
     def __init__(self, runtime: Runtime, options: LoadOptions | None = None, *, metrics: Metrics = None) -> None:
         """Make an engine over any runtime; ``load`` is the usual way.
@@ -201,7 +213,7 @@ class Engine:
 
         Args:
             items: Requests, pairs (response, knowledge), or mappings with ``response``, ``knowledge`` or ``triples``
-                (or both), and perhaps ``history``.
+                (or both), and perhaps ``history``; or a table of pandas, Polars or Arrow with these columns.
             metrics: As for ``score``.
             options: As for ``score``.
             progress: Called with the number of scores yielded so far.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from groundwire.engine import Engine, Options, Score, default_engine
+from groundwire.runtime.arguments import check_path
 from groundwire.runtime.bundles.calibration import Calibration
 from groundwire.runtime.errors import InvalidRequest
 
@@ -58,7 +59,7 @@ class Run(NamedTuple):
         return cls(results, {name: of_set.values for name, of_set in measured.items()})
 
     @classmethod
-    def load(cls, path: Path, directory: Path | None = None) -> Self:
+    def load(cls, path: str | Path, directory: Path | None = None) -> Self:
         """Read a run of ``groundwire evaluate``.
 
         Args:
@@ -71,12 +72,13 @@ class Run(NamedTuple):
         Raises:
             InvalidRequest: A file is missing or has another form.
         """
+        path = check_path("path", path)
         file = path / RESULTS if path.is_dir() else path
         results = Results.load(file)
         folder = (directory or file.parent) / VALUES
         return cls(results, {figures.name: load_values(folder / f"{figures.name}.jsonl") for figures in results.sets})
 
-    def save(self, directory: Path) -> Path:
+    def save(self, directory: str | Path) -> Path:
         """Write ``results.json``, ``values/`` and ``report.html``, as ``groundwire evaluate`` does.
 
         Args:
@@ -85,6 +87,7 @@ class Run(NamedTuple):
         Returns:
             The report.
         """
+        directory = check_path("directory", directory)
         for name, values in self.sets.items():
             save_values(directory / VALUES / f"{name}.jsonl", values)
         self.results.save(directory / RESULTS)

@@ -55,6 +55,38 @@ def suggest(name: str, names: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+class Suggesting:
+    """Base of the classes that callers hold: an attribute that they lack is an error that names the right one."""
+
+    __slots__ = ()
+    other_words: ClassVar[Mapping[str, str]] = {}
+    """What an error names for an attribute that other libraries call otherwise."""
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(
+                f"{type(self).__name__} has no attribute {name!r}{suggest_attribute(self, name)}.", name=name, obj=self
+            )
+
+
+def suggest_attribute(value: Any, name: str, words: Iterable[str] = ()) -> str:
+    """Return a part of a sentence that names what an attribute is called: by the class's ``other_words``, or nearly.
+
+    Args:
+        value: What lacks the attribute; its class has ``other_words``.
+        name: The attribute; of one that begins with an underscore nothing is said.
+        words: What is meant besides.
+    """
+    if name.startswith("_"):
+        return ""
+    kind = type(value)
+    meant = [*([kind.other_words[name]] if name in kind.other_words else []), *words]
+    if meant:
+        return f" (did you mean {' or '.join(meant)}?)"
+    return suggest(name, (key for key in dir(kind) if not key.startswith("_") and key != "other_words"))
+
+
 _STEP = re.compile(r"\.(\w+)|\[[^]]*\]")
 """A field, or a member of a list, in a path of msgspec."""
 
@@ -138,6 +170,25 @@ def check_path(name: str, value: Any) -> Path:
     if not isinstance(value, str | PathLike):
         raise InvalidRequest(f"{name} is {type(value).__name__}; pass a string or a path.")
     return Path(value)
+
+
+def read_table(value: Any) -> Any:
+    """Return the rows of a table of pandas, Polars or Arrow as mappings, None for NaN; any other value as it is.
+
+    Iterated, such a table gives the names of its columns.
+    """
+    if not hasattr(value, "columns"):
+        return value
+    methods: Mapping[str, tuple[str, ...]] = {"to_dicts": (), "to_pylist": (), "to_dict": ("records",)}
+    for method, arguments in methods.items():
+        if hasattr(value, method):
+            rows = getattr(value, method)(*arguments)
+            return [{name: None if _is_nan(cell) else cell for name, cell in row.items()} for row in rows]
+    return value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
 
 
 def check_sequence(name: str, value: Iterable[T], allowed: str) -> tuple[T, ...]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from groundwire.engine import Engine, Options
 from groundwire.engine.extend import Knowledge, Metrics, Triples, count_tokens, make_request
 from groundwire.repair import Corrector, Refiner
 from groundwire.repair.correction.question import find_opener, is_denied
+from groundwire.runtime.arguments import Suggesting
 
 from .core import StreamCore
 from .policies import Correct, Policy, Refine, check_policy, check_stream
 from .stream import ResponseStream
 
 
-class Guard:
+class Guard(Suggesting):
     """Checks responses while they are written, and holds their text back until it is checked.
 
     >>> with Guard(engine).open("Honey never spoils.") as stream:                              # doctest: +SKIP
@@ -23,6 +25,10 @@ class Guard:
     ...             show(event)
     ...     score = stream.finish()
     """
+
+    other_words: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("stream", "watch", "guard", "wrap", "check", "feed"), "open(knowledge), then feed or guard"),
+    }
 
     def __init__(self, engine: Engine) -> None:
         """Use the models of ``engine``, from any thread.

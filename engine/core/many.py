@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from groundwire.runtime.arguments import check_iterable, check_sequence
+from groundwire.runtime.arguments import check_iterable, check_sequence, read_table
 from groundwire.runtime.errors import InvalidRequest, Overloaded
 
 from ..metrics.requests import ReadRequest, read_together
@@ -80,9 +80,9 @@ class RequestWindow:
 
 
 def check_items(items: Any) -> Iterable[Any]:
-    """``items``, when they can be scored one after another: no set, and no single item."""
+    """``items``, when they can be scored one after another: no set, and no single item; of a table its rows."""
     allowed = "a list, or another iterable, of Request, (response, knowledge) or mappings"
-    return check_iterable("items", items, allowed)
+    return check_iterable("items", read_table(items), allowed)
 
 
 def score_window(
@@ -162,8 +162,8 @@ def to_request(item: Any, options: Options) -> Request:
             raise InvalidRequest(f"The item has no {' and no '.join(absent)}; it has {', '.join(map(str, item))}.")
         knowledge = () if triples and item.get("knowledge") is None else item["knowledge"]
         return make_request(item["response"], knowledge, item.get("history"), options, triples)
-    if isinstance(item, tuple) and len(item) == 2:
-        return make_request(*item, options=options)
+    if isinstance(item, tuple | list) and len(item) == 2:
+        return make_request(item[0], item[1], options=options)
     raise InvalidRequest(f"An item is a Request, a pair or a mapping; this is {type(item).__name__}.")
 
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
-from groundwire.runtime.arguments import suggest
+from groundwire.runtime.arguments import suggest_attribute
 from groundwire.runtime.bundles.decode import decode_json
 from groundwire.runtime.errors import InvalidRequest
 
@@ -55,10 +67,12 @@ class Record(msgspec.Struct, frozen=True):
             raise InvalidRequest(f"The JSON form of {cls.__name__} is a string, not {type(text).__name__}.")
         return decode_json(text, cls, lambda reason: InvalidRequest(f"Not the JSON form of {cls.__name__}: {reason}."))
 
-    def __getattr__(self, name: str) -> Any:
-        """Say what a name that the record lacks is called here, or in which of its fields it is."""
-        near = "" if name.startswith("_") else _find_near(self, name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{near}.", name=name, obj=self)
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what a name that the record lacks is called here, or in which of its fields it is."""
+            near = suggest_attribute(self, name, _find_fields(self, name))
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{near}.", name=name, obj=self)
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
@@ -81,18 +95,14 @@ class Record(msgspec.Struct, frozen=True):
         return {"type": "object", "title": cls.__name__, "description": (cls.__doc__ or "").partition("\n")[0]}
 
 
-def _find_near(record: Record, name: str) -> str:
-    """A part of a sentence that says where a value of this name is: in a field, by the word of others, or nearly."""
-    meant = [record.other_words[name]] if name in record.other_words else []
+def _find_fields(record: Record, name: str) -> Iterator[str]:
+    """Where a value of this name is in the record's fields."""
     for field in record.__struct_fields__:
         value = getattr(record, field)
         if isinstance(value, Record) and name in value.__struct_fields__:
-            meant.append(f"{field}.{name}")
+            yield f"{field}.{name}"
         elif isinstance(value, dict) and name in value:
-            meant.append(f"{field}[{name!r}]")
-    if meant:
-        return f" (did you mean {' or '.join(meant)}?)"
-    return suggest(name, (*record.__struct_fields__, *(key for key in dir(type(record)) if not key.startswith("_"))))
+            yield f"{field}[{name!r}]"
 
 
 def check_record(value: Any, kind: type[R]) -> R:

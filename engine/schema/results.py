@@ -75,7 +75,9 @@ class MetricResult(Record, frozen=True):
 class Ranked(Record, frozen=True):
     """One of several candidate responses, in its place."""
 
-    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "score": "result.value", "value": "result.value"}
+    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "text": "response"} | dict.fromkeys(
+        ("score", "value", "probability"), "result.value"
+    )
 
     response: str
     index: int
@@ -111,6 +113,12 @@ Label: TypeAlias = Literal["consistent", "inconsistent", "unverifiable", "unknow
 
 class Verdict(Record, frozen=True):
     """What the engine says about a response."""
+
+    other_words: ClassVar[Mapping[str, str]] = {
+        **METHODS,
+        **dict.fromkeys(("consistent", "is_consistent", "passed"), "label"),
+        **dict.fromkeys(("score", "value", "confidence"), "probability"),
+    }
 
     label: Label
     """``unverifiable``: it states nothing that knowledge could confirm. ``unknown``: a needed metric did not score, a
@@ -177,6 +185,9 @@ class Score(Record, frozen=True):
     other_words: ClassVar[Mapping[str, str]] = {
         **METHODS,
         **dict.fromkeys(("consistent", "is_consistent", "faithful", "passed"), "verdict.label"),
+        **dict.fromkeys(("score", "confidence"), "verdict.probability"),
+        **dict.fromkeys(("reason", "reasons", "spans", "errors", "hallucinations"), "unsupported"),
+        "claims": "sentences",
     }
 
     status: Status

@@ -122,8 +122,11 @@ def list_passages(knowledge: Any) -> tuple[str, ...]:
 
 
 def list_turns(history: Any) -> Any:
-    """The utterances of a history: a string is one, and None is none."""
-    return () if history is None else (history,) if isinstance(history, str) else history
+    """The utterances of a history: a string is one, None is none, and a chat's messages have what was said in them."""
+    if not isinstance(history, list | tuple):
+        return () if history is None else (history,) if isinstance(history, str) else history
+    said = [[text for _, text in read_chat([turn]).history] if is_message(turn) else [turn] for turn in history]
+    return [text for texts in said for text in texts]
 
 
 def make_history(history: Any, options: Options) -> tuple[str, ...]:

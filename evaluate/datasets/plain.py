@@ -22,6 +22,7 @@ from groundwire.engine.extend import list_passages
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.files.columns import ALIASES, PROMPT, AmbiguousColumns, find_columns, read_passages, rename_fields
 from groundwire.files.json_text import MalformedText
+from groundwire.runtime.arguments import read_table
 from groundwire.runtime.errors import InvalidRequest
 
 from .examples import Example
@@ -145,7 +146,7 @@ def make_examples(rows: Iterable[Example | Mapping[str, Any]]) -> list[Example]:
         InvalidRequest: A row lacks a field, or has a value that is not allowed, or two have one id.
     """
     examples: list[Example] = []
-    for number, row in enumerate(rows):
+    for number, row in enumerate(read_table(rows)):
         if isinstance(row, Example):
             examples.append(row)
             continue

@@ -151,7 +151,9 @@ class TradeOff(Record, frozen=True):
 class VerdictFigures(Record, frozen=True):
     """The verdicts under one profile; the false positive rate is of consistent responses called inconsistent."""
 
-    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "name": "profile"}
+    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "name": "profile"} | dict.fromkeys(
+        ("precision", "recall", "f1", "accuracy"), "balanced_accuracy, false_positive_rate or called"
+    )
 
     profile: str
     """Its name, or ``at most N %`` for a bound on the false positive rate."""

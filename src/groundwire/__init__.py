@@ -10,8 +10,10 @@ In a checkout, the packages are the folders at the top level: an editable instal
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +102,9 @@ def __getattr__(name: str) -> Any:
         return getattr(next(door for door in _import_doors() if name in door.__all__), name)
     if name in _DOORS:
         return import_module(f"{__name__}.{name}")
+    # Python drops what AttributeError says where ``from groundwire import …`` asks.
+    if sys._getframe(1).f_code.co_name == "_handle_fromlist" and find_spec(f"{__name__}.{name}") is None:
+        raise ImportError(f"cannot import name {name!r} from {__name__!r}{_find_elsewhere(name)}", name=name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_find_elsewhere(name)}")
 
 

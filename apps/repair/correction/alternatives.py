@@ -87,7 +87,7 @@ def list_alternatives(
         question: What the response answers.
     """
     wrong = [value for value in list_values(score, sentence) if value.outcome in ("contradicted", "absent")]
-    doubted = [*wrong, *within(score.unsupported, sentence.start, sentence.end)]
+    doubted: list[Range] = [*wrong, *within(score.unsupported, sentence.start, sentence.end)]
     pairs = [(source, theirs) for source in sources.list_sentences() for theirs in source.parts]
     for ours in find_free_parts(response):
         if not sentence.start <= ours.start < sentence.end or not _overlaps(ours, doubted):

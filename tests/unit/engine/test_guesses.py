@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import groundwire
 from groundwire import explanations
 from groundwire.engine import Engine, InvalidRequest, MetricResult, Ranked, Score
+from groundwire.engine.extend import make_request
 from groundwire.engine.schema.explanations import Explanation
 from groundwire.explanations import DetectorExplanation, Q2Explanation
 from groundwire.runtime.fake import FakeRuntime
@@ -44,6 +46,44 @@ def test_a_name_of_the_top_level_that_is_elsewhere(name: str, advice: str) -> No
     assert str(error.value) == f"module 'groundwire' has no attribute '{name}'{advice}"
 
 
+def test_a_name_that_is_imported_from_the_top_level_but_is_elsewhere() -> None:
+    with pytest.raises(ImportError, match=r"^cannot import name 'Verdict' from 'groundwire': from groundwire\.engine"):
+        from groundwire import Verdict  # type: ignore[attr-defined]  # noqa: F401
+    from groundwire import files
+
+    assert files.__name__ == "groundwire.files"
+
+
+class Frame:
+    """What is used of a data frame of pandas."""
+
+    columns = ("response", "knowledge", "history")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def to_dict(self, orient: str) -> list[dict[str, object]]:
+        assert orient == "records"
+        return [{"response": WRONG, "knowledge": "It opens at nine.", "history": float("nan")}]
+
+
+def test_the_rows_of_a_data_frame_and_lists_of_two_are_scored() -> None:
+    with make_engine(lambda response, knowledge: 0.1) as engine:
+        tables: list[Any] = [Frame(), [[WRONG, "It opens at nine."]]]
+        for table in tables:
+            assert [score.verdict.label for score in engine.score_many(table)] == ["inconsistent"]
+
+
+def test_messages_of_a_chat_are_a_history() -> None:
+    messages = [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": "When?"},
+        {"role": "assistant", "content": [{"type": "text", "text": "At nine."}]},
+    ]
+    request = make_request("Why?", "It opens at nine.", [*messages, "Why?"])
+    assert request.history == ("When?", "At nine.", "Why?")
+
+
 def test_packages_are_attributes_and_evaluate_is_called_as_its_function() -> None:
     assert groundwire.repair.Corrector is groundwire.Corrector
     with pytest.raises(InvalidRequest, match="None of the 1 rows has a label"):
@@ -58,6 +98,8 @@ def test_packages_are_attributes_and_evaluate_is_called_as_its_function() -> Non
         ("consistent", "verdict.label"),
         ("asdict", "to_dict()"),
         ("json", "to_json()"),
+        ("score", "verdict.probability"),
+        ("claims", "sentences"),
         ("unsuported", "unsupported"),
         ("detector.test", "metrics['detector.test']"),
     ],
@@ -83,6 +125,22 @@ def test_an_engine_has_metrics_of_its_own() -> None:
         assert list(engine.score("bees make honey", "bees make honey").metrics) == ["pmi"]
         assert engine.plan() is engine.plan("pmi")
         assert engine.plan(["overlap"]).names == ("overlap",)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("predict_proba", "groundwire.adapters.sklearn"),
+        ("stats", "statistics"),
+        ("check", "score"),
+        ("metrics", "plan"),
+    ],
+)
+def test_an_attribute_that_an_engine_lacks(name: str, meant: str) -> None:
+    with Engine(FakeRuntime({"lm": language_model})) as engine:
+        assert not hasattr(engine, name)
+        with pytest.raises(AttributeError, match=f"Engine has no attribute '{name}' .did you mean {meant}"):
+            getattr(engine, name)
 
 
 def test_wrong_metrics_are_refused_when_an_engine_is_loaded() -> None:

@@ -59,9 +59,9 @@ def test_rows_are_measured_as_they_are_decided(engine: Engine) -> None:
 
 def test_a_run_is_read_as_it_was_saved_and_compared_by_name(engine: Engine, tmp_path: Path) -> None:
     runs = [evaluate(ROWS, engine, metrics, repeats=20) for metrics in (None, ("q2", "nli"))]
-    report = runs[0].save(tmp_path / "run")
+    report = runs[0].save(str(tmp_path / "run"))
     assert "labelled" in report.read_text(encoding="utf-8")
-    assert Run.load(tmp_path / "run") == runs[0]
+    assert Run.load(str(tmp_path / "run")) == runs[0]
     comparison = compare(*runs, repeats=20)
     assert {difference.set for difference in comparison.differences} == {"labelled"}
     assert ("verdict", "balanced_accuracy") in {(each.metric, each.figure) for each in comparison.differences}
