@@ -49,7 +49,7 @@ class Engine(Suggesting):
     ...     score.verdict.label, score.unsupported
     """
 
-    other_words: ClassVar[Mapping[str, str]] = {
+    _other_words: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("predict", "predict_proba"), "groundwire.adapters.sklearn.VerdictClassifier"),
         **dict.fromkeys(("check", "verify", "validate", "detect"), "score"),
         **dict.fromkeys(("score_batch", "batch", "map"), "score_many"),

@@ -59,7 +59,7 @@ class Suggesting:
     """Base of the classes that callers hold: an attribute that they lack is an error that names the right one."""
 
     __slots__ = ()
-    other_words: ClassVar[Mapping[str, str]] = {}
+    _other_words: ClassVar[Mapping[str, str]] = {}
     """What an error names for an attribute that other libraries call otherwise."""
 
     if not TYPE_CHECKING:  # type checkers know the attributes
@@ -71,20 +71,20 @@ class Suggesting:
 
 
 def suggest_attribute(value: Any, name: str, words: Iterable[str] = ()) -> str:
-    """Return a part of a sentence that names what an attribute is called: by the class's ``other_words``, or nearly.
+    """Return a part of a sentence that names what an attribute is called: by the class's ``_other_words``, or nearly.
 
     Args:
-        value: What lacks the attribute; its class has ``other_words``.
+        value: What lacks the attribute; its class has ``_other_words``.
         name: The attribute; of one that begins with an underscore nothing is said.
         words: What is meant besides.
     """
     if name.startswith("_"):
         return ""
     kind = type(value)
-    meant = [*([kind.other_words[name]] if name in kind.other_words else []), *words]
+    meant = [*([kind._other_words[name]] if name in kind._other_words else []), *words]
     if meant:
         return f" (did you mean {' or '.join(meant)}?)"
-    return suggest(name, (key for key in dir(kind) if not key.startswith("_") and key != "other_words"))
+    return suggest(name, (key for key in dir(kind) if not key.startswith("_")))
 
 
 _STEP = re.compile(r"\.(\w+)|\[[^]]*\]")

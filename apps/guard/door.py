@@ -26,7 +26,7 @@ class Guard(Suggesting):
     ...     score = stream.finish()
     """
 
-    other_words: ClassVar[Mapping[str, str]] = {
+    _other_words: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("stream", "watch", "guard", "wrap", "check", "feed"), "open(knowledge), then feed or guard"),
     }
 

@@ -62,7 +62,7 @@ def label_turn(findings: Sequence[Finding], status: Status) -> TurnLabel:
 class TurnCheck(Record, frozen=True, kw_only=True):
     """What came of checking a turn."""
 
-    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "verdict": "label"}
+    _other_words: ClassVar[Mapping[str, str]] = {**METHODS, "verdict": "label"}
 
     label: TurnLabel
     """``inconsistent`` with a problem; else ``unknown`` with something that could not be checked, or with nothing but

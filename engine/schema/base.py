@@ -48,7 +48,7 @@ METHODS: Mapping[str, str] = {
 class Record(msgspec.Struct, frozen=True):
     """Base of the records: a JSON form, and back."""
 
-    other_words: ClassVar[Mapping[str, str]] = METHODS
+    _other_words: ClassVar[Mapping[str, str]] = METHODS
     """What an error names for an attribute that other libraries call otherwise."""
 
     def to_json(self) -> str:

@@ -75,7 +75,7 @@ class MetricResult(Record, frozen=True):
 class Ranked(Record, frozen=True):
     """One of several candidate responses, in its place."""
 
-    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "text": "response"} | dict.fromkeys(
+    _other_words: ClassVar[Mapping[str, str]] = {**METHODS, "text": "response"} | dict.fromkeys(
         ("score", "value", "probability"), "result.value"
     )
 
@@ -114,7 +114,7 @@ Label: TypeAlias = Literal["consistent", "inconsistent", "unverifiable", "unknow
 class Verdict(Record, frozen=True):
     """What the engine says about a response."""
 
-    other_words: ClassVar[Mapping[str, str]] = {
+    _other_words: ClassVar[Mapping[str, str]] = {
         **METHODS,
         **dict.fromkeys(("consistent", "is_consistent", "passed"), "label"),
         **dict.fromkeys(("score", "value", "confidence"), "probability"),
@@ -182,7 +182,7 @@ class Score(Record, frozen=True):
     ``metrics`` has all metrics by name. Where a defect ends what draws the verdict, the status is ``failed``.
     """
 
-    other_words: ClassVar[Mapping[str, str]] = {
+    _other_words: ClassVar[Mapping[str, str]] = {
         **METHODS,
         **dict.fromkeys(("consistent", "is_consistent", "faithful", "passed"), "verdict.label"),
         **dict.fromkeys(("score", "confidence"), "verdict.probability"),

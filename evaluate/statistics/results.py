@@ -151,7 +151,7 @@ class TradeOff(Record, frozen=True):
 class VerdictFigures(Record, frozen=True):
     """The verdicts under one profile; the false positive rate is of consistent responses called inconsistent."""
 
-    other_words: ClassVar[Mapping[str, str]] = {**METHODS, "name": "profile"} | dict.fromkeys(
+    _other_words: ClassVar[Mapping[str, str]] = {**METHODS, "name": "profile"} | dict.fromkeys(
         ("precision", "recall", "f1", "accuracy"), "balanced_accuracy, false_positive_rate or called"
     )
 
