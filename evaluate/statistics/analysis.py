@@ -152,6 +152,7 @@ def analyse(
             f"The calibration was fitted to {fitted} of the {fitted + len(examples)} examples. They are left out: all "
             f"figures are of the other {len(examples)}."
         )
+    notes += _note_repeated(examples)
     if not human.by_context and len(examples) >= MIN_GROUPS:
         notes.append("Intervals may be too narrow: the examples share too few contexts to draw samples of contexts.")
     tuned = _tune_thresholds(examples, development, calibration, notes) if development else {}
@@ -220,6 +221,23 @@ def analyse(
         fitted=fitted,
         shifts=shifts,
     )
+
+
+def _note_repeated(examples: Sequence[Example]) -> Iterator[str]:
+    """A note about labelled responses that occur more than once with the same knowledge and history."""
+    labels: dict[tuple[str, str], set[int]] = {}
+    repeated = 0
+    for example in examples:
+        if example.label is not None:
+            key = (example.digest, example.group)
+            repeated += key in labels
+            labels.setdefault(key, set()).add(example.label)
+    if repeated:
+        contradictory = sum(len(of_response) > 1 for of_response in labels.values())
+        yield (
+            f"Labelled responses that repeat another one with the same knowledge and history: {repeated}. Each counts. "
+            f"Responses with two labels: {contradictory}."
+        )
 
 
 def _list_lacking(scores: Sequence[Score], calibration: Calibration) -> list[str]:

@@ -162,6 +162,16 @@ def test_labels_turned_round_are_named() -> None:
     assert not [note for note in measured(list(right), values).notes if "label 1" in note]
 
 
+def test_repeated_responses_and_contradicting_labels_are_counted() -> None:
+    examples = [make_example(name, label) for name, label in (("a", 1), ("a", 0), ("b", 1), ("b", 1), ("c", 0))]
+    examples.append(make_example("c", 0, knowledge="Elvis came in 1936."))
+    scores = [score({"nli": 0.5}) for _ in examples]
+    (note,) = [note for note in analyse("set", examples, scores, repeats=50).notes if "repeat" in note]
+    assert "same knowledge and history: 2." in note
+    assert note.endswith("two labels: 1.")
+    assert not [note for note in analyse("set", examples[1:3], scores[:2], repeats=50).notes if "repeat" in note]
+
+
 def test_a_constant_metric_is_worth_a_coin() -> None:
     metric = measured([1, 0, 1, 0], [0.4] * 4).metrics["nli"]
     assert metric.roc_auc == Estimate(0.5, 0.5, 0.5)

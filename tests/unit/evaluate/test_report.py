@@ -240,7 +240,7 @@ def test_of_few_responses_no_best_is_marked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("best", "said"),
     [
-        (Estimate(0.95, 0.8, 0.99), "nli alone has 0.950; the two intervals overlap, so the set is too small to tell"),
+        (Estimate(0.95, 0.8, 0.99), "nli alone has 0.950; both scored the same responses, so that"),
         (Estimate(0.95, 0.93, 0.97), "nli alone does better: 0.950"),
     ],
 )
