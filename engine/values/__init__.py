@@ -9,7 +9,7 @@ from .comparing import compare
 from .dates import MONTHS, NAMED_DAYS
 from .knowledge import read_values
 from .numbers import ONES, TENS, stem
-from .support import check_values, find_computed
+from .support import ComputedValue, check_values, find_computed
 from .tokens import NEGATIONS, Clock, Content, Date, Days, ExactCode, Measure, Name, Value
 from .units import UNITS
 
@@ -21,6 +21,7 @@ __all__ = [
     "TENS",
     "UNITS",
     "Clock",
+    "ComputedValue",
     "Content",
     "Date",
     "Days",

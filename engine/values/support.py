@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from groundwire.runtime.errors import TooLong
 from groundwire.runtime.texts.characters import is_digits, starts_upper
@@ -86,7 +87,15 @@ def check_in_steps(
     return tuple(_leave_factors(response.text, checked))
 
 
-def find_computed(response: str, passages: Sequence[str], history: Sequence[str] = ()) -> list[Value]:
+class ComputedValue(NamedTuple):
+    """A value that follows from others, or that may."""
+
+    value: Value
+    derivation: str
+    """How it follows: "15 + 12 = 27"; empty where it only may."""
+
+
+def find_computed(response: str, passages: Sequence[str], history: Sequence[str] = ()) -> list[ComputedValue]:
     """Return the values that follow from others, or that may: nothing but their arithmetic speaks for them.
 
     Args:
@@ -100,10 +109,14 @@ def find_computed(response: str, passages: Sequence[str], history: Sequence[str]
     texts = [ValueText(passage) for passage in passages]
     sides = _read_sides(ValueText(response), texts, history)
     if len(sides.values) * _measure_knowledge(sides.knowledge, texts) > MAX_COMPARISONS:
-        return list(sides.values)
+        return [ComputedValue(value, "") for value in sides.values]
     computation = Computation(sides)
     checks = [(value, computation.leave_alone(computation.derive(check_value(sides, value)))) for value in sides.values]
-    return [value for value, check in checks if check is None or check.outcome == "derived"]
+    return [
+        ComputedValue(value, check.derivation if check else "")
+        for value, check in checks
+        if check is None or check.outcome == "derived"
+    ]
 
 
 def _read_sides(response: ValueText, passages: Sequence[ValueText], history: Sequence[str]) -> Sides:

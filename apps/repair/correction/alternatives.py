@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from groundwire.engine import Score
 from groundwire.engine.extend import Range, within
+from groundwire.engine.schema.explanations import PassageRange
 from groundwire.engine.values import Content, Measure, Name, Value, compare, read_values
 from groundwire.metrics import Sentence
 
@@ -59,6 +60,11 @@ class OtherValue(NamedTuple):
     def start(self) -> int:
         """Where the doubted value starts."""
         return self.draft.edits[0].start
+
+    @property
+    def evidence(self) -> PassageRange | None:
+        """Where this one is in the knowledge."""
+        return self.draft.edits[0].evidence
 
 
 class ScoredAlternative(NamedTuple):

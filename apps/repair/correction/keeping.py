@@ -16,7 +16,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from groundwire.engine.extend import find_code
-from groundwire.engine.values import NAMED_DAYS, UNITS, Value, compare, find_computed, read_values, stem
+from groundwire.engine.values import NAMED_DAYS, UNITS, ComputedValue, Value, compare, find_computed, read_values, stem
 from groundwire.engine.verdict import LIGHT
 from groundwire.metrics import sentences
 from groundwire.runtime.texts.characters import is_numeric
@@ -108,22 +108,42 @@ class Kept:
         )
 
     def is_fixed(self, start: int, end: int) -> bool:
-        """Whether characters ``start`` to ``end`` touch code, or are a day that depends on when it is said: "today"."""
+        """Whether characters ``start`` to ``end`` touch code, or are a day of the week."""
         return self.touches_code(start, end) or self._response[start:end].lower() in NAMED_DAYS
 
-    def keeps(self, start: int, end: int, *, contradicted: bool = False) -> bool:
-        """Whether characters ``start`` to ``end`` touch code, or a value that follows from others.
+    def find_reason(self, start: int, end: int, *, contradicted: bool = False) -> str:
+        """Why characters ``start`` to ``end`` are left as they are: code, or a value that follows from others.
 
         A value that the rules of values take for ``contradicted`` is of no arithmetic; words may still say that it was
         worked out.
+
+        Returns:
+            The reason, a clause; empty if they may be changed.
         """
-        if self.is_fixed(start, end):
-            return True
+        text = self._response[start:end]
+        if self.touches_code(start, end):
+            return "code and tables are not changed"
+        if text.lower() in NAMED_DAYS:
+            return "a day of the week is not changed"
         parts = (part for part in self.values if part.start < end and start < part.end)
-        return any(self._says_worked_out(part) if contradicted else self._follows(part) for part in parts)
+        return next(filter(None, (self._find_part_reason(part, contradicted=contradicted) for part in parts)), "")
+
+    def _find_part_reason(self, part: Value, *, contradicted: bool) -> str:
+        computed = None if contradicted else self._find_computed(part)
+        text = self._response[part.start : part.end]
+        if computed is not None:
+            return f"{text!r} may follow from other values" + f": {computed.derivation}" * bool(computed.derivation)
+        if part.type == "entity" and not contradicted:
+            return ""
+        clause = find_clause(self._response, part.start, part.end).text
+        clause = _YOUR.sub("", clause) if contradicted else clause
+        if word := _WORKED_OUT.search(clause):
+            return f"{word[0]!r} says that {text!r} was worked out"
+        condition = _GIVEN.search(clause)
+        return "" if condition is None else f"after {condition[0]!r} it may be the reader's own, or an example"
 
     def _says_worked_out(self, part: Value) -> bool:
-        return _is_worked_out(_YOUR.sub("", find_clause(self._response, part.start, part.end).text))
+        return bool(self._find_part_reason(part, contradicted=True))
 
     def is_plain(self, part: Value, source: SourceSentence, other: Value, *, contradicted: bool) -> bool:
         """Whether a clause of the knowledge says what the clause of a value says, with the value ``other``.
@@ -202,25 +222,18 @@ class Kept:
             return True
         return any(part.start < end and start < part.end for part in self.values)
 
-    def _follows(self, part: Value) -> bool:
-        clause = find_clause(self._response, part.start, part.end)
-        if part.type != "entity" and _is_worked_out(clause.text):
-            return True
-        return self.is_computed(part)
-
     def is_computed(self, part: Value) -> bool:
         """Whether a value of the response follows from others, or may."""
-        return any(value.start < part.end and part.start < value.end for value in self._computed)
+        return self._find_computed(part) is not None
+
+    def _find_computed(self, part: Value) -> ComputedValue | None:
+        values = (item for item in self._computed if item.value.start < part.end and part.start < item.value.end)
+        return next(values, None)
 
     @cached_property
-    def _computed(self) -> list[Value]:
+    def _computed(self) -> list[ComputedValue]:
         """The values of the response that may follow from others."""
         return find_computed(self._response, self._passages, [self._question] if self._question else ())
-
-
-def _is_worked_out(clause: str) -> bool:
-    """Whether words of a clause say that its value was worked out, or is the reader's."""
-    return bool(_WORKED_OUT.search(clause) or _GIVEN.search(clause))
 
 
 def list_heads(*texts: str) -> set[str]:

@@ -32,9 +32,10 @@ from .alternatives import (
 from .choosing import ScoredDraft, choose_drafts, is_better
 from .drafts import Draft, DraftEdit, make_drafts, remove_sentence
 from .keeping import Kept
-from .proposals import OF_NOTHING, Proposal, list_values, propose
+from .proposals import Proposal, list_values, propose
 from .question import UserQuestion, find_opener
-from .sources import Sources
+from .refusals import Inquiry, explain_refusal
+from .sources import Sources, SourceSentence
 
 MAX_SENTENCES = 8
 """Inconsistent sentences of a response that are corrected, at most."""
@@ -44,15 +45,6 @@ CLEAN = "The verdict is consistent, so nothing is corrected."
 ABSENT = " The knowledge does not have {values}."
 UNVERIFIABLE = "The verdict is that the response states nothing that could be checked."
 NO_VERDICT = "Without a verdict nothing is corrected. {}"
-NO_DRAFT = (
-    "The knowledge has nothing of the same kind to put in the place of the unsupported words, and they cannot be left "
-    "out."
-)
-NOT_BETTER = "The metrics doubt every correction as much as the response itself; the first one writes {new!r}."
-NOT_PLAIN = (
-    "The knowledge says {new!r} where the response says {old!r}, but the sentence is not plainly more probable with it."
-)
-NOT_BETTER_WITHOUT = "The metrics doubt the response without {old!r} as much as the response itself."
 STILL_INCONSISTENT = "The response is better, and a sentence of it is still inconsistent."
 UNCHECKED = "The corrections could not be checked: a metric was stopped."
 NOT_COMPARED = "The metrics that corrections are compared by give no verdict. {}"
@@ -164,18 +156,35 @@ class Corrector:
             chosen = [whole] if is_better(compared, whole.score) else chosen[:1]
         if chosen:
             return work.change(*chosen[0], compared)
-        if checked:
-            return work.refuse(checked)
-        return work.leave("refused", explain_refusal(before, objections, find_most_probable(compared, scored)))
+        if stopped := _find_stopped(item.score for item in checked):
+            return work.leave(stopped, UNCHECKED)
+        contradiction, work = yield from self._find_contradiction(drafter, work, plan)
+        most_probable = find_most_probable(compared, scored)
+        message = explain_refusal(request.response, before, objections, most_probable, checked, contradiction)
+        return work.leave("refused", message)
+
+    def _find_contradiction(
+        self, drafter: Drafter, work: Work, plan: Plan
+    ) -> Procedure[tuple[SourceSentence | None, Work]]:
+        """The sentence of the knowledge that the reader finds contradicting, and the work with the time of that."""
+        inquiry = drafter.inquire() if "reader" in plan.names else None
+        if inquiry is None or not inquiry.requests:
+            return None, work
+        asked = self._core.plan(["reader"], plan.options)
+        reads = [ReadRequest.of(request) for request in inquiry.requests]
+        job_result: JobResult[MetricResult] = yield self._core.start(
+            reads, asked, work.find_left_ms(plan), is_bounded=False
+        )
+        return inquiry.choose(job_result.outcomes), work._replace(timings=work.timings + job_result.timings)
 
     def _check(self, drafts: Sequence[Draft], work: Work, plan: Plan) -> Procedure[tuple[list[ScoredDraft], Work]]:
         """The drafts with their scores, and the work with the time that these took."""
         if not drafts:
             return [], work
         requests = [work.read.ask(draft.response) for draft in drafts]
-        deadline_ms = plan.options.deadline_ms
-        left_ms = None if deadline_ms is None else max(0.0, deadline_ms - work.timings.total_ms)
-        job_result: JobResult[MetricResult] = yield self._core.start(requests, plan, left_ms, is_bounded=False)
+        job_result: JobResult[MetricResult] = yield self._core.start(
+            requests, plan, work.find_left_ms(plan), is_bounded=False
+        )
         size = len(plan.metrics)
         scores = [
             fold_outcomes(request, job_result.outcomes[index * size : (index + 1) * size], job_result.timings, plan)
@@ -206,6 +215,11 @@ class Work(NamedTuple):
     """Timings of all jobs so far."""
     signature: str
 
+    def find_left_ms(self, plan: Plan) -> float | None:
+        """Milliseconds that are left for further jobs; None without a deadline."""
+        deadline_ms = plan.options.deadline_ms
+        return None if deadline_ms is None else max(0.0, deadline_ms - self.timings.total_ms)
+
     def leave_as_it_is(self) -> Correction:
         """The result for a response that is not inconsistent."""
         label = self.before.verdict.label
@@ -217,16 +231,6 @@ class Work(NamedTuple):
             return self.leave("unverifiable", UNVERIFIABLE)
         stopped = _find_stopped([self.before])
         return self.leave(stopped or "unknown", NO_VERDICT.format(self.before.verdict.message))
-
-    def refuse(self, checked: Sequence[ScoredDraft]) -> Correction:
-        """The result for a response without a better draft; or why they could not be checked."""
-        stopped = _find_stopped(item.score for item in checked)
-        if stopped:
-            return self.leave(stopped, UNCHECKED)
-        draft = checked[0].draft
-        edit = draft.edits[0]
-        old, new = self.request.response[edit.start : edit.end], draft.response[edit.new_start : edit.new_end]
-        return self.leave("refused", (NOT_BETTER if new else NOT_BETTER_WITHOUT).format(old=old, new=new))
 
     def leave(self, status: CorrectionStatus, message: str) -> Correction:
         """The response unchanged."""
@@ -270,6 +274,7 @@ class Drafter:
 
     def __init__(self, request: Request, score: Score) -> None:
         """Read the knowledge when it is first needed."""
+        self._request = request
         self._score = score
         self._response = request.response
         self._sources = Sources(request.knowledge)
@@ -293,6 +298,10 @@ class Drafter:
                 drafts += filter(None, [remove_sentence(response, sentence)])
         return drafts, objections
 
+    def inquire(self) -> Inquiry | None:
+        """What to ask about the most doubted sentence; None where none is inconsistent."""
+        return Inquiry(self._request, self._doubted, self._sources) if self._doubted else None
+
     def list_alternatives(self, settings: CorrectOptions, corrected: Set[int]) -> list[OtherValue]:
         """Other values for the sentences that do not begin at one of the places ``corrected``."""
         left = [part for part in self._doubted if part.start not in corrected]
@@ -312,25 +321,6 @@ class Drafter:
         return list(
             islice((item for alternatives in values for item in alternatives[:share]), VALUES * settings.max_drafts)
         )
-
-
-def explain_refusal(score: Score, objections: Sequence[Proposal] = (), tried: OtherValue | None = None) -> str:
-    """Why a response has no draft: an objection, a value that was tried, a candidate, or nothing of the kind.
-
-    An objection to what the knowledge supports says less than that a value was tried in the place of a doubted one.
-    """
-    firm = (item.objection for item in objections if not item.objects_to_supported)
-    every = (*firm, *(NOT_PLAIN.format(old=item.old, new=item.new) for item in (tried,) if item is not None))
-    if every or objections:
-        return every[0] if every else objections[0].objection
-    doubted = [part for part in score.sentences if part.verdict.label == "inconsistent"]
-    values = [value for part in doubted for value in list_values(score, Sentence(part.text, part.start, part.end))]
-    spans = [span for part in doubted for span in part.unsupported if span.knowledge == "contradicts"]
-    candidates = [
-        *((value.text, value.knowledge_says) for value in values if value.outcome == "contradicted"),
-        *((span.text, span.knowledge_says) for span in spans),
-    ]
-    return next((OF_NOTHING.format(old=old, new=new) for old, new in candidates if new), NO_DRAFT)
 
 
 def join_drafts(response: str, drafts: Sequence[Draft]) -> Draft:

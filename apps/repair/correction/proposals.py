@@ -58,11 +58,7 @@ MOSTLY = 2 / 3
 """Share of the words of a clause, at least, that the knowledge's clause has if both are about the same."""
 SAME_UNIT = 0.25
 """What an equal unit counts, in words: it only decides between values that share as many."""
-KEEPS_CODE = "The knowledge says {new!r} where the response says {old!r}, but code and tables are not changed."
-KEEPS_DERIVED = (
-    "The knowledge says {new!r} where the response says {old!r}, but {old!r} may follow from other values, or be the "
-    "reader's."
-)
+KEPT = "The knowledge says {new!r} where the response says {old!r}, but {reason}."
 HAS_BOTH = (
     "The knowledge says {new!r} and {old!r}, and it is not plain that the response means what it says {new!r} about."
 )
@@ -189,17 +185,17 @@ def _find_objection(
 ) -> str:
     """Why the words of a proposal may not stand in the response, whatever was asked; empty if they may."""
     words_of = dict(zip(("old", "new"), _name_both(doubted, proposal), strict=True))
+    reason = untouched.find_reason(proposal.start, proposal.end, contradicted=contradicted)
     if untouched.touches_code(proposal.start, proposal.end):
-        return KEEPS_CODE.format(**words_of)
+        return KEPT.format(**words_of, reason=reason)
     if untouched.is_in_dialogue(proposal.start, proposal.end):
         return IN_DIALOGUE.format(**words_of)
     ours = _choose_part(doubted.parts, proposal.start, proposal.end)
     is_contact = ours is not None and ours.kind in CONTACTS  # "call the Leeds shop on" frames another shop's number
     if not is_contact and _is_framed(doubted.sentence, proposal, untouched) and not untouched.is_asked_with_amounts:
         return ""
-    if not plain and untouched.keeps(proposal.start, proposal.end, contradicted=contradicted):
-        return KEEPS_DERIVED.format(**words_of)
-    return _compare_values(doubted, proposal, sources).format(**words_of)
+    difference = _compare_values(doubted, proposal, sources).format(**words_of)
+    return difference or ("" if plain or not reason else KEPT.format(**words_of, reason=reason))
 
 
 def _name_both(doubted: _Doubted, proposal: Proposal) -> tuple[str, str]:

@@ -39,6 +39,12 @@ class SourceSentence:
         is_first = start == 0 and is_word and not any(part.start == 0 for part in self.parts)
         return text[:1].lower() + text[1:] if is_first else text
 
+    def covers(self, evidence: PassageRange | None) -> bool:
+        """Whether it has these characters of the knowledge."""
+        if evidence is None or evidence.passage != self.passage:
+            return False
+        return self.start <= evidence.start and evidence.end <= self.start + len(self.text)
+
     def cite(self, start: int, end: int) -> PassageRange:
         """Where characters of it are in the knowledge."""
         return PassageRange(self.passage, self.start + start, self.start + end)
@@ -66,6 +72,11 @@ class Sources:
         """The sentences that share the most content words with ``text``, most first; none that shares no word."""
         counted = [item for item in count_shared_in(self._sentences, text) if item.shared]
         return [self._get(candidate) for candidate in rank_by_overlap(counted)[:NEAREST]]
+
+    def list_nearest(self, text: str, count: int) -> list[SourceSentence]:
+        """The sentences that share the most content words with ``text``, most first, ``count`` at most."""
+        ranked = rank_by_overlap(list(count_shared_in(self._sentences, text)))
+        return [self._get(candidate) for candidate in ranked[:count]]
 
     def list_sentences(self) -> list[SourceSentence]:
         """The sentences of the knowledge, up to ``MAX_SENTENCES``."""

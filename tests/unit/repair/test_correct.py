@@ -10,7 +10,8 @@ import pytest
 from groundwire.engine import Engine, InvalidRequest, ModelError, Options
 from groundwire.engine.schema.explanations import PassageRange
 from groundwire.repair import Correction, CorrectOptions, Corrector
-from groundwire.repair.correction.pipeline import NO_DRAFT, VALUES, explain_refusal
+from groundwire.repair.correction.pipeline import VALUES
+from groundwire.repair.correction.refusals import NO_DRAFT, explain_refusal
 from groundwire.runtime.calls import Classify
 from groundwire.runtime.protocol import Outcome
 from tests.support import fakes
@@ -157,9 +158,11 @@ def test_what_the_knowledge_has_nothing_for_is_refused_with_the_reason() -> None
 
 def test_a_refusal_names_the_candidate_that_is_not_trusted() -> None:
     with make_engine() as engine:
-        contradicted, silent = (engine.score(text, VIOLIN) for text in ("It has six strings.", "Bob sings loudly."))
-    assert "what the response gives as 'six'" in explain_refusal(contradicted)
-    assert explain_refusal(silent) == NO_DRAFT
+        contradicted, silent = (
+            explain_refusal(text, engine.score(text, VIOLIN)) for text in ("It has six strings.", "Bob sings loudly.")
+        )
+    assert "what the response gives as 'six'" in contradicted
+    assert silent == NO_DRAFT
 
 
 def test_a_draft_that_is_not_better_is_refused() -> None:
