@@ -169,9 +169,10 @@ def warn_of_language(request: Request) -> tuple[str, ...]:
     Of more passages or turns than ``MAX_LANGUAGE_TEXTS``, the first count.
     """
     # Facts and records have no function words to go by.
-    passages = () if request.triples else tuple(itertools.filterfalse(is_record, request.knowledge))
-    texts = {"response": (request.response,), "knowledge": passages, "history": request.history}
-    foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts[:MAX_LANGUAGE_TEXTS]))]
+    first = request.knowledge[:MAX_LANGUAGE_TEXTS]
+    passages = () if request.triples else tuple(itertools.filterfalse(is_record, first))
+    texts = {"response": (request.response,), "knowledge": passages, "history": request.history[:MAX_LANGUAGE_TEXTS]}
+    foreign = [name for name, parts in texts.items() if any(map(looks_foreign, parts))]
     if not foreign:
         return ()
     names = ", the ".join(foreign[:-1]) + f" and the {foreign[-1]} do" if len(foreign) > 1 else f"{foreign[0]} does"
